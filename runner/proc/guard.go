@@ -1,0 +1,88 @@
+package proc
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+)
+
+// The guard is a second process that outlives this one for a moment. It reads
+// "+pgid" and "-pgid" lines and the mark of this process; at end of file, which
+// comes however this process ends, it kills the groups that are left and every
+// marked process.
+var guard struct {
+	command func() *exec.Cmd // set by UseGuard before any program is started
+	once    sync.Once
+
+	mu sync.Mutex // guards w
+	w  io.Writer  // nil when there is no guard
+}
+
+// UseGuard makes the first program that is started bring up a guard: command
+// returns a process that calls [Guard] with its standard input. Call it before
+// anything is started; without it there is no guard.
+func UseGuard(command func() *exec.Cmd) { guard.command = command }
+
+func startGuard() {
+	guard.once.Do(func() {
+		if guard.command == nil {
+			return
+		}
+		cmd := guard.command()
+		cmd.SysProcAttr = groupAttr()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return
+		}
+		if err := cmd.Start(); err != nil {
+			return // the other nets still hold
+		}
+		go func() { _ = cmd.Wait() }()
+		guard.mu.Lock()
+		defer guard.mu.Unlock()
+		guard.w = in
+		fmt.Fprintln(in, instanceMark)
+	})
+}
+
+func guardGroup(sign byte, pgid int) {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	if guard.w != nil {
+		fmt.Fprintf(guard.w, "%c%d\n", sign, pgid)
+	}
+}
+
+// Guard is the main program of the guard: it reads r to its end and then kills
+// what the process at the other end left running.
+func Guard(r io.Reader) {
+	groups := map[int]bool{}
+	mark := ""
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" {
+			continue
+		}
+		switch pgid, err := strconv.Atoi(line[1:]); {
+		case line[0] == '+' && err == nil:
+			groups[pgid] = true
+		case line[0] == '-' && err == nil:
+			delete(groups, pgid)
+		default:
+			mark = line
+		}
+	}
+	for pgid := range groups {
+		if pgid > 1 && pgid != os.Getpid() {
+			killGroup(pgid)
+		}
+	}
+	if mark != "" {
+		killMarked(mark)
+	}
+}

@@ -1,0 +1,190 @@
+//go:build unix
+
+package proc_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"waza/runner/proc"
+)
+
+// TestMain lets the test binary play the guard.
+func TestMain(m *testing.M) {
+	if os.Getenv("WAZA_TEST_GUARD") != "" {
+		proc.Guard(os.Stdin)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func sh(script string) []string { return []string{"sh", "-c", script} }
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	out := &proc.Limited{Max: 1 << 10}
+	errOut := &proc.Limited{Max: 4}
+	err := proc.Run(t.Context(), proc.Command{
+		Args: sh(`cat; echo " $GREETING"; echo too long >&2`), Env: append(os.Environ(), "GREETING=hi"),
+		Dir: t.TempDir(), Stdin: strings.NewReader("in"), Stdout: out, Stderr: errOut,
+	})
+	require.NoError(t, err)
+	require.Equal(t, "in hi\n", out.String())
+	require.Equal(t, "too ", errOut.String())
+	require.EqualValues(t, len("long\n"), errOut.Dropped)
+}
+
+func TestRunErrors(t *testing.T) {
+	t.Parallel()
+	var exit *proc.ExitError
+	require.ErrorAs(t, proc.Run(t.Context(), proc.Command{Args: sh("exit 7")}), &exit)
+	require.Equal(t, 7, exit.Code)
+
+	require.ErrorAs(t, proc.Run(t.Context(), proc.Command{Args: sh("kill -TERM $$")}), &exit)
+	require.Equal(t, "SIGTERM", exit.Signal)
+
+	var missing *proc.NotFoundError
+	require.ErrorAs(t, proc.Run(t.Context(), proc.Command{Args: []string{"no-such-program-here"}}), &missing)
+
+	require.ErrorContains(t, proc.Run(t.Context(), proc.Command{Args: []string{"./no/such/file"}}), "cannot start ./no/such/file")
+	require.ErrorContains(t, proc.Run(t.Context(), proc.Command{Args: sh("true"), Dir: "no/such/dir"}), "no/such/dir")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	because := errors.New("because")
+	cancel(because)
+	require.ErrorIs(t, proc.Run(ctx, proc.Command{Args: sh("true")}), because)
+}
+
+// A program may end without having read what it was given.
+func TestRunDoesNotReadInput(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, proc.Run(t.Context(), proc.Command{Args: sh("true"), Stdin: strings.NewReader(strings.Repeat("x", 1<<20))}))
+}
+
+// What a program leaves in the background is gone when Run returns.
+func TestRunEndsBackgroundChildren(t *testing.T) {
+	t.Parallel()
+	out := &proc.Limited{Max: 100}
+	require.NoError(t, proc.Run(t.Context(), proc.Command{Args: sh(`sleep 1000 & echo $!`), Stdout: out}))
+	requireGone(t, out.String())
+}
+
+// The context ends the whole tree: the child, one in a session of its own, and
+// one whose parents are gone.
+func TestContextEndsTree(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("needs setsid from util-linux")
+	}
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p, err := proc.Start(ctx, proc.Command{
+		Args: sh(`
+			sleep 1000 & echo $!
+			setsid sh -c 'echo $$; exec sleep 1000' &
+			setsid sh -c 'sh -c "echo \$\$; exec sleep 1000" &' &
+			wait; sleep 1000`),
+		Stdout: w,
+	})
+	require.NoError(t, err)
+	w.Close()
+	lines := bufio.NewScanner(r)
+	var pids []string
+	for len(pids) < 3 && lines.Scan() {
+		pids = append(pids, lines.Text())
+	}
+	because := errors.New("deadline")
+	cancel(because)
+	require.ErrorIs(t, p.Wait(), because)
+	for _, pid := range pids {
+		requireGone(t, pid)
+	}
+}
+
+// A descendant in a session of its own cannot keep Run waiting by holding its output.
+func TestRunDoesNotWaitForEscapedOutput(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("needs setsid from util-linux")
+	}
+	out := &proc.Limited{Max: 100}
+	start := time.Now()
+	require.NoError(t, proc.Run(t.Context(), proc.Command{Args: sh(`setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.2`), Stdout: out}))
+	require.Less(t, time.Since(start), 100*time.Second)
+	requireGone(t, out.String())
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("environments of processes cannot be read here")
+	}
+	mark := "WAZA_TEST_SWEEP=" + strconv.Itoa(os.Getpid())
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = append(os.Environ(), mark)
+	require.NoError(t, cmd.Start())
+	other := exec.Command("sleep", "1000")
+	other.Env = append(os.Environ(), mark+"0") // another value that begins the same
+	require.NoError(t, other.Start())
+	require.GreaterOrEqual(t, proc.Sweep(mark), 1)
+	require.Error(t, cmd.Wait())
+	require.NoError(t, other.Process.Signal(unix.Signal(0)))
+	require.NoError(t, other.Process.Kill())
+	require.Error(t, other.Wait())
+}
+
+// The guard kills the groups it was told of, but not those it was told had ended.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	guard := exec.Command(exe)
+	guard.Env = append(os.Environ(), "WAZA_TEST_GUARD=1")
+	in, err := guard.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, guard.Start())
+
+	left, ended := exec.Command("sleep", "1000"), exec.Command("sleep", "1000")
+	for _, c := range []*exec.Cmd{left, ended} {
+		c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+		require.NoError(t, c.Start())
+		_, err = io.WriteString(in, "+"+strconv.Itoa(c.Process.Pid)+"\n")
+		require.NoError(t, err)
+	}
+	_, err = io.WriteString(in, "-"+strconv.Itoa(ended.Process.Pid)+"\nrubbish\n\n")
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	require.NoError(t, guard.Wait())
+	require.Error(t, left.Wait())
+	require.NoError(t, ended.Process.Signal(unix.Signal(0)))
+	require.NoError(t, ended.Process.Kill())
+	require.Error(t, ended.Wait())
+}
+
+// requireGone waits, no longer than the test may run, until a process is gone or a zombie.
+func requireGone(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(pid))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		if unix.Kill(n, 0) != nil {
+			return true
+		}
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(n) + "/stat")
+		return err == nil && strings.Contains(string(stat), ") Z ")
+	}, 10*time.Second, 5*time.Millisecond, "process %d is left", n)
+}
