@@ -1,0 +1,182 @@
+// Package journal is the durable record of runs: one directory per run below
+// the state directory, holding run.json (what was asked), journal.jsonl (one
+// event per line, line n is event n) and result.json (written last). It knows
+// lines and files, not what they mean. Call [NewStore], then [Store.Create] to
+// record a run or [Store.Open] to read one.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The files of a run's directory.
+const (
+	runFile     = "run.json"
+	journalFile = "journal.jsonl"
+	resultFile  = "result.json"
+	workDir     = "work"
+)
+
+// ErrNotFound says that there is no such run.
+var ErrNotFound = errors.New("no such run")
+
+// Store is a state directory. It is safe for concurrent use, also by several
+// processes.
+type Store struct{ dir string }
+
+// NewStore uses the given state directory, which is made when the first run is.
+func NewStore(dir string) *Store { return &Store{dir: dir} }
+
+// DefaultDir is $WAZA_STATE, else waza below $XDG_STATE_HOME, else
+// ~/.local/state/waza.
+func DefaultDir() (string, error) {
+	if dir := os.Getenv("WAZA_STATE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "waza"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the state directory: %w; set WAZA_STATE", err)
+	}
+	return filepath.Join(home, ".local", "state", "waza"), nil
+}
+
+// Dir is the state directory.
+func (s *Store) Dir() string { return s.dir }
+
+func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
+
+// List returns the ids of all runs, newest first: ids begin with their time.
+func (s *Store) List() ([]string, error) {
+	entries, err := os.ReadDir(s.runs())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.IsDir() && validID(e.Name()) {
+			ids = append(ids, e.Name())
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// Create makes the directory of a run, writes run.json and takes the lock that
+// says the run is alive. The id must be new.
+func (s *Store) Create(id string, run []byte) (*Writer, error) {
+	if !validID(id) {
+		return nil, fmt.Errorf("run id %q: not usable as a directory name", id)
+	}
+	if err := os.MkdirAll(s.runs(), 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	dir := filepath.Join(s.runs(), id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	w, err := create(dir, run)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return w, nil
+}
+
+// Open gives access to a recorded run, or [ErrNotFound].
+func (s *Store) Open(id string) (*Run, error) {
+	if !validID(id) {
+		return nil, ErrNotFound
+	}
+	r := &Run{dir: filepath.Join(s.runs(), id)}
+	if _, err := os.Stat(filepath.Join(r.dir, runFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, ErrNotFound
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// validID keeps ids from naming anything outside the runs directory.
+func validID(id string) bool {
+	return id != "" && len(id) <= 128 && id[0] != '.' && !strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
+}
+
+// Run is a recorded run. Its methods read files and hold nothing open.
+type Run struct{ dir string }
+
+// Dir is the run's directory.
+func (r *Run) Dir() string { return r.dir }
+
+// Request returns run.json.
+func (r *Run) Request() ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, runFile)) }
+
+// Result opens result.json, or returns an error that is [os.ErrNotExist] when
+// the run has not ended or its process did not live to write it. The caller
+// closes the file.
+func (r *Run) Result() (*os.File, error) { return os.Open(filepath.Join(r.dir, resultFile)) }
+
+// Alive reports whether a process still records the run.
+func (r *Run) Alive() bool {
+	f, err := os.Open(filepath.Join(r.dir, journalFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return locked(f)
+}
+
+// JournalPath is the file of the run's lines.
+func (r *Run) JournalPath() string { return filepath.Join(r.dir, journalFile) }
+
+// Journal opens the run's lines from the first. The caller closes it.
+func (r *Run) Journal() (*Reader, error) {
+	f, err := os.Open(filepath.Join(r.dir, journalFile))
+	if err != nil {
+		return nil, err
+	}
+	return newReader(f, f), nil
+}
+
+// Remove deletes the run and all it recorded.
+func (r *Run) Remove() error { return os.RemoveAll(r.dir) }
+
+// writeAtomically replaces path by a file with what write writes, so that a
+// crash leaves the old file or the new one and never a part.
+func writeAtomically(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,194 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waza/runner/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func write(t *testing.T, w *journal.Writer, from, to int) {
+	t.Helper()
+	for i := from; i <= to; i++ {
+		w.Append(fmt.Appendf(nil, `{"line":%d}`, i))
+	}
+	require.NoError(t, w.Flush())
+}
+
+func lines(t *testing.T, r *journal.Reader) (numbers []int64, texts []string) {
+	t.Helper()
+	defer r.Close()
+	for {
+		line, n, _, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return numbers, texts
+		}
+		require.NoError(t, err)
+		numbers, texts = append(numbers, n), append(texts, string(line))
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	w, err := store.Create("r1", []byte(`{"asked":true}`))
+	require.NoError(t, err)
+	write(t, w, 1, 3)
+	require.NoError(t, w.WriteResult(func(w io.Writer) error {
+		_, err := io.WriteString(w, "done")
+		return err
+	}))
+	require.NoError(t, w.Close())
+
+	run, err := store.Open("r1")
+	require.NoError(t, err)
+	asked, err := run.Request()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"asked":true}`, string(asked))
+	r, err := run.Journal()
+	require.NoError(t, err)
+	numbers, texts := lines(t, r)
+	require.Equal(t, []int64{1, 2, 3}, numbers)
+	require.Equal(t, []string{`{"line":1}`, `{"line":2}`, `{"line":3}`}, texts)
+	f, err := run.Result()
+	require.NoError(t, err)
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Equal(t, "done", string(b))
+}
+
+// Lines finds every line from any place, while more are being written and after Close.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
+	require.NoError(t, err)
+	const total = 1000
+	for i := 1; i <= total; i += 10 {
+		write(t, w, i, i+9)
+	}
+	w.Append([]byte("not flushed"))
+	check := func(from int64, last int64) {
+		r, err := w.Lines(from)
+		require.NoError(t, err)
+		numbers, texts := lines(t, r)
+		require.LessOrEqual(t, numbers[0], from)
+		require.Less(t, from-numbers[0], int64(64))
+		require.Equal(t, last, numbers[len(numbers)-1])
+		require.Equal(t, fmt.Sprintf(`{"line":%d}`, numbers[0]), texts[0])
+	}
+	for _, from := range []int64{1, 2, 63, 64, 65, 500, total} {
+		check(from, total)
+	}
+	require.NoError(t, w.Close())
+	check(700, total+1)
+}
+
+// The offset that Append returns is where the line stands in the file.
+func TestOffsets(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	w, err := store.Create("r", nil)
+	require.NoError(t, err)
+	want := map[string]int64{}
+	for i := range 200 {
+		line := fmt.Sprintf(`{"n":%d}`, i*i)
+		want[line] = w.Append([]byte(line))
+		if i%7 == 0 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	b, err := os.ReadFile(w.Run().JournalPath())
+	require.NoError(t, err)
+	for line, off := range want {
+		require.Equal(t, line, string(b[off:off+int64(len(line))]))
+	}
+}
+
+// A last line without its newline was being written when the process died.
+func TestTornLine(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	w, err := store.Create("r", nil)
+	require.NoError(t, err)
+	write(t, w, 1, 2)
+	require.NoError(t, w.Close())
+	f, err := os.OpenFile(w.Run().JournalPath(), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"line":3`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	r, err := w.Run().Journal()
+	require.NoError(t, err)
+	numbers, _ := lines(t, r)
+	require.Equal(t, []int64{1, 2}, numbers)
+}
+
+func TestAlive(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	w, err := store.Create("r", nil)
+	require.NoError(t, err)
+	require.True(t, w.Run().Alive())
+	require.NoError(t, w.Close())
+	require.False(t, w.Run().Alive())
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(filepath.Join(t.TempDir(), "deep", "state"))
+	ids, err := store.List()
+	require.NoError(t, err)
+	require.Empty(t, ids)
+	for _, id := range []string{"2026-a", "2027-b", "2025-c"} {
+		w, err := store.Create(id, nil)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+	ids, err = store.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"2027-b", "2026-a", "2025-c"}, ids)
+
+	_, err = store.Create("2026-a", nil)
+	require.ErrorIs(t, err, os.ErrExist)
+	for _, id := range []string{"", "..", "../x", "a/b", ".hidden", "nul\x00", "none"} {
+		_, err = store.Open(id)
+		require.ErrorIs(t, err, journal.ErrNotFound, "%q", id)
+	}
+	_, err = store.Create("../x", nil)
+	require.Error(t, err)
+
+	run, err := store.Open("2026-a")
+	require.NoError(t, err)
+	require.NoError(t, run.Remove())
+	_, err = store.Open("2026-a")
+	require.ErrorIs(t, err, journal.ErrNotFound)
+}
+
+// A result that cannot be written whole is not there at all.
+func TestResultIsAtomic(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
+	require.NoError(t, err)
+	broken := errors.New("broken")
+	require.ErrorIs(t, w.WriteResult(func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		return broken
+	}), broken)
+	_, err = w.Run().Result()
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, w.Close())
+	left, err := os.ReadDir(w.Dir())
+	require.NoError(t, err)
+	require.Len(t, left, 2, "run.json and journal.jsonl")
+}

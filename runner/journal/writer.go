@@ -1,0 +1,184 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// syncDelay is how much work a power failure may cost: what was flushed is on
+// the disk at most this much later. A crash of the process costs nothing that
+// was flushed.
+const syncDelay = 20 * time.Millisecond
+
+// indexEvery is the distance between remembered line offsets: a seek reads at
+// most that many lines in vain, and a million lines cost 128 kB.
+const indexEvery = 64
+
+// Writer records one run. Append, Flush and Close belong to one goroutine;
+// Lines may be called by any. It runs one goroutine of its own, which
+// syncs the file and ends with Close.
+type Writer struct {
+	dir  string
+	file *os.File
+	buf  []byte // lines appended, not yet flushed
+
+	mu      sync.Mutex // guards the fields below
+	index   []int64    // offset of line 1, 1+indexEvery, …
+	lines   int64      // lines flushed
+	written int64      // bytes flushed
+	syncErr error
+
+	pendingLines int64
+	pendingIndex []int64
+
+	dirty chan struct{} // capacity 1: something was flushed since the last sync
+	stop  chan struct{} // closed by Close
+	done  chan struct{} // closed when the syncing goroutine has ended
+}
+
+func create(dir string, run []byte) (*Writer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	// run.json comes last: a directory with it has a journal too.
+	err = writeAtomically(filepath.Join(dir, runFile), func(w io.Writer) error {
+		_, err := w.Write(run)
+		return err
+	})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	w := &Writer{dir: dir, file: f, dirty: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	go w.sync()
+	return w, nil
+}
+
+// Dir is the run's directory.
+func (w *Writer) Dir() string { return w.dir }
+
+// WorkDir is where the run's workspaces belong. It is not made by this package.
+func (w *Writer) WorkDir() string { return filepath.Join(w.dir, workDir) }
+
+// Append adds a line, which must not contain a newline, and returns the offset
+// at which it will stand. It is kept in memory until Flush.
+func (w *Writer) Append(line []byte) int64 {
+	off := w.written + int64(len(w.buf)) // written changes in Flush only, which is ours
+	if (w.lines+w.pendingLines)%indexEvery == 0 {
+		w.pendingIndex = append(w.pendingIndex, off)
+	}
+	w.buf = append(append(w.buf, line...), '\n')
+	w.pendingLines++
+	return off
+}
+
+// Flush hands the appended lines to the system in one write, after which they
+// survive this process. After an error the journal is at its end; what was not
+// written is dropped.
+func (w *Writer) Flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	n, err := w.file.Write(w.buf)
+	size := len(w.buf)
+	if w.buf = w.buf[:0]; cap(w.buf) > 4<<20 {
+		w.buf = nil
+	}
+	if err != nil {
+		if n > 0 {
+			_ = w.file.Truncate(w.written) // leave no torn line behind
+		}
+		return err
+	}
+	w.mu.Lock()
+	w.written += int64(size)
+	w.lines += w.pendingLines
+	w.index = append(w.index, w.pendingIndex...)
+	err, w.syncErr = w.syncErr, nil
+	w.mu.Unlock()
+	w.pendingLines, w.pendingIndex = 0, w.pendingIndex[:0]
+	select {
+	case w.dirty <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// sync brings what was flushed to the disk, at most once per syncDelay.
+func (w *Writer) sync() {
+	defer close(w.done)
+	for {
+		select {
+		case <-w.dirty:
+		case <-w.stop:
+			return
+		}
+		select {
+		case <-time.After(syncDelay):
+		case <-w.stop:
+			return
+		}
+		if err := w.file.Sync(); err != nil {
+			w.mu.Lock()
+			w.syncErr = fmt.Errorf("sync journal: %w", err)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// WriteResult writes result.json in one piece or not at all.
+func (w *Writer) WriteResult(write func(io.Writer) error) error {
+	return writeAtomically(filepath.Join(w.dir, resultFile), write)
+}
+
+// Lines opens what has been flushed, from a line at or before the given one
+// (from 1): its first numbers tell which. It works after Close, too. The caller
+// closes the reader.
+func (w *Writer) Lines(line int64) (*Reader, error) {
+	f, err := os.Open(w.file.Name())
+	if err != nil {
+		return nil, err
+	}
+	off, first, end := w.find(line)
+	r := newReader(io.NewSectionReader(f, off, end-off), f)
+	r.line, r.off = first-1, off
+	return r, nil
+}
+
+// find returns the nearest known offset at or before that of the given line, the
+// number of the line there, and where the flushed lines end.
+func (w *Writer) find(line int64) (off, at, end int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.index) == 0 {
+		return 0, 1, w.written
+	}
+	i := min(max(0, (line-1)/indexEvery), int64(len(w.index)-1))
+	return w.index[i], i*indexEvery + 1, w.written
+}
+
+// Run gives read access to what this writer records.
+func (w *Writer) Run() *Run { return &Run{dir: w.dir} }
+
+// Close flushes, syncs, gives up the lock and closes the file.
+func (w *Writer) Close() error {
+	err := w.Flush()
+	close(w.stop)
+	<-w.done
+	if serr := w.file.Sync(); err == nil {
+		err = serr
+	}
+	if cerr := w.file.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
