@@ -1,0 +1,118 @@
+package stats
+
+// MaxK is the largest k for which waza reports pass@k and pass^k.
+const MaxK = 100
+
+// AtK holds both measures for one k.
+type AtK struct {
+	K int `json:"k"`
+	// PassAtK is the chance that at least one of K trials passes.
+	PassAtK float64 `json:"passAtK"`
+	// PassHatK is the chance that all of K trials pass.
+	PassHatK float64 `json:"passHatK"`
+}
+
+// PassAtK estimates pass@k, the chance that at least one of k trials passes,
+// given that c of n did. It is the unbiased estimator 1 - C(n-c,k)/C(n,k) of
+// Chen et al. (2021, "Evaluating Large Language Models Trained on Code").
+//
+// It is 0 when n or k is not positive. More trials than were run cannot be
+// judged, so k above n is taken as n; c is held between 0 and n.
+func PassAtK(n, c, k int) float64 {
+	n, c, k, ok := sane(n, c, k)
+	if !ok {
+		return 0
+	}
+	return 1 - chooseRatio(n-c, n, k)
+}
+
+// PassHatK estimates pass^k, the chance that all of k trials pass, given that c
+// of n did. It is the unbiased estimator C(c,k)/C(n,k) of Yao et al. (2024,
+// "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains").
+// What it does with odd numbers is what [PassAtK] does.
+func PassHatK(n, c, k int) float64 {
+	n, c, k, ok := sane(n, c, k)
+	if !ok {
+		return 0
+	}
+	return chooseRatio(c, n, k)
+}
+
+// Curve returns both measures for each k from 1 to n, but no further than
+// limit ([MaxK] when limit is not positive). It is nil when n is not positive.
+func Curve(n, c, limit int) []AtK {
+	if limit <= 0 {
+		limit = MaxK
+	}
+	if n <= 0 {
+		return nil
+	}
+	curve := make([]AtK, min(n, limit))
+	for i := range curve {
+		k := i + 1
+		curve[i] = AtK{K: k, PassAtK: PassAtK(n, c, k), PassHatK: PassHatK(n, c, k)}
+	}
+	return curve
+}
+
+// MeanCurve returns the mean over tasks of each task's curve, which is what
+// pass@k and pass^k of a suite are: trials of different tasks are never pooled.
+// Tasks without a curve are left out, and the result ends at the first k that
+// some other task did not reach. The order of the tasks changes nothing.
+func MeanCurve(tasks [][]AtK) []AtK {
+	length, counted := 0, 0
+	for _, curve := range tasks {
+		if len(curve) == 0 {
+			continue
+		}
+		if counted == 0 || len(curve) < length {
+			length = len(curve)
+		}
+		counted++
+	}
+	if length == 0 {
+		return nil
+	}
+	mean := make([]AtK, length)
+	at, hat := make([]float64, 0, counted), make([]float64, 0, counted)
+	for i := range mean {
+		at, hat = at[:0], hat[:0]
+		for _, curve := range tasks {
+			if len(curve) > 0 {
+				at, hat = append(at, curve[i].PassAtK), append(hat, curve[i].PassHatK)
+			}
+		}
+		mean[i] = AtK{K: i + 1, PassAtK: Describe(at).Mean, PassHatK: Describe(hat).Mean}
+	}
+	return mean
+}
+
+// sane brings the numbers into the range that the estimators are defined for.
+func sane(n, c, k int) (int, int, int, bool) {
+	if n <= 0 || k <= 0 {
+		return 0, 0, 0, false
+	}
+	return n, min(max(c, 0), n), min(k, n), true
+}
+
+// chooseRatio returns C(a,k)/C(n,k) for 0 ≤ a ≤ n and 0 < k ≤ n, the chance
+// that k draws without return from n things all fall among a marked ones. The
+// binomials would overflow, their ratio is a product of numbers below 1:
+//
+//	C(a,k)/C(n,k) = Π (a-i)/(n-i) for i < k  =  Π (n-k-i)/(n-i) for i < n-a
+//
+// of which the shorter is taken.
+func chooseRatio(a, n, k int) float64 {
+	if a < k {
+		return 0
+	}
+	top, factors := a, k
+	if n-a < k {
+		top, factors = n-k, n-a
+	}
+	ratio := 1.0
+	for i := 0; i < factors && ratio > 0; i++ {
+		ratio *= float64(top-i) / float64(n-i)
+	}
+	return ratio
+}

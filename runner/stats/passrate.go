@@ -1,0 +1,38 @@
+package stats
+
+import "math"
+
+// Wilson returns the interval in which a pass rate lies, given that passed of n
+// trials did: the score interval of Wilson (1927), which unlike the textbook
+// one holds for few trials and for rates near 0 and 1, and stays within them
+// (Brown, Cai, DasGupta 2001, "Interval Estimation for a Binomial Proportion").
+//
+// With no trials nothing is known, which is the interval from 0 to 1. passed
+// is taken as 0 below that and as n above that; a confidence that is not
+// between 0 and 1 as [DefaultConfidence].
+func Wilson(passed, n int, confidence float64) Interval {
+	if n <= 0 {
+		return Interval{Low: 0, High: 1}
+	}
+	passed = min(max(passed, 0), n)
+	var (
+		z      = normalQuantile(confidence)
+		trials = float64(n)
+		rate   = float64(passed) / trials
+		z2n    = float64(z*z) / trials
+		center = rate + z2n/2
+		spread = float64(z * math.Sqrt(float64(rate*(1-rate))/trials+z2n/trials/4))
+	)
+	i := Interval{
+		Low:  clamp((center-spread)/(1+z2n), 0, rate),
+		High: clamp((center+spread)/(1+z2n), rate, 1),
+	}
+	// Where rounding leaves a trace of what is 0 or 1 by the formula.
+	if passed == 0 {
+		i.Low = 0
+	}
+	if passed == n {
+		i.High = 1
+	}
+	return i
+}

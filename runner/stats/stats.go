@@ -1,0 +1,51 @@
+// Package stats turns the outcomes of trials into numbers: pass rates with
+// their intervals, pass@k and pass^k, and descriptions of scores.
+//
+// Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task,
+// [Describe] and [Bootstrap] for its scores. All functions are pure and safe for
+// concurrent use.
+//
+// The same values give the same numbers, bit for bit, in whatever order they
+// come and on whatever machine: values are sorted before they are summed, the
+// bootstrap draws from a generator of fixed seed, and every product that is
+// added to something is rounded first (the conversions float64(x*y) below are
+// there to keep compilers from fusing the two; halving is exact anyway). NaN and infinities never leave
+// this package; each function says what it answers where there is no answer.
+package stats
+
+import "math"
+
+// DefaultConfidence is the confidence of the intervals that waza reports.
+const DefaultConfidence = 0.95
+
+// z95 is the 97.5 % quantile of the standard normal distribution.
+const z95 = 1.959963984540054
+
+// maxMagnitude bounds the values that are worked with, so that neither their
+// sum nor that of their squares can overflow.
+const maxMagnitude = 1e100
+
+// Interval is a range that holds the true value with some confidence.
+// Low is never above High.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// normalQuantile returns how many standard deviations on both sides of the mean
+// hold that share of a normal distribution. A confidence that is not between 0
+// and 1 is taken as [DefaultConfidence].
+func normalQuantile(confidence float64) float64 {
+	if !(confidence > 0 && confidence < 1) || confidence == DefaultConfidence {
+		return z95
+	}
+	return math.Sqrt2 * math.Erfinv(confidence)
+}
+
+// clamp returns the number nearest to x between low and high; low for NaN.
+func clamp(x, low, high float64) float64 {
+	if !(x > low) {
+		return low
+	}
+	return min(x, high)
+}

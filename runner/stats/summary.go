@@ -1,0 +1,83 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Summary describes a set of scores. Without scores every field is zero; with
+// one, all but StdDev are that score.
+type Summary struct {
+	N      int     `json:"n"`
+	Mean   float64 `json:"mean"`
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	// StdDev is the sample standard deviation (n-1 below the line), 0 for
+	// fewer than two scores.
+	StdDev float64 `json:"stdDev"`
+}
+
+// Describe returns the summary of scores, in any order; it does not change
+// them. NaN and infinities are left out and not counted in N. Numbers beyond
+// ±1e100 are taken as that.
+func Describe(scores []float64) Summary {
+	return describeSorted(sortedCopy(scores))
+}
+
+func describeSorted(sorted []float64) Summary {
+	n := len(sorted)
+	if n == 0 {
+		return Summary{}
+	}
+	s := Summary{N: n, Min: sorted[0], Max: sorted[n-1]}
+	s.Mean = mean(sorted)
+	s.StdDev = stdDev(sorted, s.Mean)
+	s.Median = sorted[n/2]
+	if n%2 == 0 {
+		s.Median = (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return s
+}
+
+// sortedCopy returns the usable values in ascending order, so that what follows
+// does not depend on the order in which trials happened to end.
+func sortedCopy(values []float64) []float64 {
+	sorted := make([]float64, 0, len(values))
+	for _, v := range values {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			// Adding 0 makes 0 of -0, which sorts as its equal but prints otherwise.
+			sorted = append(sorted, clamp(v, -maxMagnitude, maxMagnitude)+0)
+		}
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// mean returns the mean of values in ascending order, of which there is one at
+// least. The sum is Neumaier's, which loses nothing to the number of values.
+func mean(sorted []float64) float64 {
+	sum, lost := 0.0, 0.0
+	for _, v := range sorted {
+		next := sum + v
+		if math.Abs(sum) >= math.Abs(v) {
+			lost += (sum - next) + v
+		} else {
+			lost += (v - next) + sum
+		}
+		sum = next
+	}
+	return clamp((sum+lost)/float64(len(sorted)), sorted[0], sorted[len(sorted)-1])
+}
+
+func stdDev(sorted []float64, mean float64) float64 {
+	if len(sorted) < 2 {
+		return 0
+	}
+	squares := 0.0
+	for _, v := range sorted {
+		d := v - mean
+		squares += float64(d * d)
+	}
+	return math.Sqrt(squares / float64(len(sorted)-1))
+}
