@@ -1,0 +1,236 @@
+// Package command is the executor that runs any program as the agent: the
+// prompt goes in by standard input, an argument or the environment; standard
+// output is the answer; what the program does on the way it may report as JSON
+// lines on file descriptor 3. See [Kind].
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/proc"
+)
+
+// Kind is the command executor as the registry knows it.
+var Kind = executor.Kind{
+	Kind: eval.Kind{
+		Name:    "command",
+		Summary: "Runs any program as the agent, in the trial's workspace. An exit code other than 0 is an error.",
+		Options: func() any { return &Options{PromptAs: Stdin} },
+		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+	},
+	Open:      open,
+	Preflight: preflight,
+}
+
+// maxStderr bounds what is kept of a program's standard error for messages.
+const maxStderr = 16 << 10
+
+type command struct {
+	options *Options
+	suite   *eval.Suite
+	args    []string
+	first   time.Duration // within which the program must show a sign of life; 0 means no limit
+}
+
+func open(_ context.Context, s executor.Settings) (executor.Executor, error) {
+	o := s.Options.(*Options)
+	if len(o.Command.Args) == 0 {
+		return nil, errors.New("config.command says no program to run")
+	}
+	return &command{
+		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir),
+		first: time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
+	}, nil
+}
+
+// resolve makes the names of files that stand beside the suite absolute, for
+// the program runs in the workspace.
+func resolve(c Line, dir string) []string {
+	args := make([]string, len(c.Args))
+	for i, arg := range c.Args {
+		args[i] = arg
+		if c.Shell || arg == "" || strings.HasPrefix(arg, "-") || filepath.IsAbs(arg) {
+			continue
+		}
+		abs := filepath.Join(dir, arg)
+		if st, err := os.Stat(abs); err == nil && st.Mode().IsRegular() {
+			args[i] = abs
+		}
+	}
+	if !c.Shell {
+		return args
+	}
+	script := args[0]
+	word, rest, _ := strings.Cut(script, " ")
+	if abs := filepath.Join(dir, word); strings.Contains(word, "/") && !filepath.IsAbs(word) {
+		if _, err := os.Stat(abs); err == nil {
+			script = "'" + strings.ReplaceAll(abs, "'", `'\''`) + "' " + rest
+		}
+	}
+	return []string{"sh", "-c", script}
+}
+
+func preflight(_ context.Context, s executor.Settings) []executor.Finding {
+	o := s.Options.(*Options)
+	if len(o.Command.Args) == 0 || o.Command.Shell {
+		return nil
+	}
+	name := resolve(o.Command, s.Suite.Dir)[0]
+	env := os.Environ()
+	if p, ok := o.Env["PATH"]; ok {
+		env = append(env, "PATH="+p)
+	}
+	if _, err := proc.LookPath(name, env); err != nil {
+		return []executor.Finding{{
+			Severity: eval.Warning, Code: eval.CodeUnavailable,
+			Message: fmt.Sprintf("config.command: %v, nor is it in the suite's directory, so every trial will end in error; install it or correct the name", err),
+		}}
+	}
+	return nil
+}
+
+// Capabilities: skills are those the program reports.
+func (c *command) Capabilities() executor.Capabilities { return executor.Capabilities{Skills: true} }
+
+func (c *command) Close() error { return nil }
+
+// Execute runs the program once for the prompt and once for each follow-up, in
+// the same workspace. The last answer is the output.
+func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
+	dir, err := t.Dir()
+	if err != nil {
+		return executor.Outcome{}, err
+	}
+	var out executor.Outcome
+	for turn, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
+		t.Transcript.Message("user", prompt)
+		if err := c.turn(ctx, t, dir, turn+1, prompt, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn int, prompt string, out *executor.Outcome) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alive := c.firstEvent(cancel)
+	defer alive()
+
+	events, err := listen(t, alive)
+	if err != nil {
+		return err
+	}
+	stdout := &proc.Limited{Max: executor.MaxOutputBytes}
+	stderr := &proc.Limited{Max: maxStderr}
+	cmd := proc.Command{
+		Args: c.args, Dir: dir, Env: c.env(t, dir, turn, prompt),
+		Stdout: &sign{w: stdout, alive: alive}, Stderr: stderr, ExtraFiles: []*os.File{events.write},
+	}
+	switch c.options.PromptAs {
+	case Argument:
+		cmd.Args = append(append([]string(nil), c.args...), prompt)
+		if c.options.Command.Shell {
+			cmd.Args = []string{"sh", "-c", c.args[2] + ` "$1"`, "sh", prompt}
+		}
+	case Stdin:
+		cmd.Stdin = strings.NewReader(prompt)
+	}
+	err = run(ctx, cmd, events)
+	if events.usage != nil {
+		sum := *events.usage
+		if out.Usage != nil {
+			sum = out.Usage.Add(sum)
+		}
+		out.Usage = &sum
+	}
+	out.Output = strings.TrimRight(stdout.String(), "\n")
+	if stdout.Dropped > 0 {
+		t.Logf("warning", "the program printed %d bytes beyond the limit of %d; they were dropped", stdout.Dropped, executor.MaxOutputBytes)
+	}
+	if out.Output != "" {
+		t.Transcript.Message("assistant", out.Output)
+	}
+	return c.fault(err, stderr)
+}
+
+// run starts the program, waits for it and for all that it reported.
+func run(ctx context.Context, cmd proc.Command, events *channel) error {
+	p, err := proc.Start(ctx, cmd)
+	events.write.Close()
+	if err != nil {
+		events.wait(0)
+		return executor.Permanent(err)
+	}
+	err = p.Wait()
+	events.wait(100 * time.Millisecond)
+	return err
+}
+
+// fault turns the end of the program into the end of the trial.
+func (c *command) fault(err error, stderr *proc.Limited) error {
+	var exit *proc.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	msg := strings.TrimSpace(stderr.String())
+	if msg == "" {
+		return fmt.Errorf("%s: %w", c.options.Command, exit)
+	}
+	lines := strings.Split(msg, "\n")
+	return fmt.Errorf("%s: %w: %s", c.options.Command, exit, strings.Join(lines[max(0, len(lines)-5):], "\n"))
+}
+
+func (c *command) env(t *executor.Trial, dir string, turn int, prompt string) []string {
+	env := t.Env // full to its capacity: append copies
+	for k, v := range c.options.Env {
+		env = append(env, k+"="+v)
+	}
+	env = append(env,
+		"WAZA_WORKSPACE_DIR="+dir,
+		"WAZA_SUITE_DIR="+c.suite.Dir,
+		"WAZA_MODEL="+t.Model,
+		"WAZA_TRIAL="+strconv.Itoa(t.Num),
+		"WAZA_TURN="+strconv.Itoa(turn),
+		"WAZA_EVENTS_FD=3",
+	)
+	if c.options.PromptAs == Env {
+		env = append(env, "WAZA_PROMPT="+prompt)
+	}
+	return env
+}
+
+// firstEvent starts the clock of first_event_timeout_seconds. The returned
+// function stops it, at the first sign of life or at the end.
+func (c *command) firstEvent(cancel context.CancelCauseFunc) (alive func()) {
+	if c.first <= 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(c.first, func() {
+		cancel(fmt.Errorf("%w: no sign of life within %s (first_event_timeout_seconds)", executor.ErrTimeout, c.first))
+	})
+	return func() { timer.Stop() }
+}
+
+// sign passes output on and tells that there is some.
+type sign struct {
+	w     io.Writer
+	alive func()
+	once  sync.Once
+}
+
+func (s *sign) Write(b []byte) (int, error) {
+	s.once.Do(s.alive)
+	return s.w.Write(b)
+}

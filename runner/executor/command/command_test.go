@@ -1,0 +1,168 @@
+//go:build unix
+
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/executor/command"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type fixture struct {
+	suite *eval.Suite
+	exec  executor.Executor
+	logs  *strings.Builder
+}
+
+// setup makes a suite with that config and agent.sh beside it.
+func setup(t *testing.T, config, agent string) fixture {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\n"+agent), 0o755))
+	file := filepath.Join(dir, "eval.yaml")
+	text := "name: t\nconfig:\n  executor: command\n" + config + "tasks: [{id: a, prompt: x}]\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{Executors: []eval.Kind{command.Kind.Kind}}})
+	require.NoError(t, err)
+	require.Empty(t, ds.Errors())
+	e, err := command.Kind.Open(t.Context(), settings(suite))
+	require.NoError(t, err)
+	return fixture{suite: suite, exec: e, logs: &strings.Builder{}}
+}
+
+func settings(s *eval.Suite) executor.Settings {
+	return executor.Settings{Suite: s, Options: s.ExecutorOptions["command"]}
+}
+
+func (f fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
+	dir := t.TempDir()
+	var mu sync.Mutex
+	return &executor.Trial{
+		Suite: f.suite, Task: f.suite.Tasks[0], Num: 3, Attempt: 1, Model: "m-1", Prompt: prompts[0], FollowUps: prompts[1:],
+		Dir: func() (string, error) { return dir, nil }, Env: os.Environ(), Transcript: executor.NewTranscript(),
+		Logf: func(level, format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(f.logs, level+" "+format+"\n", args...)
+		},
+	}
+}
+
+// The prompt gets to the program in each of the ways a suite can ask for.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	const prompt = "it's \"quoted\" $HOME\nand long"
+	for config, agent := range map[string]string{
+		"  command: [sh, agent.sh]\n":                                    "cat",
+		"  command: [./agent.sh]\n":                                      "cat",
+		"  command: ./agent.sh --flag\n":                                 `test "$1" = --flag && cat`,
+		"  command: [sh, agent.sh]\n  prompt_as: argument\n":             `printf '%s' "$1"`,
+		"  command: ./agent.sh --flag\n  prompt_as: argument\n":          `printf '%s' "$2"`,
+		"  command: [sh, agent.sh]\n  prompt_as: env\n":                  `printf '%s' "$WAZA_PROMPT"`,
+		"  command: \"cat; printf '%s' \\\"$X\\\"\"\n  env: {X: \"\"}\n": "",
+	} {
+		f := setup(t, config, agent)
+		out, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
+		require.NoError(t, err, config)
+		require.Equal(t, prompt, out.Output, config)
+	}
+}
+
+func TestSideChannel(t *testing.T) {
+	t.Parallel()
+	f := setup(t, "  command: [sh, agent.sh]\n", `
+prompt=$(cat)
+echo '{"type":"tool_call","name":"bash","arguments":{"command":"ls"},"result":"a.txt","duration_ms":5}' >&3
+echo '{"type":"skill","name":"explainer"}' >&3
+echo 'rubbish' >&3
+echo '{"type":"dance"}' >&3
+echo '{"type":"usage","input_tokens":10,"output_tokens":5}' >&3
+echo '{"type":"usage","input_tokens":1,"output_tokens":1,"cost_usd":0.5}' >&3
+printf '{"type":"message","text":"no newline"}' >&3
+echo "answer $WAZA_TURN to $prompt in $(basename "$PWD") by $WAZA_MODEL, trial $WAZA_TRIAL"
+`)
+	tr := f.trial(t, "one", "two")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	dir, _ := tr.Dir()
+	require.Equal(t, "answer 2 to two in "+filepath.Base(dir)+" by m-1, trial 3", out.Output)
+	require.Equal(t, &executor.Usage{InputTokens: 22, OutputTokens: 12, CostUSD: 1}, out.Usage)
+	var kinds []string
+	for _, e := range tr.Transcript.Close() {
+		kinds = append(kinds, string(e.Type))
+	}
+	turn := "message tool_call skill message message"
+	require.Equal(t, turn+" "+turn, strings.Join(kinds, " "))
+	require.Contains(t, f.logs.String(), "warning file descriptor 3: not a JSON event")
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	f := setup(t, "  command: [sh, agent.sh]\n", "echo so far; echo it broke >&2; exit 3")
+	out, err := f.exec.Execute(t.Context(), f.trial(t, "x"))
+	require.EqualError(t, err, "sh: exit status 3: it broke")
+	require.Equal(t, "so far", out.Output)
+
+	f = setup(t, "  command: [no-such-agent-here]\n", "")
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "x"))
+	require.ErrorContains(t, err, "no-such-agent-here: not found on PATH")
+	require.True(t, executor.IsPermanent(err))
+	findings := command.Kind.Preflight(t.Context(), settings(f.suite))
+	require.Len(t, findings, 1)
+	require.Equal(t, eval.Warning, findings[0].Severity)
+
+	f = setup(t, "  command: [sh, agent.sh]\n", "")
+	require.Empty(t, command.Kind.Preflight(t.Context(), settings(f.suite)))
+}
+
+// An agent that floods costs bounded memory, and the trial goes on.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	f := setup(t, "  command: [sh, agent.sh]\n", `
+head -c 6000000 /dev/zero | tr '\0' 'x'
+(head -c 3000000 /dev/zero | tr '\0' 'y'; echo; echo '{"type":"skill","name":"after"}') >&3`)
+	tr := f.trial(t, "x")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Len(t, out.Output, executor.MaxOutputBytes)
+	require.Contains(t, f.logs.String(), "beyond the limit")
+	require.Contains(t, f.logs.String(), "a line is too long")
+	entries := tr.Transcript.Close()
+	require.Equal(t, executor.EntrySkill, entries[1].Type)
+}
+
+func TestFirstEventTimeout(t *testing.T) {
+	t.Parallel()
+	config := "  command: [sh, agent.sh]\n  first_event_timeout_seconds: 0.3\n"
+	f := setup(t, config, "sleep 1000")
+	_, err := f.exec.Execute(t.Context(), f.trial(t, "x"))
+	require.ErrorIs(t, err, executor.ErrTimeout)
+	for _, sign := range []string{`echo here`, `echo '{"type":"skill","name":"s"}' >&3`} {
+		f = setup(t, config, sign+"; sleep 0.6; echo done")
+		out, err := f.exec.Execute(t.Context(), f.trial(t, "x"))
+		require.NoError(t, err)
+		require.Contains(t, out.Output, "done")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	f := setup(t, "  command: [sh, agent.sh]\n", "sleep 1000")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.exec.Execute(ctx, f.trial(t, "x"))
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,149 @@
+// Package executor defines what does a trial: the [Executor] interface, what an
+// executor is told ([Trial]), what it leaves behind ([Outcome], [Transcript])
+// and the [Registry] in which executors are found by name. Each executor is a
+// package of its own below this one.
+package executor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"waza/eval"
+)
+
+// Executor does trials. It is opened once per run and serves all of the run's
+// workers, so Execute must be safe for concurrent use.
+type Executor interface {
+	// Capabilities tells what the executor can report. It does not change.
+	Capabilities() Capabilities
+	// Execute does one attempt at a trial and returns when nothing of it is
+	// left running. It records in t.Transcript as things happen, so that a
+	// trial which is cut short keeps what there was. A nil error means that
+	// the agent ended normally; any other error is a fault of the harness, the
+	// network or the provider, never of the agent. When ctx ends, Execute
+	// stops all it started and returns promptly.
+	Execute(ctx context.Context, t *Trial) (Outcome, error)
+	// Close ends what the executor keeps between trials. It is called once,
+	// after the last Execute has returned.
+	Close() error
+}
+
+// Capabilities are what an executor can report. The zero value reports output
+// and tool calls only.
+type Capabilities struct {
+	// Canned: replies are made up, so they say nothing about what a suite expects.
+	Canned bool
+	// Skills: skill invocations are reported.
+	Skills bool
+}
+
+// Kind is an executor as the registry knows it.
+type Kind struct {
+	eval.Kind
+	// Open starts the executor for one run.
+	Open func(ctx context.Context, s Settings) (Executor, error)
+	// Preflight looks for what would keep the executor from working on this
+	// machine, such as a missing program: a warning, for the trials' verdict
+	// will be error. Nil means nothing can be missing.
+	Preflight func(ctx context.Context, s Settings) []Finding
+}
+
+// Finding is something on this machine that keeps a suite from running as it says.
+type Finding struct {
+	Severity eval.Severity
+	Code     eval.Code
+	Message  string
+}
+
+// Settings are what an executor is opened with.
+type Settings struct {
+	Suite *eval.Suite
+	// Options is what the kind's Options returned, decoded from the suite.
+	Options any
+	Model   string
+	// Workers is the most trials that run at once.
+	Workers int
+}
+
+// Trial is one attempt at a trial, as an executor is told of it.
+type Trial struct {
+	RunID   string
+	Suite   *eval.Suite
+	Task    *eval.Task
+	Num     int // trial, 1-based
+	Attempt int // 1-based
+	Model   string
+	// Prompt and FollowUps are expanded and ready to send.
+	Prompt    string
+	FollowUps []string
+	// Dir returns the workspace, an absolute directory that holds the task's
+	// files. The directory is made at the first call, so an executor that
+	// needs none should not ask.
+	Dir func() (string, error)
+	// Env is the environment for the agent's process, as os.Environ has it.
+	Env []string
+	// Expand fills the template variables of a text of the suite.
+	Expand func(text string) string
+	// Transcript records what happens. Never nil.
+	Transcript *Transcript
+	// Logf tells the run's followers something they may want to know. Never nil.
+	Logf func(level, format string, args ...any)
+}
+
+// Outcome is what an executor leaves behind.
+type Outcome struct {
+	// Output is the agent's final answer.
+	Output string
+	// Usage is nil when the executor knows nothing of tokens.
+	Usage *Usage
+}
+
+// Usage counts what a trial cost. Counts that are not known are zero.
+type Usage struct {
+	InputTokens  int64   `json:"inputTokens"`
+	OutputTokens int64   `json:"outputTokens"`
+	TotalTokens  int64   `json:"totalTokens,omitempty"` // when the provider counts it apart
+	CostUSD      float64 `json:"costUsd,omitempty"`
+}
+
+// Total is the number of tokens in all.
+func (u Usage) Total() int64 {
+	return max(u.TotalTokens, u.InputTokens+u.OutputTokens)
+}
+
+// Add sums two usages.
+func (u Usage) Add(o Usage) Usage {
+	u.InputTokens += o.InputTokens
+	u.OutputTokens += o.OutputTokens
+	u.TotalTokens += o.TotalTokens
+	u.CostUSD += o.CostUSD
+	return u
+}
+
+// ErrTimeout is what an executor's error wraps when the agent was too slow by a
+// limit of its own, such as first_event_timeout_seconds: the trial's verdict is
+// timeout then.
+var ErrTimeout = errors.New("timeout exceeded")
+
+// Permanent marks an error that another try would meet again, such as a
+// missing program, so that the trial is not retried.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// IsPermanent reports whether err or what it wraps was marked by [Permanent].
+func IsPermanent(err error) bool {
+	var p *permanentError
+	return errors.As(err, &p)
+}
+
+func sinceMS(start time.Time) int64 { return time.Since(start).Milliseconds() }

@@ -1,0 +1,74 @@
+package executor_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+// A transcript is bounded and says what it dropped; nothing comes after its end.
+func TestTranscriptIsBounded(t *testing.T) {
+	t.Parallel()
+	tr := executor.NewTranscript()
+	big := strings.Repeat("x", executor.MaxTranscriptBytes/4)
+	for range 6 {
+		tr.Message("assistant", big)
+	}
+	tr.Skill("still fits")
+	entries := tr.Close()
+	require.Len(t, entries, 5)
+	require.Contains(t, entries[4].Text, "3 entries beyond the limit")
+	tr.Message("assistant", "late")
+	require.Len(t, tr.Close(), 5)
+
+	tr = executor.NewTranscript()
+	for range executor.MaxTranscriptEntries + 2 {
+		tr.Skill("s")
+	}
+	require.Len(t, tr.Close(), executor.MaxTranscriptEntries+1)
+}
+
+func TestTranscriptConcurrently(t *testing.T) {
+	t.Parallel()
+	tr := executor.NewTranscript()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				tr.ToolCall(executor.ToolCall{Name: "bash"})
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, tr.Close(), 800)
+}
+
+func TestPermanent(t *testing.T) {
+	t.Parallel()
+	err := errors.New("missing")
+	require.NoError(t, executor.Permanent(nil))
+	require.False(t, executor.IsPermanent(err))
+	require.True(t, executor.IsPermanent(fmt.Errorf("grader: %w", executor.Permanent(err))))
+	require.ErrorIs(t, executor.Permanent(err), err)
+}
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	r := executor.NewRegistry(
+		executor.Kind{Kind: eval.Kind{Name: "one", Aliases: []string{"uno"}}},
+		executor.Kind{Kind: eval.Kind{Name: "two"}},
+	)
+	k, ok := r.Lookup("UNO")
+	require.True(t, ok)
+	require.Equal(t, "one", k.Name)
+	_, ok = r.Lookup("three")
+	require.False(t, ok)
+	require.Equal(t, []string{"one", "two"}, r.Names())
+}

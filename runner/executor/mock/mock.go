@@ -1,0 +1,211 @@
+// Package mock is the executor that needs no agent: it gives a canned reply, or
+// plays the part that the suite writes for it under config.mock. See [Kind].
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+// Kind is the mock executor as the registry knows it.
+var Kind = executor.Kind{
+	Kind: eval.Kind{
+		Name:    "mock",
+		Summary: "Answers without an agent: `Mock response for: <prompt>`, or what config.mock scripts.",
+		Options: func() any { return &Options{} },
+		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+	},
+	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
+		return open(s.Options.(*Options))
+	},
+}
+
+type mock struct {
+	script  *Script // nil for the canned reply
+	matches []*regexp.Regexp
+}
+
+func open(o *Options) (*mock, error) {
+	m := &mock{script: o.Mock}
+	if m.script == nil {
+		return m, nil
+	}
+	for i, r := range m.script.Replies {
+		re, err := regexp.Compile(r.Match)
+		if err != nil {
+			return nil, fmt.Errorf("config.mock.replies[%d].match: %w", i, err)
+		}
+		m.matches = append(m.matches, re)
+	}
+	return m, nil
+}
+
+// Capabilities says that unscripted replies are canned; a script reports skills.
+func (m *mock) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Canned: m.script == nil, Skills: m.script != nil}
+}
+
+func (m *mock) Close() error { return nil }
+
+func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
+	var out executor.Outcome
+	if m.script == nil {
+		for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
+			out.Output = canned(prompt)
+			record(t, prompt, out.Output)
+		}
+		return out, context.Cause(ctx)
+	}
+	chance := m.chance(t)
+	fails := chance.Float64() < m.script.ErrorRate
+	for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
+		if err := sleep(ctx, m.script.LatencyMS.draw(chance)); err != nil {
+			return out, err
+		}
+		if fails {
+			return out, errors.New("mock: an error by error_rate")
+		}
+		if err := m.turn(t, prompt, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, context.Cause(ctx)
+}
+
+func canned(prompt string) string { return "Mock response for: " + prompt }
+
+func record(t *executor.Trial, prompt, reply string) {
+	t.Transcript.Message("user", prompt)
+	t.Transcript.Message("assistant", reply)
+}
+
+// chance gives the random numbers of a trial. They depend on the seed, the task
+// and the trial's number, not on which trial happens to run first.
+func (m *mock) chance(t *executor.Trial) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(t.Task.ID + "/" + strconv.Itoa(t.Num)))
+	return rand.New(rand.NewPCG(m.script.Seed, h.Sum64()))
+}
+
+// turn plays one reply of the script.
+func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) error {
+	r := m.reply(prompt, t.Num)
+	if r == nil {
+		out.Output = canned(prompt)
+		record(t, prompt, out.Output)
+		return nil
+	}
+	t.Transcript.Message("user", prompt)
+	for _, s := range r.Skills {
+		t.Transcript.Skill(s)
+	}
+	for i, c := range r.ToolCalls {
+		call, err := c.record(i)
+		if err != nil {
+			return err
+		}
+		t.Transcript.ToolCall(call)
+	}
+	if err := writeFiles(t, r.Files); err != nil {
+		return err
+	}
+	if r.Usage != nil {
+		sum := r.Usage.usage()
+		if out.Usage != nil {
+			sum = out.Usage.Add(sum)
+		}
+		out.Usage = &sum
+	}
+	if r.Error != "" {
+		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: r.Error})
+		return errors.New(t.Expand(r.Error))
+	}
+	out.Output = t.Expand(r.Output)
+	t.Transcript.Message("assistant", out.Output)
+	return nil
+}
+
+// reply returns the first reply of the script for a prompt and trial, or nil.
+func (m *mock) reply(prompt string, trial int) *Reply {
+	for i := range m.script.Replies {
+		r := &m.script.Replies[i]
+		if len(r.Trials) > 0 && !slices.Contains(r.Trials, trial) {
+			continue
+		}
+		if m.matches[i].MatchString(prompt) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (c ToolCall) record(i int) (executor.ToolCall, error) {
+	call := executor.ToolCall{ID: "call-" + strconv.Itoa(i+1), Name: c.Name, Status: "completed"}
+	var err error
+	if c.Arguments != nil {
+		if call.Arguments, err = json.Marshal(c.Arguments); err != nil {
+			return call, fmt.Errorf("mock: tool call %s: arguments: %w", c.Name, err)
+		}
+	}
+	if c.Result != nil {
+		if call.Result, err = json.Marshal(c.Result); err != nil {
+			return call, fmt.Errorf("mock: tool call %s: result: %w", c.Name, err)
+		}
+	}
+	return call, nil
+}
+
+// writeFiles puts files into the workspace; none can get out of it.
+func writeFiles(t *executor.Trial, files []File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	dir, err := t.Dir()
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range files {
+		name := filepath.FromSlash(f.Path)
+		if dir := filepath.Dir(name); dir != "." {
+			if err := root.MkdirAll(dir, 0o755); err != nil {
+				return fmt.Errorf("mock: file %s: %w", f.Path, err)
+			}
+		}
+		if err := root.WriteFile(name, []byte(t.Expand(f.Content)), 0o644); err != nil {
+			return fmt.Errorf("mock: file %s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
