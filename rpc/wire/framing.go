@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// ErrHTTP ends a stream whose first line looks like HTTP; see Options.RefuseHTTP.
+var ErrHTTP = errors.New("input looks like HTTP")
+
+// errTooLong says that a line was skipped to its end.
+var errTooLong = errors.New("line too long")
+
+const (
+	// readSize is the size of the read buffer and of the pieces in which a
+	// long message is gathered.
+	readSize = 64 << 10
+	// maxHeader is the longest header line read.
+	maxHeader = 8 << 10
+)
+
+// A framer cuts the input into messages: a line each or, when the first line
+// is a Content-Length header, by such headers for the rest of the stream.
+// Every message is fresh memory. One goroutine reads; limit and framed may be
+// used by others.
+type framer struct {
+	br         *bufio.Reader
+	limit      atomic.Int64 // longest message, in bytes
+	refuseHTTP bool
+	sniffed    bool        // the first line that is not blank has been seen
+	framed     atomic.Bool // the stream speaks Content-Length
+}
+
+func newFramer(r io.Reader, limit int, refuseHTTP bool) *framer {
+	f := &framer{br: bufio.NewReaderSize(r, readSize), refuseHTTP: refuseHTTP}
+	f.limit.Store(int64(limit))
+	return f
+}
+
+// next gives the next message. An error of type *Error is the reply to a
+// message that could not be read, and reading may go on; any other error is
+// the end, io.EOF where the input ended well.
+func (f *framer) next() ([]byte, error) {
+	if f.framed.Load() {
+		return f.frame(nil)
+	}
+	for {
+		line, err := f.line(f.longest)
+		if !f.sniffed && len(line) > 0 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			if !blank(line) {
+				f.sniffed = true
+				if f.refuseHTTP && looksLikeHTTP(line) {
+					return nil, ErrHTTP
+				}
+				if _, _, ok := header(line); ok {
+					f.framed.Store(true)
+					return f.frame(line)
+				}
+			}
+		}
+		switch {
+		case err == errTooLong:
+			return nil, tooLong(f.longest())
+		case err != nil:
+			return nil, err
+		case !blank(line):
+			return line, nil
+		}
+	}
+}
+
+func (f *framer) longest() int { return int(f.limit.Load()) }
+
+func tooLong(limit int) *Error {
+	e := invalidRequest("message is too long")
+	e.Data["limit"] = limit
+	return e
+}
+
+func blank(line []byte) bool { return len(bytes.TrimLeft(line, " \t\r\n")) == 0 }
+
+// line reads up to the next newline or the end of the input and gives what is
+// before it. Of a line longer than limit it gives only the beginning, with
+// errTooLong; it never holds more than limit bytes and a buffer. The limit is
+// asked for when the line comes, which may be long after the call.
+func (f *framer) line(longest func() int) ([]byte, error) {
+	frag, err := f.br.ReadSlice('\n')
+	limit := longest()
+	if err == nil && len(frag)-1 <= limit {
+		return bytes.Clone(frag[:len(frag)-1]), nil
+	}
+	parts, size, long := [][]byte{bytes.Clone(frag)}, len(frag), false
+	for err == bufio.ErrBufferFull {
+		frag, err = f.br.ReadSlice('\n')
+		size += len(frag)
+		if long = long || size > limit+1; long {
+			parts = parts[:1]
+			continue
+		}
+		parts = append(parts, bytes.Clone(frag))
+	}
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, err
+	case size == 0:
+		return nil, io.EOF
+	}
+	if err == nil {
+		size--
+	}
+	if size > limit {
+		return parts[0], errTooLong
+	}
+	if len(parts) > 1 {
+		parts[0] = bytes.Join(parts, nil)
+	}
+	return parts[0][:size], nil
+}
+
+// frame reads one message with headers before it; first is a line of them that
+// has been read already, or nil. Lines that are no headers are skipped up to
+// the next blank line, and answered once: the length of what follows them
+// cannot be known, so its lines are taken for headers, too, until a
+// Content-Length comes again.
+func (f *framer) frame(first []byte) ([]byte, error) {
+	length, fault, begun := -1, "", false
+	for {
+		line, err := first, error(nil)
+		if first = nil; line == nil {
+			line, err = f.line(func() int { return maxHeader })
+		}
+		switch {
+		case err == io.EOF && begun:
+			return nil, parseError("input ends inside of a header")
+		case err == errTooLong:
+			begun, fault = true, "header is too long"
+			continue
+		case err != nil:
+			return nil, err
+		case blank(line) && !begun:
+			continue
+		case blank(line):
+			return f.body(length, fault)
+		}
+		begun = true
+		length, fault = readHeader(line, length, fault)
+	}
+}
+
+// readHeader takes one header line into account.
+func readHeader(line []byte, length int, fault string) (int, string) {
+	name, value, ok := header(line)
+	switch {
+	case !ok:
+		return length, fmt.Sprintf("not a header: %.40q", line)
+	case name != "content-length":
+		return length, fault
+	}
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil || length >= 0 && length != int(n) {
+		return length, fmt.Sprintf("bad Content-Length %.40q", value)
+	}
+	return int(n), fault
+}
+
+// header takes a header line apart. Only the two headers of the framing count.
+func header(line []byte) (name, value string, ok bool) {
+	if len(line) > maxHeader {
+		return "", "", false
+	}
+	name, value, ok = strings.Cut(string(line), ":")
+	name = strings.ToLower(name)
+	return name, strings.TrimSpace(value), ok && (name == "content-length" || name == "content-type")
+}
+
+// body reads the message after the headers.
+func (f *framer) body(length int, fault string) ([]byte, error) {
+	limit := f.longest()
+	switch {
+	case fault != "":
+		return nil, parseError(fault)
+	case length < 0:
+		return nil, parseError("header Content-Length is missing")
+	case length > limit:
+		if _, err := io.CopyN(io.Discard, f.br, int64(length)); err != nil && err != io.EOF {
+			return nil, err
+		}
+		return nil, tooLong(limit)
+	}
+	// Gathered in pieces: a length is cheap to claim.
+	var parts [][]byte
+	for length > 0 {
+		part := make([]byte, min(length, readSize))
+		if _, err := io.ReadFull(f.br, part); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, parseError("input ends inside of a message")
+		} else if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+		length -= len(part)
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return bytes.Join(parts, nil), nil
+}
+
+// looksLikeHTTP says whether a first line is a request of HTTP: it begins with
+// a word in capitals and a space, as no JSON does, or names the protocol.
+func looksLikeHTTP(line []byte) bool {
+	capitals := bytes.IndexFunc(line, func(r rune) bool { return r < 'A' || r > 'Z' })
+	if capitals > 0 && line[capitals] == ' ' {
+		return true
+	}
+	return line[0] != '{' && line[0] != '[' && bytes.Contains(line, []byte(" HTTP/"))
+}

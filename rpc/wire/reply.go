@@ -1,0 +1,294 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// An inFlight is a request that the handler has and that has no reply yet.
+type inFlight struct {
+	job
+	replied chan struct{} // closed when the reply is queued; nil when nobody asked
+}
+
+// A batch gathers the replies of its members. Guarded by the stream's mu once
+// its members are handed out.
+type batch struct {
+	replies [][]byte // by member; nil where none is owed or given
+	owed    int      // replies still to come
+	size    int      // bytes of replies
+	waiting []chan struct{}
+}
+
+func newBatch(list []envelope) *batch {
+	b := &batch{replies: make([][]byte, len(list))}
+	for i := range list {
+		if list[i].owed() {
+			b.owed++
+		}
+	}
+	return b
+}
+
+// array gives the replies as one message.
+func (b *batch) array() []byte {
+	out := make([]byte, 0, b.size+len(b.replies)+3)
+	for _, r := range b.replies {
+		if r == nil {
+			continue
+		}
+		if out = append(out, ','); len(out) == 1 {
+			out[0] = '['
+		}
+		out = append(out, r...)
+	}
+	return append(out, ']')
+}
+
+// closedChan is what Replied gives where there is nothing to wait for.
+var closedChan = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Replied gives a channel that is closed when the reply to the request id is
+// queued, so that whatever is queued from then on follows it: for a member of
+// a batch this is when the whole batch is answered. It is also closed when the
+// stream ends. Ask before the reply is given: for an id that is not in flight,
+// and for notifications, the channel is closed already.
+func (s *Stream) Replied(id jsonrpc2.ID) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pending[id.Num]
+	if p == nil || s.err != nil {
+		return closedChan
+	}
+	if p.replied == nil {
+		p.replied = make(chan struct{})
+	}
+	return p.replied
+}
+
+// Lookup gives the ids under which the handler got the client's requests in
+// flight with this id, oldest first: more than one where the client used an id
+// again, none where it is answered or was never used. Strings are compared by
+// what they say, numbers as they are written.
+func (s *Stream) Lookup(clientID json.RawMessage) []jsonrpc2.ID {
+	if len(clientID) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []jsonrpc2.ID
+	for id, p := range s.pending {
+		if clientID[0] == p.id[0] && bytes.Equal(unquote(clientID), unquote(p.id)) {
+			found = append(found, jsonrpc2.ID{Num: id})
+		}
+	}
+	slices.SortFunc(found, func(a, b jsonrpc2.ID) int { return cmp.Compare(a.Num, b.Num) })
+	return found
+}
+
+// A message is what the connection hands to sends before it calls WriteObject.
+type message struct {
+	req  *jsonrpc2.Request
+	resp *jsonrpc2.Response
+}
+
+// sends notes the message that WriteObject is about to get: it gets it as an
+// unexported type of the library's, which can only be encoded.
+func (s *Stream) sends(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
+	s.sending = message{req, resp}
+}
+
+// WriteObject queues the message that sends has noted. It does not block.
+func (o objects) WriteObject(any) error {
+	m := o.s.sending
+	o.s.sending = message{}
+	switch {
+	case m.resp != nil:
+		return o.s.reply(m.resp)
+	case m.req != nil && m.req.Notif:
+		return o.s.notify(m.req)
+	}
+	return errors.New("requests to the client are not part of the protocol")
+}
+
+// reply queues a response, or adds it to its batch.
+func (s *Stream) reply(resp *jsonrpc2.Response) error {
+	s.mu.Lock()
+	p := s.pending[resp.ID.Num]
+	s.mu.Unlock()
+	if p == nil || resp.ID.IsString {
+		return s.notOwed(resp.ID)
+	}
+	result, fault := resp.Result, resp.Error
+	var wrong error
+	if fault == nil {
+		var ok bool
+		if result, ok = cleanResult(result); !ok {
+			wrong = fmt.Errorf("result of request %s is not JSON", resp.ID)
+			fault = &jsonrpc2.Error{Code: CodeInternalError, Message: "Internal error"}
+		}
+	}
+	reply := encodeReply(p.id, result, fault)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending[resp.ID.Num] != p { // replied to meanwhile
+		return s.notOwedLocked(resp.ID)
+	}
+	delete(s.pending, resp.ID.Num)
+	s.holding -= p.size
+	if p.replied != nil && p.batch != nil {
+		p.batch.waiting = append(p.batch.waiting, p.replied)
+		s.batches[p.batch] = true
+	}
+	s.answerLocked(p.job, reply, false)
+	if p.replied != nil && p.batch == nil {
+		close(p.replied)
+	}
+	s.changedLocked()
+	return wrong
+}
+
+// notOwed says why a reply was not taken.
+func (s *Stream) notOwed(id jsonrpc2.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notOwedLocked(id)
+}
+
+func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
+	if s.err != nil {
+		return s.err
+	}
+	return fmt.Errorf("reply to request %s, which is not in flight", id)
+}
+
+// answerLocked queues the reply to a job, or the replies of its batch when
+// this was the last.
+func (s *Stream) answerLocked(j job, reply []byte, own bool) {
+	b := j.batch
+	if b == nil {
+		s.queueLocked(reply, own)
+		return
+	}
+	b.replies[j.slot] = reply
+	b.size += len(reply)
+	b.owed--
+	s.held += len(reply)
+	if b.owed > 0 {
+		return
+	}
+	s.held -= b.size
+	s.queueLocked(b.array(), own)
+	closeAll(b.waiting)
+	delete(s.batches, b)
+}
+
+// releaseLocked lets go all who wait for replies that will never be.
+func (s *Stream) releaseLocked() {
+	for id, p := range s.pending {
+		delete(s.pending, id)
+		if p.replied != nil {
+			close(p.replied)
+		}
+	}
+	for b := range s.batches {
+		delete(s.batches, b)
+		closeAll(b.waiting)
+		b.waiting = nil // its last refusal may still complete it
+	}
+}
+
+func closeAll(chans []chan struct{}) {
+	for _, c := range chans {
+		close(c)
+	}
+}
+
+// encodeReply gives a reply without the end of its line. The id is null where
+// it is nil. The result must be clean.
+func encodeReply(id json.RawMessage, result *json.RawMessage, fault *jsonrpc2.Error) []byte {
+	name, value := `,"result":`, []byte("null")
+	switch {
+	case fault != nil:
+		name, value = `,"error":`, encodeError(fault)
+	case result != nil:
+		value = *result
+	}
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	out := make([]byte, 0, len(id)+len(value)+40)
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	out = append(out, id...)
+	out = append(out, name...)
+	out = append(out, value...)
+	return append(out, '}')
+}
+
+// encodeError gives the error object. Data that is no object is put into one.
+func encodeError(fault *jsonrpc2.Error) []byte {
+	e := struct {
+		Code    int64            `json:"code"`
+		Message string           `json:"message"`
+		Data    *json.RawMessage `json:"data,omitempty"`
+	}{fault.Code, fault.Message, nil}
+	if data, ok := cleanResult(fault.Data); ok && data != nil && string(*data) != "null" {
+		if (*data)[0] != '{' {
+			wrapped := json.RawMessage(`{"value":` + string(*data) + `}`)
+			data = &wrapped
+		}
+		e.Data = data
+	}
+	raw, err := Encode(e)
+	if err != nil { // cannot be: a number, a string and clean JSON
+		return []byte(`{"code":-32603,"message":"Internal error"}`)
+	}
+	return raw
+}
+
+// cleanResult makes sure that raw is JSON and UTF-8 and fits on one line. Most
+// results do, and come back as they are; nil does.
+func cleanResult(raw *json.RawMessage) (*json.RawMessage, bool) {
+	if raw == nil {
+		return nil, true
+	}
+	b := []byte(*raw)
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte("\ufffd"))
+	}
+	s := scanner{data: b}
+	begin := s.space(0)
+	end, _, ok := s.value(begin)
+	if !ok || s.space(end) < len(b) {
+		return nil, false
+	}
+	b = b[begin:end]
+	if bytes.ContainsAny(b, "\n\r") { // white space: neither is valid in strings
+		b = squeeze(b)
+	}
+	clean := json.RawMessage(b)
+	return &clean, true
+}
+
+// squeeze gives JSON text with its line breaks made spaces.
+func squeeze(b []byte) []byte {
+	b = bytes.Clone(b)
+	for i, c := range b {
+		if c == '\n' || c == '\r' {
+			b[i] = ' '
+		}
+	}
+	return b
+}

@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// ErrFull is what Conn.Notify gives when too much output waits for the client.
+var ErrFull = errors.New("client does not read: too much output waits")
+
+// An outgoing is a message in the queue.
+type outgoing struct {
+	data []byte // with its framing
+	own  bool   // an error of the stream's own
+}
+
+// cost is what the message counts for against the limits: its bytes and about
+// what keeping it takes.
+func (o outgoing) cost() int { return len(o.data) + 64 }
+
+// deadliner is a writer that can give up: a socket.
+type deadliner interface{ SetWriteDeadline(time.Time) error }
+
+// Notify sends a notification. It blocks while Options.NotifyQueued bytes of
+// output wait, and fails when ctx or the stream ends; otherwise the
+// notification is queued when it returns. params is encoded with Encode, and
+// must make an object or an array; nil leaves them out.
+func (s *Stream) Notify(ctx context.Context, method string, params any) error {
+	var raw json.RawMessage
+	if params != nil {
+		var err error
+		if raw, err = Encode(params); err != nil {
+			return fmt.Errorf("params of %s: %w", method, err)
+		}
+	}
+	data := encodeNotification(method, raw)
+	return s.wait(ctx, func() bool {
+		if s.queued >= s.opts.NotifyQueued {
+			return false
+		}
+		s.queueLocked(data, false)
+		return true
+	})
+}
+
+// notify is Notify for the connection, which must not block.
+func (s *Stream) notify(req *jsonrpc2.Request) error {
+	params, ok := cleanResult(req.Params)
+	if !ok {
+		return fmt.Errorf("params of %s are not JSON", req.Method)
+	}
+	var raw json.RawMessage
+	if params != nil {
+		raw = *params
+	}
+	data := encodeNotification(req.Method, raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.queued >= s.opts.NotifyQueued:
+		return ErrFull
+	}
+	s.queueLocked(data, false)
+	return nil
+}
+
+func encodeNotification(method string, params json.RawMessage) []byte {
+	name, err := Encode(method)
+	if err != nil { // cannot be: any string can be encoded
+		name = json.RawMessage(`""`)
+	}
+	out := make([]byte, 0, len(name)+len(params)+44)
+	out = append(out, `{"jsonrpc":"2.0","method":`...)
+	out = append(out, name...)
+	if params != nil {
+		out = append(out, `,"params":`...)
+		out = append(out, params...)
+	}
+	return append(out, '}')
+}
+
+// queueLocked frames a message and hands it to the writer.
+func (s *Stream) queueLocked(data []byte, own bool) {
+	if s.err != nil {
+		return
+	}
+	if s.in.framed.Load() {
+		head := append([]byte("Content-Length: "), strconv.Itoa(len(data))...)
+		data = slices.Concat(head, []byte("\r\n\r\n"), data)
+	} else {
+		data = append(data, '\n')
+	}
+	m := outgoing{data, own}
+	s.queue = append(s.queue, m)
+	s.queued += m.cost()
+	if own {
+		s.own += m.cost()
+	}
+	s.wake.Signal()
+	s.changedLocked()
+}
+
+// Flush waits until all output queued by now is written, as far as w goes.
+func (s *Stream) Flush(ctx context.Context) error {
+	return s.wait(ctx, func() bool { return s.queued == 0 })
+}
+
+// write is the writer: it ends when the stream does.
+func (s *Stream) write() {
+	defer close(s.written)
+	var spare []outgoing
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && s.err == nil {
+			s.wake.Wait()
+		}
+		if s.err != nil {
+			s.mu.Unlock()
+			return
+		}
+		batch := s.queue
+		s.queue = spare
+		s.mu.Unlock()
+		for i, m := range batch {
+			if err := s.writeOne(m); err != nil {
+				s.Fail(err)
+				return
+			}
+			batch[i] = outgoing{}
+		}
+		spare = nil
+		if cap(batch) <= 1024 {
+			spare = batch[:0]
+		}
+	}
+}
+
+// writeOne writes one message with one Write.
+func (s *Stream) writeOne(m outgoing) error {
+	if d, ok := s.w.(deadliner); ok && s.opts.WriteTimeout > 0 {
+		if err := d.SetWriteDeadline(time.Now().Add(s.opts.WriteTimeout)); err != nil {
+			return err
+		}
+	}
+	n, err := s.w.Write(m.data)
+	if err == nil && n < len(m.data) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queued -= m.cost()
+	if m.own {
+		s.own -= m.cost()
+	}
+	s.stalled = false
+	s.changedLocked()
+	return nil
+}
