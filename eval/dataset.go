@@ -1,0 +1,243 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The bounds of a dataset besides its size: maxCells bounds rows times
+// variables, and maxRowFaults what is reported of a file with the same fault in
+// every row.
+const (
+	maxCells     = 4_000_000
+	maxRowFaults = 20
+)
+
+// dataset reads the tasks of tasks_from: the rows of a CSV, TSV or JSONL file, or
+// the tasks of a YAML file.
+func (ts *taskSet) dataset() {
+	l := ts.loader
+	at := place(l.src.root, "tasks_from")
+	name := filepath.FromSlash(strings.TrimSpace(l.suite.TasksFrom))
+	file := filepath.Join(l.suite.Dir, name)
+	if !filepath.IsLocal(name) || !realWithin(l.suite.Dir, file) {
+		l.reportf(l.src, at, Error, CodeEscapingPath, "tasks_from must be a relative path that stays in the suite's directory")
+		return
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	limit := int64(maxDatasetBytes)
+	if ext == ".yaml" || ext == ".yml" {
+		limit = maxYAMLBytes
+	}
+	data, err := l.readFile(file, limit)
+	if err != nil {
+		l.unreadable(file, l.src, at, err)
+		return
+	}
+	if ext == ".yaml" || ext == ".yml" {
+		ts.yamlDataset(file, data)
+		return
+	}
+	text, offset, err := plainText(data, false)
+	if err != nil {
+		line := 1 + strings.Count(text[:offset], "\n")
+		l.report(Diagnostic{File: l.display(file), Line: line, Column: 1, Severity: Error, Code: CodeNotText, Message: err.Error()})
+		return
+	}
+	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
+	switch ext {
+	case ".jsonl", ".ndjson":
+		r.readJSONL()
+	case ".tsv":
+		r.readCSV('\t')
+	default:
+		r.readCSV(',')
+	}
+	r.finish()
+}
+
+// yamlDataset takes the tasks of another YAML file: a list, or a map with tasks.
+func (ts *taskSet) yamlDataset(file string, data []byte) {
+	l := ts.loader
+	ts.files[file] = true
+	src := l.parse(file, data)
+	if src.root == nil {
+		return
+	}
+	list := src.root
+	if n := follow(list); n.Kind == yaml.MappingNode {
+		if list = lookup(n, "tasks"); list == nil {
+			l.reportf(src, n, Error, CodeMissingField, "tasks is missing")
+			return
+		}
+	}
+	if l.suite.Range != nil {
+		l.at(Warning, CodeNoEffect, At("range"), "range has no effect on the tasks of a YAML file")
+	}
+	ts.entries(src, list)
+}
+
+// rows makes tasks of the rows of a dataset.
+type rows struct {
+	set    *taskSet
+	file   string
+	name   string // file as findings show it
+	rel    string
+	text   string
+	at     *yaml.Node // tasks_from
+	count  int        // rows read
+	used   int        // rows within the range
+	cells  int
+	faults int
+	warned map[string]bool // unknown variables reported
+	skills *[]string       // those of every row; nil before the first
+	stop   bool
+}
+
+// fault reports something about a row. column is in bytes from 1; 0 when unknown.
+func (r *rows) fault(line, column int, code Code, format string, args ...any) {
+	if r.faults++; r.faults > maxRowFaults {
+		r.stop = true
+		r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: 1, Severity: Error, Code: code,
+			Message: "too many faults; the rest of the file is not looked at"})
+		return
+	}
+	if column > 1 {
+		text := lineOf(r.text, line)
+		column = utf8.RuneCountInString(text[:min(column-1, len(text))]) + 1
+	}
+	r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: max(column, 1), Severity: Error, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// lineOf finds a line without an index of all, which would be larger than the
+// file it is for.
+func lineOf(text string, n int) string {
+	for ; n > 1; n-- {
+		i := strings.IndexByte(text, '\n')
+		if i < 0 {
+			return ""
+		}
+		text = text[i+1:]
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// wanted counts a row and reports whether the suite's range has it.
+func (r *rows) wanted() bool {
+	r.count++
+	rng := r.set.loader.suite.Range
+	if rng != nil && (r.count < rng[0] || r.count > rng[1]) {
+		return false
+	}
+	r.used++
+	return true
+}
+
+// row makes a task of the columns of one row.
+func (r *rows) row(line int, columns map[string]string) {
+	l := r.set.loader
+	vars := columns
+	if inputs := l.suite.Inputs; len(inputs) > 0 {
+		vars = maps.Clone(inputs)
+		maps.Copy(vars, columns)
+	}
+	if r.cells += len(vars); r.cells > maxCells {
+		r.fault(line, 1, CodeTooLarge, "more than %d values", maxCells)
+		r.stop = true
+		return
+	}
+	id := "row-" + strconv.Itoa(r.count)
+	for _, key := range []string{"name", "id"} {
+		if v := strings.TrimSpace(columns[key]); v != "" {
+			id = v
+		}
+	}
+	t := &Task{File: r.file, RelFile: r.rel, Line: line, ID: id, Name: id, Enabled: true, Vars: vars}
+	if v := strings.TrimSpace(columns["name"]); v != "" {
+		t.Name = v
+	}
+	prompt, ok := vars["prompt"]
+	if !ok {
+		r.fault(line, 1, CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
+		r.stop = true
+		return
+	}
+	if strings.TrimSpace(prompt) == "" {
+		r.fault(line, 1, CodeDatasetNoPrompt, "row %d has an empty prompt", r.count)
+		return
+	}
+	t.Inputs.Prompt = prompt
+	r.take(t)
+}
+
+func (r *rows) take(t *Task) {
+	l := r.set.loader
+	if first := r.set.ids[t.ID]; first != nil {
+		r.fault(t.Line, 1, CodeDuplicateID, "the id %q is that of another task too: %s:%d", clip(t.ID, 80), l.display(first.File), first.Line)
+		return
+	}
+	if !r.set.add(t, &source{name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
+		r.stop = true
+		return
+	}
+	r.checkVariables(t)
+	if r.skills == nil {
+		r.skills = &[]string{}
+		*r.skills = l.skillsOf(t, &taskCheck{loader: l, src: l.src, node: l.src.root, task: t})
+	}
+	t.Skills = *r.skills // the same for all rows
+	r.set.tasks = append(r.set.tasks, t)
+}
+
+// checkVariables reports each unknown variable once for the whole file.
+func (r *rows) checkVariables(t *Task) {
+	if !strings.Contains(t.Inputs.Prompt, "{{") {
+		return
+	}
+	_, exprs := t.unknownVariables(t.Inputs.Prompt)
+	for _, expr := range exprs {
+		if r.warned[expr] {
+			continue
+		}
+		if r.warned == nil {
+			r.warned = map[string]bool{}
+		}
+		r.warned[expr] = true
+		if len(r.warned) > maxRowFaults {
+			return
+		}
+		d := Diagnostic{File: r.name, Line: t.Line, Column: 1, Severity: Warning, Code: CodeUnknownVariable,
+			Message: fmt.Sprintf("no variable %q; the text is sent as it stands", expr)}
+		if near := Nearest(strings.TrimPrefix(expr, "."), t.variableNames()); near != "" {
+			d.Suggestion = "{{" + near + "}}"
+		}
+		r.set.loader.report(d)
+	}
+}
+
+// finish checks the range, and that there was a row at all.
+func (r *rows) finish() {
+	l := r.set.loader
+	if rng := l.suite.Range; rng != nil {
+		switch {
+		case rng[0] < 1 || rng[1] < rng[0]:
+			l.at(Error, CodeDatasetRange, At("range"), "range must be [first, last] with 1 ≤ first ≤ last, not [%d, %d]", rng[0], rng[1])
+			return
+		case r.faults == 0 && r.count > 0 && rng[0] > r.count:
+			l.at(Error, CodeDatasetRange, At("range"), "the range begins at row %d, but %s has %d", rng[0], r.name, r.count)
+			return
+		case r.faults == 0 && r.count > 0 && rng[1] > r.count:
+			l.at(Warning, CodeDatasetRange, At("range"), "the range ends at row %d, but %s has %d", rng[1], r.name, r.count)
+		}
+	}
+	if r.count == 0 && r.faults == 0 {
+		l.report(Diagnostic{File: r.name, Severity: Error, Code: CodeDatasetEmpty, Message: "the dataset has no rows"})
+	}
+}

@@ -1,0 +1,153 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// readCSV reads a header and rows. Fields may be quoted and hold line breaks.
+func (r *rows) readCSV(comma rune) {
+	cr := csv.NewReader(strings.NewReader(r.text))
+	cr.Comma, cr.FieldsPerRecord, cr.ReuseRecord = comma, -1, true
+	record, err := cr.Read()
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	if err != nil {
+		r.csvFault(err)
+		return
+	}
+	header, ok := r.header(cr, record)
+	if !ok {
+		return
+	}
+	for !r.stop {
+		record, err := cr.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			r.csvFault(err)
+			return
+		}
+		line, _ := cr.FieldPos(0)
+		if !r.wanted() {
+			continue
+		}
+		if len(record) != len(header) {
+			r.fault(line, 1, CodeDatasetColumns, "row %d has %d fields, but the header has %d", r.count, len(record), len(header))
+			continue
+		}
+		columns := make(map[string]string, len(header))
+		for i, name := range header {
+			columns[name] = record[i]
+		}
+		r.row(line, columns)
+	}
+}
+
+// header checks the names of the columns and returns a copy of them.
+func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
+	names := make([]string, len(record))
+	seen := map[string]bool{}
+	for i, name := range record {
+		names[i] = strings.TrimSpace(name)
+		line, column := cr.FieldPos(i)
+		switch {
+		case names[i] == "":
+			r.fault(line, column, CodeDatasetColumns, "column %d has no name", i+1)
+		case seen[names[i]]:
+			r.fault(line, column, CodeDatasetColumns, "two columns are named %q", clip(names[i], 60))
+		}
+		seen[names[i]] = true
+		if r.stop {
+			break
+		}
+	}
+	if len(names) == 1 && strings.Contains(names[0], ";") {
+		r.fault(1, 1, CodeDatasetColumns, "the columns are separated by semicolons; use commas")
+	}
+	return names, r.faults == 0
+}
+
+func (r *rows) csvFault(err error) {
+	var pe *csv.ParseError
+	if !errors.As(err, &pe) {
+		r.fault(1, 1, CodeDatasetSyntax, "%s", err)
+		return
+	}
+	switch {
+	case errors.Is(pe.Err, csv.ErrBareQuote):
+		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "a quote in a field that does not begin with one; quote the field and write the quote twice")
+	case errors.Is(pe.Err, csv.ErrQuote):
+		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "a quoted field that begins in line %d does not end as it should", pe.StartLine)
+	default:
+		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "%s", pe.Err)
+	}
+}
+
+// readJSONL reads one JSON object a line. Empty lines are skipped.
+func (r *rows) readJSONL() {
+	rest := r.text
+	for line := 1; rest != "" && !r.stop; line++ {
+		var text string
+		text, rest, _ = strings.Cut(rest, "\n")
+		if strings.TrimSpace(text) == "" || !r.wanted() {
+			continue
+		}
+		columns, at, err := jsonColumns(text)
+		if err != nil {
+			r.fault(line, at, CodeDatasetSyntax, "%s", err)
+			continue
+		}
+		r.row(line, columns)
+	}
+}
+
+// jsonColumns decodes an object into texts: values that are none are their JSON.
+// at is the column of a fault, in bytes from 1.
+func jsonColumns(text string) (columns map[string]string, at int, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	var object map[string]json.RawMessage
+	if err := dec.Decode(&object); err != nil {
+		var se *json.SyntaxError
+		if errors.As(err, &se) {
+			return nil, int(max(se.Offset, 1)), fmt.Errorf("not valid JSON: %s", se)
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, len(text), errors.New("not valid JSON: the line ends too soon")
+		}
+		return nil, 1, errors.New("each line must be a JSON object")
+	}
+	if object == nil {
+		return nil, 1, errors.New("each line must be a JSON object")
+	}
+	if tail := strings.TrimSpace(text[dec.InputOffset():]); tail != "" {
+		return nil, int(dec.InputOffset()) + 1, errors.New("not valid JSON: something follows the object")
+	}
+	columns = make(map[string]string, len(object))
+	for key, raw := range object {
+		columns[key] = jsonText(raw)
+	}
+	return columns, 0, nil
+}
+
+func jsonText(raw json.RawMessage) string {
+	var s string
+	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	if string(raw) == "null" {
+		return ""
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) != nil {
+		return string(raw)
+	}
+	return compact.String()
+}

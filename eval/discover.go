@@ -1,0 +1,173 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The bounds of a search.
+const (
+	maxDiscoverDepth = 32
+	maxDiscoverDirs  = 100_000
+	maxDiscovered    = 10_000
+)
+
+// Summary is what a suite says about itself.
+type Summary struct {
+	Path        string `json:"path"` // below the directory as the caller named it
+	Name        string `json:"name"`
+	Skill       string `json:"skill"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+	Executor    string `json:"executor,omitempty"` // empty when the suite names none
+}
+
+// Discovery is what [Discover] found.
+type Discovery struct {
+	Suites []Summary // by path
+	// Problems are the suites and directories that could not be read.
+	Problems Diagnostics
+}
+
+// Discover finds the suites below a directory, by the names of their files
+// (eval.yaml, eval.yml, eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It
+// keeps out of version control, installed packages and what .gitignore names,
+// and does not follow links to directories. Of each suite it reads only what
+// [Summary] tells; use [Load] for findings about the rest. The error is a
+// [*NotFoundError], or says why dir cannot be read.
+func Discover(dir string, o Options) (*Discovery, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return nil, &NotFoundError{Path: dir}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s", dir, reason(err))
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s: not a directory", dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	w := &walker{
+		loader:  &loader{options: o, suite: &Suite{Dir: abs}, shownDir: dir},
+		found:   &Discovery{},
+		ignored: ignoresAbove(abs),
+	}
+	w.directory(abs, dir, 0)
+	slices.SortFunc(w.found.Suites, func(a, b Summary) int { return strings.Compare(a.Path, b.Path) })
+	w.found.Problems = w.loader.diagnostics()
+	return w.found, nil
+}
+
+var suiteName = regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
+
+func isSuiteName(name string) bool { return suiteName.MatchString(name) }
+
+// skippedDirs hold other people's files, or none that were written by hand.
+var skippedDirs = map[string]bool{
+	".git": true, ".hg": true, ".svn": true, "node_modules": true, "bower_components": true, "vendor": true,
+	".venv": true, "venv": true, "__pycache__": true, ".tox": true, ".cache": true, ".terraform": true,
+}
+
+type walker struct {
+	loader  *loader
+	found   *Discovery
+	ignored ignores
+	dirs    int
+	full    bool
+}
+
+// directory looks through one directory and those in it. shown is its name as
+// the caller would write it.
+func (w *walker) directory(abs, shown string, depth int) {
+	if w.dirs++; w.dirs > maxDiscoverDirs || depth > maxDiscoverDepth || len(w.found.Suites) >= maxDiscovered {
+		w.tooMuch(shown)
+		return
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		w.loader.report(Diagnostic{File: filepath.ToSlash(shown), Severity: Warning, Code: CodeUnreadable, Message: reason(err)})
+		return
+	}
+	before := len(w.ignored)
+	w.ignored = w.ignored.with(abs)
+	for _, e := range entries {
+		path, name := filepath.Join(abs, e.Name()), filepath.Join(shown, e.Name())
+		switch {
+		case e.IsDir():
+			if !skippedDirs[e.Name()] && !w.ignored.match(path, true) {
+				w.directory(path, name, depth+1)
+			}
+		case isSuiteName(e.Name()) && !w.ignored.match(path, false):
+			w.suite(path, name)
+		}
+	}
+	w.ignored = w.ignored[:before]
+}
+
+func (w *walker) tooMuch(shown string) {
+	if !w.full {
+		w.loader.report(Diagnostic{File: filepath.ToSlash(shown), Severity: Warning, Code: CodeTooLarge,
+			Message: "the search stops here; name a directory nearer to the suites"})
+	}
+	w.full = true
+}
+
+// head is what is read of a suite to list it.
+type head struct {
+	Name        string     `yaml:"name" jsonschema:"required"`
+	Skill       string     `yaml:"skill"`
+	Version     string     `yaml:"version"`
+	Description string     `yaml:"description"`
+	Config      headConfig `yaml:"config"`
+}
+
+type headConfig struct {
+	Executor string `yaml:"executor" alias:"engine"`
+}
+
+func (c *headConfig) decodeShape(d *decoder, n *yaml.Node) {
+	if n.Kind == yaml.MappingNode {
+		d.structure(n, reflect.ValueOf(c).Elem(), func(pair) bool { return true })
+	}
+}
+
+// suite reads the head of one suite. What has a name is listed; what has a
+// fault is among the problems too.
+func (w *walker) suite(path, shown string) {
+	l := w.loader
+	data, err := l.readFile(path, maxYAMLBytes)
+	if err != nil {
+		l.unreadable(path, nil, nil, err)
+		return
+	}
+	src := l.parse(path, data)
+	if src.root == nil {
+		return
+	}
+	root := follow(src.root)
+	if root.Kind != yaml.MappingNode {
+		l.reportf(src, root, Error, CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", describe(root))
+		return
+	}
+	if tool, at := otherDialect(root); tool != "" {
+		l.reportf(src, at, Error, CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		return
+	}
+	var h head
+	d := l.decoder(src)
+	d.structure(root, reflect.ValueOf(&h).Elem(), func(pair) bool { return true })
+	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
+		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
+}

@@ -1,0 +1,164 @@
+package eval_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+)
+
+func discover(t *testing.T, dir string) (paths []string, problems []string) {
+	t.Helper()
+	found, err := eval.Discover(dir, eval.Options{})
+	require.NoError(t, err)
+	for _, s := range found.Suites {
+		rel, err := filepath.Rel(dir, s.Path)
+		require.NoError(t, err)
+		paths = append(paths, rel)
+	}
+	for _, d := range found.Problems {
+		rel, err := filepath.Rel(dir, d.File)
+		require.NoError(t, err)
+		problems = append(problems, rel+" "+string(d.Code))
+	}
+	return paths, problems
+}
+
+func TestDiscoverNames(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte(`
+-- eval.yaml --
+name: x
+-- a/eval.yml --
+name: x
+-- a/eval.smoke.yaml --
+name: x
+-- a/eval-nightly.yml --
+name: x
+-- .github/evals/demo.eval.yaml --
+name: x
+-- a/evaluation.yaml --
+name: x
+-- a/my-eval.yaml --
+name: x
+-- a/eval.yaml.bak --
+name: x
+-- a/eval.yaml/README --
+a directory of that name
+-- node_modules/p/eval.yaml --
+name: x
+-- vendor/p/eval.yaml --
+name: x
+-- .git/eval.yaml --
+name: x
+`)))
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{".github/evals/demo.eval.yaml", "a/eval-nightly.yml", "a/eval.smoke.yaml", "a/eval.yml", "eval.yaml"}, paths)
+	require.Empty(t, problems)
+}
+
+func TestDiscoverSummaries(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: [}]\n")))
+	found, err := eval.Discover(dir, eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, found.Suites)
+	require.Equal(t, eval.CodeSyntax, found.Problems[0].Code)
+
+	dir = unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: []}\ntasks: 3\n")))
+	found, err = eval.Discover(dir, eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+	require.Empty(t, cmp.Diff([]eval.Summary{{Path: filepath.Join(dir, "eval.yaml"), Name: "x", Skill: "s", Version: "1.0", Description: "about", Executor: "acp"}}, found.Suites))
+}
+
+func TestDiscoverProblems(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte(`
+-- a/eval.yaml --
+name: [
+-- b/eval.yaml --
+- a list
+-- c/eval.yaml --
+stimuli: []
+-- d/eval.yaml --
+skill: no name
+-- e/eval.yaml --
+-- f/eval.yaml --
+name: fine
+-- g/eval.yaml -> nowhere --
+`)))
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{"d/eval.yaml", "f/eval.yaml"}, paths)
+	require.Equal(t, []string{"a/eval.yaml syntax", "b/eval.yaml wrong-type", "c/eval.yaml other-dialect", "d/eval.yaml missing-field", "e/eval.yaml empty-document", "g/eval.yaml missing-file"}, problems)
+}
+
+func TestDiscoverUnreadableDirectory(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	dir := unpack(t, txtar.Parse([]byte("-- a/eval.yaml --\nname: x\n-- b/eval.yaml --\nname: x\n")))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "a"), 0))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "a"), 0o755) })
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{"b/eval.yaml"}, paths)
+	require.Equal(t, []string{"a unreadable-file"}, problems)
+}
+
+// Links that lead in circles are not followed, by Discover or by patterns.
+func TestCyclicLinks(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ntasks: ['**/*.yaml']\n-- tasks/a.yaml --\nprompt: hi\n-- tasks/up -> .. --\n-- loop -> loop --\n-- eval.x.yaml -> eval.x.yaml --\n")))
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{"eval.yaml"}, paths)
+	require.Equal(t, []string{"eval.x.yaml unreadable-file"}, problems)
+	s, _, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{})
+	require.NoError(t, err)
+	require.Len(t, s.Tasks, 1)
+	_, _, err = eval.Load(filepath.Join(dir, "loop"), eval.Options{})
+	require.Error(t, err)
+}
+
+func TestDiscoverIgnored(t *testing.T) {
+	t.Parallel()
+	const eval = "/eval.yaml --\nname: x\n-- "
+	dir := unpack(t, txtar.Parse([]byte(`
+-- .git/HEAD --
+-- .gitignore --
+# comment
+build/
+/top
+*.tmp
+!keep.tmp
+deep/**/gone
+a/b
+\#odd
+eval.local.yaml
+-- build`+eval+"sub/build"+eval+"top"+eval+"sub/top"+eval+"x.tmp"+eval+"keep.tmp"+eval+"deep/gone"+eval+"deep/1/2/gone"+eval+"a/b"+eval+"c/a/b"+eval+"#odd"+eval+
+		"sub/inner"+eval+"sub/inner/eval.local.yaml --\nname: x\n-- sub/.gitignore --\ninner\n!build/\n-- brace{1}"+eval+"README --\n")))
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{"brace{1}/eval.yaml", "c/a/b/eval.yaml", "keep.tmp/eval.yaml", "sub/build/eval.yaml", "sub/top/eval.yaml"}, paths)
+	require.Empty(t, problems)
+
+	// What is above the directory counts too.
+	paths, _ = discover(t, filepath.Join(dir, "c"))
+	require.Equal(t, []string{"a/b/eval.yaml"}, paths)
+	paths, _ = discover(t, filepath.Join(dir, "deep"))
+	require.Empty(t, paths)
+}
+
+func TestDiscoverErrors(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte("-- file --\n")))
+	var notFound *eval.NotFoundError
+	_, err := eval.Discover(filepath.Join(dir, "lost"), eval.Options{})
+	require.ErrorAs(t, err, &notFound)
+	_, err = eval.Discover(filepath.Join(dir, "file"), eval.Options{})
+	require.ErrorContains(t, err, "not a directory")
+}

@@ -1,0 +1,125 @@
+package eval
+
+import (
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// decodeShape takes the common keys. Others are options of executors: which,
+// [loader.executor] knows.
+func (c *Config) decodeShape(d *decoder, n *yaml.Node) {
+	d.structure(n, reflect.ValueOf(c).Elem(), func(p pair) bool {
+		v := d.loader.options.Vocabulary
+		if p.key.Value == "baseline" {
+			d.into(p.value, &d.loader.suite.Baseline)
+			return true
+		}
+		if v == nil {
+			// Without a vocabulary any key may be an executor's, so only what
+			// looks like a typing error is told.
+			return Nearest(p.key.Value, keysOf(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.key.Value] == ""
+		}
+		var options []string
+		for _, k := range v.Executors {
+			if k.Options != nil {
+				o := k.Options()
+				if takesKey(o, p.key.Value) {
+					return true
+				}
+				options = append(options, keysOf(o)...)
+			}
+		}
+		d.unknownKey(p.key, reflect.TypeOf(*c), options)
+		return true
+	})
+}
+
+// executor resolves the suite's executor and decodes the options of all
+// executors, of which only those of the one in use are checked: the same key may
+// mean something else to another.
+func (l *loader) executor() {
+	s, v := l.suite, l.options.Vocabulary
+	at := l.executorNode()
+	if l.options.Executor != "" {
+		s.Config.Executor = l.options.Executor
+	}
+	if v == nil {
+		return
+	}
+	used, ok := v.Executor(s.Config.Executor)
+	if ok {
+		s.Config.Executor = used.Name
+	} else {
+		l.unknownExecutor(at)
+	}
+	s.ExecutorOptions = map[string]any{}
+	config := lookup(l.src.root, "config")
+	for _, k := range v.Executors {
+		if k.Options == nil {
+			if k.Name == used.Name && k.Check != nil {
+				k.Check(&Check{loader: l, src: l.src, options: config, decl: at, label: "executor " + k.Name}, nil)
+			}
+			continue
+		}
+		o := k.Options()
+		s.ExecutorOptions[k.Name] = o
+		d := l.decoder(l.src)
+		d.quiet, d.label = k.Name != used.Name, "executor "+k.Name+": "
+		if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
+			d.push("config")
+			d.structure(n, reflect.ValueOf(o).Elem(), func(pair) bool { return true })
+		}
+		if k.Name == used.Name && k.Check != nil && !d.failed {
+			k.Check(&Check{loader: l, src: l.src, options: config, decl: at, label: "executor " + k.Name}, o)
+		}
+	}
+}
+
+func (l *loader) executorNode() *yaml.Node {
+	return place(l.src.root, "config", "executor")
+}
+
+func (l *loader) unknownExecutor(at *yaml.Node) {
+	name := l.suite.Config.Executor
+	src := l.src
+	p := l.suite.Project
+	config := lookup(l.src.root, "config")
+	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" &&
+		lookup(config, "executor") == nil && lookup(config, "engine") == nil
+	if fromProject {
+		src, at = p.src, place(p.root, "defaults", "engine")
+	}
+	known := kindNames(l.options.Vocabulary.Executors)
+	d := src.diagnostic(at, Error, CodeUnknownExecutor,
+		"unknown executor \""+clip(name, 60)+"\"; the known ones are "+strings.Join(known, ", "))
+	d.Suggestion = nearestKind(name, l.options.Vocabulary.Executors)
+	l.report(d)
+}
+
+func kindNames(kinds []Kind) []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// nearestKind suggests a kind by its name or an alias.
+func nearestKind(name string, kinds []Kind) string {
+	known := kindNames(kinds)
+	for _, k := range kinds {
+		known = append(known, k.Aliases...)
+	}
+	return Nearest(name, known)
+}
+
+// DiagnoseExecutor makes a finding about the suite's executor, located where the
+// suite names it, for faults that are found only when it is about to run.
+func (s *Suite) DiagnoseExecutor(severity Severity, code Code, message string) Diagnostic {
+	if s.src == nil {
+		return Diagnostic{File: s.File, Severity: severity, Code: code, Message: message}
+	}
+	return s.src.diagnostic(place(s.src.root, "config", "executor"), severity, code, message)
+}

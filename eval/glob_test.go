@@ -1,0 +1,66 @@
+package eval
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/stretchr/testify/require"
+)
+
+// The library's own matcher says what patterns mean.
+func TestGlobsMeanWhatTheyDoElsewhere(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"*.yaml", "**/*.yaml", "**", "a/**", "a/**/b.yaml", "{a,b}/*.yaml", "{a/b,c}.yaml", "?.yaml", "[a-c].yaml", "[!a].yaml",
+		"[^a-b].yaml", `\*.yaml`, "a**b.yaml", "**/{a,b}.{yaml,yml}", "{**/,}x.yaml", "a.yaml", "é*.yaml", "[é].yaml", "*/*", "[]a].yaml", "[a-].yaml", "a,b.yaml", "*.y?ml"}
+	paths := []string{"a.yaml", "b.yaml", "c.yaml", "d.yml", "a/b.yaml", "a/x/b.yaml", "a/x/y/b.yaml", "c", "*.yaml", "aXXb.yaml", "ab.yaml", "x.yaml", "q/x.yaml",
+		"é.yaml", "éa.yaml", "].yaml", "-.yaml", "a,b.yaml", ".yaml", "a/b.yml", "a/b/c/d.yml"}
+	for _, pattern := range patterns {
+		re, err := CompileGlob(pattern)
+		if !doublestar.ValidatePattern(pattern) {
+			require.Error(t, err, pattern)
+			continue
+		}
+		require.NoError(t, err, pattern)
+		for _, path := range paths {
+			want, err := doublestar.Match(pattern, path)
+			require.NoError(t, err)
+			require.Equal(t, want, re.MatchString(path), "%s on %s (%s)", pattern, path, re)
+		}
+	}
+	for _, bad := range []string{"[", "{a", "a[", `a\`, strings.Repeat("a", longestGlob+1)} {
+		_, err := CompileGlob(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+// Patterns on which a matcher that goes back takes exponential time.
+func TestHostileGlobs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := dir
+	for range 30 {
+		at = filepath.Join(at, "a")
+		require.NoError(t, os.MkdirAll(at, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(at, strings.Repeat("a", 60)), nil, 0o644))
+	}
+	for _, pattern := range []string{strings.Repeat("{a,b}", 150) + "*", strings.Repeat("**/", 100) + "*.zzz", strings.Repeat("{**/,a/}", 50) + "*.zzz",
+		strings.Repeat("*a", 300), strings.Repeat("{", 400) + strings.Repeat("}", 400), strings.Repeat("[a-z]*", 100)} {
+		for _, file := range []string{"eval.yaml", ".gitignore"} {
+			text := pattern + "\n"
+			if file == "eval.yaml" {
+				text = "name: x\ntasks: ['" + pattern + "']\n"
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
+		}
+		begin := time.Now()
+		_, _, err := Load(filepath.Join(dir, "eval.yaml"), Options{})
+		require.NoError(t, err)
+		_, err = Discover(dir, Options{})
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), 10*time.Second, pattern)
+	}
+}

@@ -1,0 +1,51 @@
+package eval
+
+import "strings"
+
+// Kind describes one executor or grader that a suite may name. The packages
+// that implement them declare one each; eval needs only what is said here to
+// check a suite, so it knows none of them by name.
+type Kind struct {
+	// Name is the canonical spelling; Aliases are others found in the field.
+	Name    string
+	Aliases []string
+	// Summary is one sentence for reference documents.
+	Summary string
+	// Options returns a pointer to a fresh struct that holds the defaults;
+	// the keys of its yaml tags are the options the kind takes. A grader's
+	// come from its `config` map; an executor's stand in the suite's `config`
+	// beside the common ones. Nil means it takes none.
+	Options func() any
+	// Check looks for faults that types alone do not show: bad patterns,
+	// missing files, nothing to check. options is what Options returned,
+	// decoded. It must not start a process or use the network. Nil means
+	// there is nothing more to check.
+	Check func(c *Check, options any)
+}
+
+// Vocabulary is what the executors and graders of a program understand.
+// It is immutable once built and safe for concurrent use.
+type Vocabulary struct {
+	Executors []Kind
+	Graders   []Kind
+}
+
+// Executor returns the executor kind with that name or alias.
+func (v *Vocabulary) Executor(name string) (Kind, bool) { return findKind(v.Executors, name) }
+
+// Grader returns the grader kind with that name or alias.
+func (v *Vocabulary) Grader(name string) (Kind, bool) { return findKind(v.Graders, name) }
+
+func findKind(kinds []Kind, name string) (Kind, bool) {
+	for _, k := range kinds {
+		if strings.EqualFold(k.Name, name) {
+			return k, true
+		}
+		for _, a := range k.Aliases {
+			if strings.EqualFold(a, name) {
+				return k, true
+			}
+		}
+	}
+	return Kind{}, false
+}

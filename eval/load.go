@@ -1,0 +1,226 @@
+// Package eval reads what a suite says: eval.yaml, the task files, datasets,
+// fixtures and skills it refers to. Call [Load] for one suite and [Discover] for
+// all below a directory. It starts no process and uses no network.
+//
+// What is wrong with a suite is never an error of Go but a list of
+// [Diagnostics], each with its place, a stable [Code] and, where one is near, a
+// suggestion. A suite without findings of severity [Error] can be run.
+//
+// Executors and graders are not known here by name: the program describes them
+// in a [Vocabulary], and each [Kind] says which options it takes and checks them.
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Options say how suites are read. The zero value checks nothing that needs a
+// vocabulary.
+type Options struct {
+	// Vocabulary names the known executors and graders. Nil means that any
+	// name is taken and their options are not looked at.
+	Vocabulary *Vocabulary
+	// Executor replaces the suite's config.executor, so that its options are
+	// the ones that are checked. Empty means that the suite's holds.
+	Executor string
+	// ContextDir replaces every task's fixture directory. Empty means none.
+	ContextDir string
+	// Overlay holds the content of files that an editor has changed but not
+	// saved, by absolute path. Nil means that the disk is right.
+	Overlay map[string][]byte
+}
+
+// NotFoundError says that a suite file, or the directory to search, is not there.
+type NotFoundError struct{ Path string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s: no such file or directory", e.Path) }
+
+// AmbiguousError says that a directory was named where a suite is wanted, and
+// it does not hold exactly one.
+type AmbiguousError struct {
+	Dir    string
+	Suites []string // those found, possibly none
+}
+
+func (e *AmbiguousError) Error() string {
+	if len(e.Suites) == 0 {
+		return fmt.Sprintf("%s: no suite in this directory; a suite is a file named eval.yaml", e.Dir)
+	}
+	const most = 20
+	list, rest := e.Suites, ""
+	if len(list) > most {
+		list, rest = list[:most], fmt.Sprintf(" and %d more", len(e.Suites)-most)
+	}
+	return fmt.Sprintf("%s: several suites in this directory, name one: %s%s", e.Dir, strings.Join(list, ", "), rest)
+}
+
+// Load reads the suite file at path, or the only suite below path when it is a
+// directory, and all that the suite refers to.
+//
+// The suite is as good as the files allow: it is nil when the file is not a YAML
+// map, and it must not be run when the diagnostics have errors. The error is a
+// [*NotFoundError], an [*AmbiguousError] or what kept the file from being read;
+// whatever can be read is judged by diagnostics alone. Time and memory are
+// bounded whatever the files hold.
+func Load(path string, o Options) (*Suite, Diagnostics, error) {
+	path, err := suiteFile(path, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	l := newLoader(abs, filepath.Dir(path), o)
+	data, err := l.readFile(abs, maxYAMLBytes)
+	if refused(err) {
+		l.unreadable(abs, nil, nil, err)
+		return nil, l.diagnostics(), nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %s", path, reason(err))
+	}
+	src := l.parse(abs, data)
+	if src.root == nil {
+		return nil, l.diagnostics(), nil
+	}
+	if root := follow(src.root); root.Kind != yaml.MappingNode {
+		l.reportf(src, root, Error, CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", describe(root))
+		return nil, l.diagnostics(), nil
+	}
+	l.load(src)
+	return l.suite, l.diagnostics(), nil
+}
+
+func newLoader(abs, shownDir string, o Options) *loader {
+	return &loader{
+		options:  o,
+		suite:    &Suite{File: abs, Dir: filepath.Dir(abs)},
+		shownDir: shownDir,
+		skills:   map[string][]skill{},
+	}
+}
+
+// suiteFile finds the suite file that path means.
+func suiteFile(path string, o Options) (string, error) {
+	if abs, err := filepath.Abs(path); err == nil && o.Overlay[abs] != nil {
+		return path, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return "", &NotFoundError{Path: path}
+	case err != nil:
+		return "", fmt.Errorf("%s: %s", path, reason(err))
+	case !info.IsDir():
+		return path, nil
+	}
+	var suites []string
+	if entries, err := os.ReadDir(path); err == nil {
+		for _, e := range entries {
+			if isSuiteName(e.Name()) && isRegular(filepath.Join(path, e.Name())) {
+				suites = append(suites, filepath.Join(path, e.Name()))
+			}
+		}
+	}
+	if len(suites) == 0 {
+		found, err := Discover(path, o)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range found.Suites {
+			suites = append(suites, s.Path)
+		}
+	}
+	if len(suites) != 1 {
+		return "", &AmbiguousError{Dir: path, Suites: suites}
+	}
+	return suites[0], nil
+}
+
+// load fills in the suite from its parsed file.
+func (l *loader) load(src *source) {
+	s := l.suite
+	l.src, s.src = src, src
+	if tool, at := otherDialect(src.root); tool != "" {
+		l.reportf(src, at, Error, CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		l.quietly(func() { l.decodeSuite() })
+		return
+	}
+	s.Project = l.project()
+	l.decodeSuite()
+	l.checkSuite()
+	l.executor()
+	s.Graders = l.graders(s.Graders, nil)
+	before := len(l.found.Errors())
+	l.tasks()
+	s.Triggers = l.triggers()
+	if len(s.Tasks) == 0 && s.Triggers == nil && len(l.found.Errors()) == before {
+		l.reportf(src, place(src.root, "tasks"), Error, CodeNoTasks, "the suite has no task to run")
+	}
+}
+
+// quietly keeps what f finds out of the report.
+func (l *loader) quietly(f func()) {
+	kept := l.found
+	f()
+	l.found = kept
+}
+
+func (l *loader) decodeSuite() {
+	s := l.suite
+	s.Config.SetDefaults()
+	if s.Project != nil {
+		s.Project.Defaults.apply(&s.Config)
+	}
+	d := l.decoder(l.src)
+	root, alias, ok := d.enter(l.src.root)
+	if !ok {
+		return
+	}
+	defer d.leave(alias)
+	d.structure(root, reflect.ValueOf(s).Elem(), func(p pair) bool { return p.key.Value == "tasks" })
+}
+
+// refused reports whether err says that a file exists and is not one to read.
+func refused(err error) bool {
+	return errors.Is(err, errTooLarge) || errors.Is(err, errNotRegular) || errors.Is(err, errNotText)
+}
+
+// unreadable reports a file that cannot be read: at the place that names it, or
+// when src is nil at the file itself.
+func (l *loader) unreadable(path string, src *source, at *yaml.Node, err error) {
+	code := CodeUnreadable
+	switch {
+	case errors.Is(err, errTooLarge):
+		code = CodeTooLarge
+	case errors.Is(err, errNotText):
+		code = CodeNotText
+	case errors.Is(err, fs.ErrNotExist):
+		code = CodeMissingFile
+	}
+	if src == nil {
+		l.report(Diagnostic{File: l.display(path), Severity: Error, Code: code, Message: reason(err)})
+		return
+	}
+	l.reportf(src, at, Error, code, "%s: %s", l.display(path), reason(err))
+}
+
+// Task returns the task with that id, or nil.
+func (s *Suite) Task(id string) *Task {
+	for _, t := range s.Tasks {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}

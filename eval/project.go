@@ -1,0 +1,129 @@
+package eval
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Project is a .waza.yaml: where a repository keeps things, and what its suites
+// mean when they say nothing.
+type Project struct {
+	// File is its absolute path; paths in it are relative to its directory.
+	File string `yaml:"-"`
+
+	// Where skills, suites and results are.
+	Paths ProjectPaths `yaml:"paths"`
+	// What a suite's config means when it says nothing.
+	Defaults ProjectDefaults `yaml:"defaults"`
+
+	src  *source
+	root *yaml.Node
+}
+
+// ProjectPaths are directories, relative to the project's.
+type ProjectPaths struct {
+	Skills  string `yaml:"skills"`
+	Evals   string `yaml:"evals"`
+	Results string `yaml:"results"`
+}
+
+// ProjectDefaults stand beneath a suite's config. Nil means not given.
+type ProjectDefaults struct {
+	Engine     *string  `yaml:"engine" alias:"executor"`
+	Model      *string  `yaml:"model"`
+	JudgeModel *string  `yaml:"judgeModel" alias:"judge_model"`
+	Timeout    *float64 `yaml:"timeout" alias:"timeout_seconds" jsonschema:"minimum=0"`
+	Parallel   *bool    `yaml:"parallel"`
+	Workers    *int     `yaml:"workers" jsonschema:"minimum=0"`
+	Verbose    *bool    `yaml:"verbose"`
+}
+
+// projectFile is the name of the file; other sections of it are for other
+// commands than those that read suites.
+const projectFile = ".waza.yaml"
+
+var otherProjectSections = map[string]bool{
+	"cache": true, "server": true, "dev": true, "tokens": true, "graders": true, "storage": true, "registries": true,
+}
+
+// otherProjectDefaults are known to the field and of no use here.
+var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_effort": true}
+
+// FindProject returns the nearest .waza.yaml at or above dir, up to the root of
+// dir's repository, or at most ten levels where there is none. It returns nil
+// when there is no such file. A file that cannot be read is a finding.
+func FindProject(dir string, o Options) (*Project, Diagnostics) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, Diagnostics{{File: dir, Severity: Error, Code: CodeUnreadable, Message: reason(err)}}
+	}
+	l := &loader{options: o, suite: &Suite{Dir: abs}, shownDir: dir}
+	p := l.project()
+	return p, l.diagnostics()
+}
+
+func (l *loader) project() *Project {
+	root := repositoryRoot(l.suite.Dir)
+	dir := l.suite.Dir
+	for range 10 {
+		if p, found := l.projectAt(filepath.Join(dir, projectFile)); found {
+			return p
+		}
+		up := filepath.Dir(dir)
+		if dir == root || up == dir {
+			break
+		}
+		dir = up
+	}
+	return nil
+}
+
+func (l *loader) projectAt(path string) (p *Project, found bool) {
+	data, err := l.readFile(path, maxYAMLBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	if err != nil {
+		l.unreadable(path, nil, nil, err)
+		return nil, true
+	}
+	p = &Project{File: path, src: l.parse(path, data)}
+	p.root = p.src.root
+	if p.root == nil {
+		return nil, true
+	}
+	d := l.decoder(p.src)
+	root, alias, ok := d.enter(p.root)
+	if !ok {
+		return nil, true
+	}
+	defer d.leave(alias)
+	d.structure(root, reflect.ValueOf(p).Elem(), func(pair pair) bool { return otherProjectSections[pair.key.Value] })
+	return p, true
+}
+
+// decodeShape leaves out the defaults that mean nothing here.
+func (pd *ProjectDefaults) decodeShape(d *decoder, n *yaml.Node) {
+	d.structure(n, reflect.ValueOf(pd).Elem(), func(p pair) bool { return otherProjectDefaults[p.key.Value] })
+}
+
+// apply puts the project's defaults into c, before the suite's own values.
+func (pd *ProjectDefaults) apply(c *Config) {
+	set(&c.Executor, pd.Engine)
+	set(&c.Model, pd.Model)
+	set(&c.JudgeModel, pd.JudgeModel)
+	set(&c.TimeoutSeconds, pd.Timeout)
+	set(&c.Parallel, pd.Parallel)
+	set(&c.Workers, pd.Workers)
+	set(&c.Verbose, pd.Verbose)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

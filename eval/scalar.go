@@ -1,0 +1,118 @@
+package eval
+
+import (
+	"math"
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+func (d *decoder) scalar(n, use *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.ScalarNode {
+		d.wrongType(n, kindWord(v.Kind()))
+		return
+	}
+	ok := false
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(n.Value)
+		ok = true
+	case reflect.Bool:
+		var b bool
+		if b, ok = boolOf(n); ok {
+			v.SetBool(b)
+		}
+	case reflect.Float32, reflect.Float64:
+		var f float64
+		if f, ok = floatOf(n); ok {
+			v.SetFloat(f)
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		f, isNumber := floatOf(n)
+		var i int64
+		if ok = n.Decode(&i) == nil && isNumber && f == math.Trunc(f) && !v.OverflowInt(i); ok {
+			v.SetInt(i)
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		var u uint64
+		_, isNumber := floatOf(n)
+		if ok = n.Decode(&u) == nil && isNumber && !v.OverflowUint(u); ok {
+			v.SetUint(u)
+		}
+	}
+	if !ok {
+		d.report(use, Error, CodeWrongType, plainerScalar(n, v), "%s must be %s, not %s", d.here(), kindWord(v.Kind()), describe(n))
+	}
+}
+
+// plainerScalar suggests the value without quotes, where that would do.
+func plainerScalar(n *yaml.Node, v reflect.Value) string {
+	if !isText(n) || v.Kind() == reflect.String {
+		return ""
+	}
+	plain := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(n.Value)}
+	if _, isBool := boolOf(plain); isBool && v.Kind() == reflect.Bool {
+		return plain.Value
+	}
+	f, isNumber := floatOf(plain)
+	if isNumber && v.Kind() != reflect.Bool && (v.CanFloat() || f == math.Trunc(f)) {
+		return plain.Value
+	}
+	return ""
+}
+
+func boolOf(n *yaml.Node) (value, ok bool) {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return false, false
+	}
+	switch strings.ToLower(n.Value) {
+	case "true", "yes", "on":
+		return true, true
+	case "false", "no", "off":
+		return false, true
+	}
+	return false, false
+}
+
+func floatOf(n *yaml.Node) (float64, bool) {
+	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
+		return 0, false
+	}
+	var f float64
+	if n.Decode(&f) != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, false
+	}
+	return f, true
+}
+
+func kindWord(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// scalarAny gives numbers, truth values and null; everything else, dates and
+// what JSON cannot say included, is its text.
+func scalarAny(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool", "!!int", "!!float":
+		var x any
+		if n.Decode(&x) != nil {
+			return n.Value
+		}
+		if f, isFloat := x.(float64); isFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			return n.Value
+		}
+		return x
+	}
+	return n.Value
+}

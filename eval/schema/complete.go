@@ -1,0 +1,217 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"waza/eval"
+)
+
+// complete adds what the Go types do not tell: shapes, the options of the
+// vocabulary, keys without effect.
+func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definitions, of any) {
+	add := func(v any) *jsonschema.Schema {
+		s := r.Reflect(v)
+		for name, def := range s.Definitions {
+			if _, ok := defs[name]; !ok {
+				defs[name] = def
+			}
+		}
+		return s
+	}
+	if _, isSuite := of.(eval.Suite); isSuite {
+		add(eval.Task{})
+		add(eval.Metric{})
+		named := *defs["Metric"]
+		named.Required = nil
+		defs["NamedMetric"] = &named
+		suiteTasks(defs["Suite"])
+	}
+	for _, t := range []reflect.Type{reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.Inputs](), reflect.TypeFor[eval.ExpectedOutcome]()} {
+		idleKeys(defs[t.Name()], t)
+	}
+	for _, name := range []string{"Hook", "InputFile", "TriggerPrompt"} {
+		if def := defs[name]; def != nil {
+			whole := *def
+			*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, &whole}}
+		}
+	}
+	if task := defs["Task"]; task != nil {
+		inputs := defs["Inputs"]
+		for p := inputs.Properties.Oldest(); p != nil; p = p.Next() {
+			setMissing(task, p.Key, p.Value)
+		}
+	}
+	if def := defs["Grader"]; def != nil {
+		g.graders(def, add)
+	}
+	if def := defs["Config"]; def != nil {
+		g.executors(def, defs, add)
+	}
+}
+
+// setMissing sets a property that a schema does not have yet.
+func setMissing(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
+	if _, ok := s.Properties.Get(key); !ok {
+		s.Properties.Set(key, value)
+	}
+}
+
+func suiteTasks(suite *jsonschema.Schema) {
+	item := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Ref: "#/$defs/Task"}}}
+	suite.Properties.Set("tasks", &jsonschema.Schema{
+		Description: "Patterns of task files, relative to the suite, and tasks themselves.",
+		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: item}},
+	})
+}
+
+// idleKeys adds the keys that are understood and have no effect.
+func idleKeys(def *jsonschema.Schema, t reflect.Type) {
+	if def == nil {
+		return
+	}
+	idle := eval.WithoutEffect(t)
+	for _, key := range slices.Sorted(maps.Keys(idle)) {
+		setMissing(def, key, &jsonschema.Schema{Description: "No effect: " + idle[key] + ".", Deprecated: true})
+	}
+}
+
+// graders lets the options of a grader depend on its type. They stand in config,
+// or beside it.
+func (g *generator) graders(def *jsonschema.Schema, add func(any) *jsonschema.Schema) {
+	def.AdditionalProperties = nil
+	def.Extras = map[string]any{"unevaluatedProperties": false}
+	def.Required = []string{"type"}
+	def.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "Options of the grader, by its type."})
+	def.Properties.Set("assertions", &jsonschema.Schema{Description: "The same as config.assertions."})
+	if g.vocabulary == nil || len(g.vocabulary.Graders) == 0 {
+		delete(def.Extras, "unevaluatedProperties")
+		return
+	}
+	kind, _ := def.Properties.Get("type")
+	for _, k := range g.vocabulary.Graders {
+		names := []any{k.Name}
+		for _, a := range k.Aliases {
+			names = append(names, a)
+		}
+		kind.Enum = append(kind.Enum, names...)
+		if k.Options == nil {
+			continue
+		}
+		options := add(k.Options())
+		then := jsonschema.NewProperties()
+		then.Set("config", &jsonschema.Schema{Ref: options.Ref, Description: strings.TrimSpace(k.Summary)})
+		if o := options.Definitions[refName(options.Ref)]; o != nil {
+			o.Required = nil // an option may stand in config or beside it
+			for p := o.Properties.Oldest(); p != nil; p = p.Next() {
+				if _, own := def.Properties.Get(p.Key); !own || p.Key == "assertions" {
+					then.Set(p.Key, p.Value)
+				}
+			}
+		}
+		condition := jsonschema.NewProperties()
+		condition.Set("type", &jsonschema.Schema{Enum: names})
+		def.AllOf = append(def.AllOf, &jsonschema.Schema{
+			If:   &jsonschema.Schema{Properties: condition, Required: []string{"type"}},
+			Then: &jsonschema.Schema{Properties: then},
+		})
+	}
+}
+
+// executors adds the options of all executors to config: which of them are used
+// may be decided on the command line.
+func (g *generator) executors(config *jsonschema.Schema, defs jsonschema.Definitions, add func(any) *jsonschema.Schema) {
+	if g.vocabulary == nil || len(g.vocabulary.Executors) == 0 {
+		config.AdditionalProperties = nil
+		return
+	}
+	name, _ := config.Properties.Get("executor")
+	for _, k := range g.vocabulary.Executors {
+		name.Enum = append(name.Enum, k.Name)
+		for _, a := range k.Aliases {
+			name.Enum = append(name.Enum, a)
+		}
+		if k.Options == nil {
+			continue
+		}
+		options := add(k.Options())
+		o := options.Definitions[refName(options.Ref)]
+		if o == nil || o.Properties == nil {
+			config.AdditionalProperties = nil
+			continue
+		}
+		for p := o.Properties.Oldest(); p != nil; p = p.Next() {
+			merge(config, p.Key, p.Value)
+		}
+		delete(defs, refName(options.Ref))
+	}
+}
+
+// merge sets a property, or lets it be the one or the other when two executors
+// have options of the same name.
+func merge(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
+	before, ok := s.Properties.Get(key)
+	if !ok || same(before, value) {
+		s.Properties.Set(key, value)
+		return
+	}
+	s.Properties.Set(key, &jsonschema.Schema{AnyOf: []*jsonschema.Schema{before, value}})
+}
+
+func same(a, b *jsonschema.Schema) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+func refName(ref string) string { return strings.TrimPrefix(ref, "#/$defs/") }
+
+// relax lets numbers and truth values stand for texts, as the decoder does:
+// `version: 1.0` is a text that YAML takes for a number.
+func relax(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == "string" && len(s.Enum) == 0 {
+		s.Type = ""
+		if s.Extras == nil {
+			s.Extras = map[string]any{}
+		}
+		s.Extras["type"] = []string{"string", "number", "boolean"}
+	}
+	for _, sub := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Items, s.Then}) {
+		relax(sub)
+	}
+	if s.AdditionalProperties != jsonschema.FalseSchema {
+		relax(s.AdditionalProperties)
+	}
+	if s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			relax(p.Value)
+		}
+	}
+}
+
+// prune drops the definitions that nothing refers to.
+func prune(s *jsonschema.Schema) {
+	for {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return
+		}
+		before := len(s.Definitions)
+		for name := range s.Definitions {
+			if !strings.Contains(string(data), `"#/$defs/`+name+`"`) {
+				delete(s.Definitions, name)
+			}
+		}
+		if len(s.Definitions) == before {
+			return
+		}
+	}
+}

@@ -1,0 +1,158 @@
+// Package schema generates the JSON Schemas (2020-12) of the files that package
+// eval reads, from its Go types and their comments. Call [Generate]; its files
+// are checked in beside this one and embedded by package eval, so that programs
+// need neither this package nor Go sources.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"gopkg.in/yaml.v3"
+
+	"waza/eval"
+)
+
+// The names of the generated files.
+const (
+	SuiteFile        = "eval.schema.json"
+	TaskFile         = "task.schema.json"
+	TriggerTestsFile = "trigger_tests.schema.json"
+)
+
+// Generate returns the schema files by name. The options of executors and
+// graders are those of the vocabulary; descriptions are the comments of the
+// fields, read from the Go sources below root, the directory of the module. An
+// empty root leaves descriptions out.
+func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
+	comments := map[string]string{}
+	if root != "" {
+		var err error
+		if comments, err = readComments(root, "waza"); err != nil {
+			return nil, err
+		}
+	}
+	g := &generator{vocabulary: v, comments: comments}
+	out := map[string][]byte{}
+	for _, file := range []struct {
+		name, title string
+		of          any
+	}{
+		{SuiteFile, "A suite of waza (eval.yaml)", eval.Suite{}},
+		{TaskFile, "A task of a suite of waza", eval.Task{}},
+		{TriggerTestsFile, "Trigger tests of a suite of waza (trigger_tests.yaml)", eval.TriggerTests{}},
+	} {
+		data, err := g.file(file.title, file.of)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.name, err)
+		}
+		out[file.name] = data
+	}
+	return out, nil
+}
+
+type generator struct {
+	vocabulary *eval.Vocabulary
+	comments   map[string]string
+}
+
+func (g *generator) file(title string, of any) ([]byte, error) {
+	r := g.reflector()
+	s := r.Reflect(of)
+	s.Title = title
+	g.complete(r, s.Definitions, of)
+	for _, def := range s.Definitions {
+		relax(def)
+	}
+	prune(s)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(s)
+	return b.Bytes(), err
+}
+
+func (g *generator) reflector() *jsonschema.Reflector {
+	return &jsonschema.Reflector{
+		Anonymous:                  true,
+		FieldNameTag:               "yaml",
+		RequiredFromJSONSchemaTags: true,
+		Namer:                      typeName,
+		KeyNamer:                   keyName,
+		Mapper:                     shape,
+		AdditionalFields:           aliasFields,
+		LookupComment: func(t reflect.Type, field string) string {
+			return g.comments[strings.TrimSuffix(t.PkgPath()+"."+t.Name()+"."+field, ".")]
+		},
+	}
+}
+
+// typeName keeps the types of different packages apart.
+func typeName(t reflect.Type) string {
+	if t.Name() == "" || t.PkgPath() == "" || t.PkgPath() == reflect.TypeFor[eval.Suite]().PkgPath() {
+		return t.Name()
+	}
+	return path.Base(t.PkgPath()) + "." + t.Name()
+}
+
+// keyName gives a field without a tag the key that the decoder gives it.
+func keyName(name string) string {
+	if name != "" && name[0] >= 'A' && name[0] <= 'Z' {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// aliasFields adds the older names of a type's keys and its keys without effect.
+func aliasFields(t reflect.Type) []reflect.StructField {
+	var out []reflect.StructField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("alias") == "" {
+			continue
+		}
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		for alias := range strings.SplitSeq(f.Tag.Get("alias"), ",") {
+			tag := fmt.Sprintf(`yaml:%q jsonschema_description:"An older name of %s." jsonschema_extras:"deprecated=true"`, alias, key)
+			out = append(out, reflect.StructField{Name: f.Name, Type: f.Type, Tag: reflect.StructTag(tag)})
+		}
+	}
+	return out
+}
+
+// shape gives the schemas of types that decode themselves; nil for all others.
+func shape(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[eval.GradeExpected]():
+		return &jsonschema.Schema{Enum: []any{"auto", true, false}}
+	case reflect.TypeFor[eval.Metrics]():
+		return metrics()
+	case reflect.TypeFor[yaml.Node]():
+		return &jsonschema.Schema{}
+	}
+	own := t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]())
+	if !own && reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) {
+		return &jsonschema.Schema{} // it may be written in any way
+	}
+	return nil
+}
+
+func metrics() *jsonschema.Schema {
+	share := func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "number", Minimum: "0", Maximum: "1"}
+	}
+	named := jsonschema.NewProperties()
+	named.Set("pass_threshold", share())
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: "array", Items: &jsonschema.Schema{Ref: "#/$defs/Metric"}},
+		{Type: "object", Properties: named, AdditionalProperties: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+			share(), {Ref: "#/$defs/NamedMetric"},
+		}}},
+	}}
+}

@@ -1,0 +1,208 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"waza/eval"
+	"waza/eval/schema"
+)
+
+// compile also checks a schema against the schema of schemas.
+func compile(t *testing.T, data []byte) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("schema.json", doc))
+	s, err := c.Compile("schema.json")
+	require.NoError(t, err)
+	return s
+}
+
+// document reads YAML as a JSON document.
+func document(t *testing.T, text []byte) any {
+	t.Helper()
+	var doc any
+	require.NoError(t, yaml.Unmarshal(text, &doc))
+	data, err := json.Marshal(doc)
+	require.NoError(t, err)
+	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	require.NoError(t, err)
+	return out
+}
+
+func TestSuitesOfTheFieldConform(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..", "shared", "suites")
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("no shared suites beside the checkout")
+	}
+	suite, task, triggers := compile(t, eval.SuiteSchema()), compile(t, eval.TaskSchema()), compile(t, eval.TriggerTestsSchema())
+	seen := 0
+	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		s := task
+		switch filepath.Base(path) {
+		case "eval.yaml":
+			s = suite
+		case "trigger_tests.yaml":
+			s = triggers
+		}
+		seen++
+		require.NoError(t, s.Validate(document(t, text)), path)
+		return nil
+	}))
+	require.Greater(t, seen, 20)
+}
+
+// textOptions, programOptions and mockOptions are a small vocabulary.
+type textOptions struct {
+	Contains []string `yaml:"contains" alias:"must_contain"`
+}
+
+type programOptions struct {
+	Command string `yaml:"command" jsonschema:"required"`
+	Mode    string `yaml:"mode" jsonschema:"enum=a,enum=b"`
+}
+
+type mockOptions struct {
+	Command []string `yaml:"command"`
+	Any     anyShape `yaml:"any"`
+}
+
+type anyShape struct{ X int }
+
+func (*anyShape) UnmarshalYAML(*yaml.Node) error { return nil }
+
+type commandOptions struct {
+	Command string `yaml:"command"`
+}
+
+func vocabulary() *eval.Vocabulary {
+	return &eval.Vocabulary{
+		Executors: []eval.Kind{
+			{Name: "mock", Options: func() any { return &mockOptions{} }},
+			{Name: "command", Options: func() any { return &commandOptions{} }},
+			{Name: "acp"},
+		},
+		Graders: []eval.Kind{
+			{Name: "text", Aliases: []string{"keyword"}, Options: func() any { return &textOptions{} }},
+			{Name: "program", Options: func() any { return &programOptions{} }},
+			{Name: "human"},
+		},
+	}
+}
+
+func TestDocumentsAgainstTheSchema(t *testing.T) {
+	t.Parallel()
+	files, err := schema.Generate(vocabulary(), filepath.Join("..", ".."))
+	require.NoError(t, err)
+	suite := compile(t, files[schema.SuiteFile])
+	for _, tt := range []struct {
+		text string
+		ok   bool
+	}{
+		{"name: x", true},
+		{"skill: x", false},
+		{"name: x\nversion: 1.0", true},
+		{"name: x\nversion: [1]", false},
+		{"name: x\ncolour: red", false},
+		{"name: x\ngolden: true", false},
+		{"name: x\nmcp_mocks: []", true},
+		{"name: x\nconfig: {max_workers: 3, workers: 2}", true},
+		{"name: x\nconfig: {trials_per_task: 0}", false},
+		{"name: x\nconfig: {executor: mock, any: [{}], command: [a]}", true},
+		{"name: x\nconfig: {executor: mock, command: a}", true},
+		{"name: x\nconfig: {executor: mock, command: {a: b}}", false},
+		{"name: x\nconfig: {executor: other}", false},
+		{"name: x\nconfig: {grade_expected: auto}", true},
+		{"name: x\nconfig: {grade_expected: true}", true},
+		{"name: x\nconfig: {grade_expected: perhaps}", false},
+		{"name: x\nmetrics: [{name: a, threshold: 0.5}]", true},
+		{"name: x\nmetrics: {a: 0.5, pass_threshold: 1, b: {weight: 2}}", true},
+		{"name: x\nmetrics: {a: 5}", false},
+		{"name: x\nmetrics: [{threshold: 0.5}]", false},
+		{"name: x\nhooks: {before_run: [ls, {command: ls}]}", true},
+		{"name: x\nhooks: {before_run: [{comand: ls}]}", false},
+		{"name: x\ntasks: a.yaml", true},
+		{"name: x\ntasks: [a.yaml, {prompt: hi, files: [a, {path: b, content: c}]}]", true},
+		{"name: x\ntasks: [{inputs: {prompt: hi}, expected: {output_contains: [3]}}]", true},
+		{"name: x\ntasks: [{promt: hi}]", false},
+		{"name: x\nrange: [1, 2]", true},
+		{"name: x\nrange: [1]", false},
+		{"name: x\ngraders: [{type: text, config: {contains: [a]}}]", true},
+		{"name: x\ngraders: [{type: text, contains: [a], weight: 2}]", true},
+		{"name: x\ngraders: [{type: keyword, config: {must_contain: [a]}}]", true},
+		{"name: x\ngraders: [{type: text, config: {command: a}}]", false},
+		{"name: x\ngraders: [{type: text, command: a}]", false},
+		{"name: x\ngraders: [{type: program, command: a, config: {mode: b}}]", true},
+		{"name: x\ngraders: [{type: program, mode: c}]", false},
+		{"name: x\ngraders: [{type: nonsense}]", false},
+		{"name: x\ngraders: [{name: a}]", false},
+		{"name: x\ngraders: [{type: human, config: {a: b}}]", true},
+	} {
+		err := suite.Validate(document(t, []byte(tt.text)))
+		require.Equal(t, tt.ok, err == nil, "%s: %v", tt.text, err)
+	}
+}
+
+// Whatever the vocabulary, the schemas that are checked in know every key of the
+// types and say the same of it.
+func TestCheckedInSchemasKnowEveryKey(t *testing.T) {
+	t.Parallel()
+	files, err := schema.Generate(nil, filepath.Join("..", ".."))
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	for name, want := range files {
+		checkedIn, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for def, keys := range properties(t, want) {
+			have := properties(t, checkedIn)[def]
+			for key, about := range keys {
+				require.Equal(t, about, have[key], "%s: %s.%s lags behind the Go types", name, def, key)
+			}
+		}
+	}
+}
+
+// properties gives the description of each key of each definition.
+func properties(t *testing.T, data []byte) map[string]map[string]string {
+	t.Helper()
+	type definition struct {
+		Properties map[string]struct{ Description string } `json:"properties"`
+		AnyOf      []struct {
+			Properties map[string]struct{ Description string } `json:"properties"`
+		} `json:"anyOf"`
+	}
+	var doc struct {
+		Defs map[string]definition `json:"$defs"`
+	}
+	require.NoError(t, json.Unmarshal(data, &doc))
+	out := map[string]map[string]string{}
+	for name, d := range doc.Defs {
+		out[name] = map[string]string{}
+		for key, p := range d.Properties {
+			out[name][key] = p.Description
+		}
+		for _, shape := range d.AnyOf {
+			for key, p := range shape.Properties {
+				out[name][key] = p.Description
+			}
+		}
+	}
+	return out
+}

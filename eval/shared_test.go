@@ -1,0 +1,42 @@
+package eval_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+)
+
+// sharedSuites finds the suites that other people have written, beside the checkout.
+func sharedSuites(t *testing.T) *eval.Discovery {
+	dir := filepath.Join("..", "..", "shared", "suites")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no shared suites beside the checkout")
+	}
+	found, err := eval.Discover(dir, eval.Options{})
+	require.NoError(t, err)
+	return found
+}
+
+func TestSuitesOfTheFieldLoadUnchanged(t *testing.T) {
+	t.Parallel()
+	found := sharedSuites(t)
+	require.Empty(t, found.Problems)
+	require.Len(t, found.Suites, 3)
+	tasks := map[string]int{"code-explainer-eval": 4, "grader-showcase": 6, "cosmosdb-best-practices-eval": 12}
+	for _, s := range found.Suites {
+		suite, diags, err := eval.Load(s.Path, eval.Options{Vocabulary: vocabulary()})
+		require.NoError(t, err)
+		for _, d := range diags {
+			require.NotEqual(t, eval.Error, d.Severity, d.String())
+			require.NotEqual(t, eval.CodeUnknownKey, d.Code, d.String())
+		}
+		require.Len(t, suite.Tasks, tasks[suite.Name], "%s", suite.Name)
+		for _, task := range suite.Tasks {
+			require.NotEmpty(t, task.Effective, task.ID)
+		}
+	}
+}

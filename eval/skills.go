@@ -1,0 +1,181 @@
+package eval
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// skill is a directory with a SKILL.md. It goes by its directory's name and by
+// the name that the file gives.
+type skill struct {
+	dir   string
+	names []string
+}
+
+// maxSkillFile bounds what is read of a SKILL.md for its name.
+const maxSkillFile = 1 << 20
+
+// skillsOf returns the directories of the skills that a task's agent is given,
+// and reports what is missing.
+func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
+	dirs, own := l.suite.Config.SkillDirectories, false
+	if t.SkillDirectories != nil {
+		dirs, own = t.SkillDirectories, true
+	}
+	if len(dirs) == 0 && !own {
+		if l.usual == nil {
+			found := l.usualSkillDirectory()
+			l.usual = &found
+		}
+		dirs = *l.usual
+	}
+	var found []skill
+	for i, dir := range dirs {
+		abs := l.fromSuite(dir)
+		here := l.skillsIn(abs)
+		found = append(found, here...)
+		if len(here) > 0 {
+			continue
+		}
+		path, src, node := At("config", "skill_directories", i), l.src, l.src.root
+		if own {
+			path, src, node = At("skill_directories", i), c.src, c.node
+		}
+		what := "holds no SKILL.md, directly or one level down"
+		if !isDir(abs) {
+			what = "is not a directory"
+		}
+		l.reportf(src, place(node, path...), Warning, CodeMissingSkill, "%s %s", l.display(abs), what)
+	}
+	l.requiredSkills(found, dirs)
+	var out []string
+	for _, s := range found {
+		if !l.disabled(s) && !slices.Contains(out, s.dir) {
+			out = append(out, s.dir)
+		}
+	}
+	return out
+}
+
+// usualSkillDirectory finds the skill under test where the suite names no
+// directory: beside the suite, above it, or among the repository's skills.
+func (l *loader) usualSkillDirectory() []string {
+	name := l.suite.Skill
+	if name == "" || !filepath.IsLocal(name) {
+		return nil
+	}
+	candidates := []string{l.suite.Dir, filepath.Dir(l.suite.Dir), filepath.Dir(filepath.Dir(l.suite.Dir))}
+	if p := l.suite.Project; p != nil && p.Paths.Skills != "" {
+		candidates = append(candidates, filepath.Join(filepath.Dir(p.File), p.Paths.Skills, name))
+	}
+	if root := repositoryRoot(l.suite.Dir); root != "" {
+		candidates = append(candidates, filepath.Join(root, "skills", name), filepath.Join(root, ".github", "skills", name))
+	}
+	for _, dir := range candidates {
+		if s, ok := l.skillAt(dir); ok && slices.Contains(s.names, name) {
+			return []string{dir}
+		}
+	}
+	return nil
+}
+
+// skillsIn returns the skills of a directory: its own, or those one level down.
+func (l *loader) skillsIn(dir string) []skill {
+	if known, ok := l.skills[dir]; ok {
+		return known
+	}
+	var out []skill
+	if s, ok := l.skillAt(dir); ok {
+		out = append(out, s)
+	} else if entries, err := os.ReadDir(dir); err == nil {
+		for _, e := range entries {
+			if s, ok := l.skillAt(filepath.Join(dir, e.Name())); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	l.skills[dir] = out
+	return out
+}
+
+func (l *loader) skillAt(dir string) (skill, bool) {
+	file := filepath.Join(dir, "SKILL.md")
+	if _, unsaved := l.options.Overlay[file]; !unsaved && !isRegular(file) {
+		return skill{}, false
+	}
+	s := skill{dir: dir, names: []string{filepath.Base(dir)}}
+	if data, err := l.readFile(file, maxSkillFile); err == nil {
+		if name := frontMatterName(string(data)); name != "" && name != s.names[0] {
+			s.names = append(s.names, name)
+		}
+	}
+	return s, true
+}
+
+// frontMatterName returns the name in the YAML between the two lines of dashes
+// that a SKILL.md begins with.
+func frontMatterName(text string) string {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
+	head, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return ""
+	}
+	head, _, ok = strings.Cut(head, "\n---")
+	if !ok || marks(head) > maxMarks/10 {
+		return ""
+	}
+	var doc yaml.Node
+	if yaml.Unmarshal([]byte(head), &doc) != nil || len(doc.Content) == 0 {
+		return ""
+	}
+	if n := follow(lookup(doc.Content[0], "name")); n != nil && n.Kind == yaml.ScalarNode {
+		return n.Value
+	}
+	return ""
+}
+
+func (l *loader) disabled(s skill) bool {
+	for _, name := range l.suite.Config.DisabledSkills {
+		if name == "*" || slices.Contains(s.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// requiredSkills reports the required skills that were not found.
+func (l *loader) requiredSkills(found []skill, dirs []string) {
+	var missing, names []string
+	for _, s := range found {
+		names = append(names, s.names[len(s.names)-1])
+	}
+	first := -1
+	for i, want := range l.suite.Config.RequiredSkills {
+		if !slices.ContainsFunc(found, func(s skill) bool { return slices.Contains(s.names, want) }) {
+			missing = append(missing, want)
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
+		return
+	}
+	searched := make([]string, len(dirs))
+	for i, dir := range dirs {
+		searched[i] = l.display(l.fromSuite(dir))
+	}
+	l.at(Error, CodeMissingSkill, At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
+		strings.Join(missing, ", "), orNothing(searched), orNothing(names))
+}
+
+func orNothing(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,79 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest returns the one of known that word was most likely meant to be, or ""
+// when none is near: a few typing errors apart, or the same letters in another
+// order. Case and the difference between '-' and '_' do not count. The time it
+// takes is bounded whatever the length of word.
+func Nearest(word string, known []string) string {
+	const longest = 64
+	w := foldName(word)
+	if w == "" || len(w) > longest {
+		return ""
+	}
+	best, bestCost := "", 1+max(1, min(3, len(w)/4))
+	for _, k := range known {
+		f := foldName(k)
+		if f == "" || len(f) > longest {
+			continue
+		}
+		cost := editDistance(w, f)
+		if cost > 1 && (sameLetters(w, f) || plainlyHolds(w, f)) {
+			cost = 1
+		}
+		if cost < bestCost {
+			best, bestCost = k, cost
+		}
+	}
+	return best
+}
+
+func foldName(s string) string {
+	return strings.ReplaceAll(strings.ToLower(s), "-", "_")
+}
+
+func sameLetters(a, b string) bool {
+	norm := func(s string) []byte {
+		out := []byte(strings.ReplaceAll(s, "_", ""))
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(norm(a), norm(b))
+}
+
+// plainlyHolds reports whether one name is the other with whole words added, as
+// timeout and timeout_seconds are.
+func plainlyHolds(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) >= 4 && (strings.HasPrefix(b, a+"_") || strings.HasSuffix(b, "_"+a))
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbours that lead from a to b (optimal string alignment), in bytes.
+func editDistance(a, b string) int {
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := prev[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}

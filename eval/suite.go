@@ -1,0 +1,206 @@
+package eval
+
+import "gopkg.in/yaml.v3"
+
+// Suite is an eval.yaml and all it refers to, checked and resolved. It is
+// immutable after [Load] and safe for concurrent use. The comments of its
+// tagged fields are the reference documentation of the format: JSON Schema and
+// docs are generated from them.
+type Suite struct {
+	// File is the absolute path of the suite file, Dir its directory.
+	File string `yaml:"-"`
+	Dir  string `yaml:"-"`
+
+	// Name of the suite, as reports show it.
+	Name string `yaml:"name" jsonschema:"required"`
+	// What the suite is about.
+	Description string `yaml:"description"`
+	// Name of the agent skill under test.
+	Skill string `yaml:"skill"`
+	// Version of the suite's content, free text.
+	Version string `yaml:"version"`
+	// Version of the suite format, MAJOR.MINOR; MAJOR is 1.
+	SchemaVersion string `yaml:"schemaVersion" alias:"schema_version"`
+	// How the suite is run.
+	Config Config `yaml:"config"`
+	// Share of a task's counted trials that must pass for the task to pass; 1 when absent.
+	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
+	// What is measured over the whole run, and what it must reach.
+	Metrics Metrics `yaml:"metrics"`
+	// Graders applied to every task, before the task's own.
+	Graders []*Grader `yaml:"graders"`
+	// Template variables for every prompt.
+	Inputs map[string]string `yaml:"inputs"`
+	// Shell commands around the run and its tasks.
+	Hooks Hooks `yaml:"hooks"`
+	// Run with skills and without, and report the difference.
+	Baseline bool `yaml:"baseline"`
+	// CSV or JSONL file, relative to the suite and inside its directory, each row of which is a task.
+	TasksFrom string `yaml:"tasks_from"`
+	// First and last row of tasks_from to use, counted from 1, inclusive.
+	Range *[2]int `yaml:"range"`
+
+	// Tasks are the resolved tasks: those of globs in the order of their
+	// paths, inline ones and dataset rows where the suite names them.
+	// Disabled tasks are left out.
+	Tasks []*Task `yaml:"-"`
+	// Triggers is trigger_tests.yaml beside the suite; nil when there is none.
+	Triggers *TriggerTests `yaml:"-"`
+	// ExecutorOptions holds, by canonical executor name, the options that
+	// config gives to that executor, as the type its Kind.Options returns.
+	ExecutorOptions map[string]any `yaml:"-"`
+
+	src *source // what File holds
+	// Project is the nearest .waza.yaml at or above the suite, up to its
+	// repository's root; nil when there is none.
+	Project *Project `yaml:"-"`
+}
+
+// Config says how a suite is run.
+type Config struct {
+	// How often each task is done.
+	TrialsPerTask int `yaml:"trials_per_task" json:"trials_per_task" alias:"trials" jsonschema:"minimum=1"`
+	// Seconds that one attempt at a trial may take, graders included; 0 means the default.
+	TimeoutSeconds float64 `yaml:"timeout_seconds" json:"timeout_seconds" jsonschema:"minimum=0"`
+	// Let trials of all tasks share the workers; otherwise one trial runs at a time.
+	Parallel bool `yaml:"parallel" json:"parallel"`
+	// Number of trials that run at once when parallel; 0 means one per processor. Also max_workers.
+	Workers int `yaml:"workers" json:"workers" alias:"max_workers" jsonschema:"minimum=0"`
+	// Stop starting trials after the first task that failed.
+	FailFast bool `yaml:"fail_fast" json:"fail_fast"`
+	// How often a trial whose graders failed is tried in all; the last attempt counts.
+	MaxAttempts int `yaml:"max_attempts" json:"max_attempts" jsonschema:"minimum=0"`
+	// How often a trial that ended in error is tried again.
+	RetryErrors int `yaml:"retry_errors" json:"retry_errors" jsonschema:"minimum=0"`
+	// What does the tasks.
+	Executor string `yaml:"executor" json:"executor" alias:"engine"`
+	// Model the executor is asked to use.
+	Model string `yaml:"model" json:"model"`
+	// Model for graders that ask one and name none.
+	JudgeModel string `yaml:"judge_model" json:"judge_model,omitempty"`
+	// Group results by model, tag, or a key of the tasks' inputs.context.
+	GroupBy string `yaml:"group_by" json:"group_by,omitempty"`
+	// Directories, relative to the suite, that hold SKILL.md or directories with one.
+	SkillDirectories []string `yaml:"skill_directories" json:"skill_directories,omitempty"`
+	// Skills that must be found in skill_directories.
+	RequiredSkills []string `yaml:"required_skills" json:"required_skills,omitempty"`
+	// Skills kept from the agent.
+	DisabledSkills []string `yaml:"disabled_skills" json:"disabled_skills,omitempty"`
+	// Instruction files handed to agents that take them.
+	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty"`
+	// Put SKILL.md into the system prompt of model executors.
+	InjectSkillBody bool `yaml:"inject_skill_body" json:"inject_skill_body"`
+	// MCP servers handed to executors that take them, by name.
+	MCPServers map[string]any `yaml:"mcp_servers" json:"mcp_servers,omitempty"`
+	// Seconds within which the agent must show a sign of life; 0 means no such limit.
+	FirstEventTimeoutSeconds float64 `yaml:"first_event_timeout_seconds" json:"first_event_timeout_seconds,omitempty" jsonschema:"minimum=0"`
+	// Send more log events.
+	Verbose bool `yaml:"verbose" json:"verbose"`
+	// Grade what tasks say under expected: true, false, or auto (all but an unscripted mock).
+	GradeExpected GradeExpected `yaml:"grade_expected" json:"grade_expected"`
+}
+
+// GradeExpected says when a task's `expected` is graded.
+type GradeExpected string
+
+// The values of config.grade_expected.
+const (
+	GradeExpectedAuto  GradeExpected = "auto"
+	GradeExpectedTrue  GradeExpected = "true"
+	GradeExpectedFalse GradeExpected = "false"
+)
+
+// Metrics are what a suite measures over a whole run. In YAML they are a list
+// of metrics, or a map from name to metric that may also hold pass_threshold.
+type Metrics struct {
+	// PassThreshold is metrics.pass_threshold, nil when absent.
+	PassThreshold *float64
+	List          []Metric
+}
+
+// Metric is one measure and the least value it must reach.
+type Metric struct {
+	// task_completion, trigger_accuracy, behavior_quality, or the name or type of graders whose mean score it is.
+	Name string `yaml:"name" json:"name" jsonschema:"required"`
+	// Weight in the composite; absent or not positive means 1.
+	Weight float64 `yaml:"weight" json:"weight"`
+	// Least value, 0 to 1, for the run to pass.
+	Threshold float64 `yaml:"threshold" json:"threshold" jsonschema:"minimum=0,maximum=1"`
+	// What the metric tells.
+	Description string `yaml:"description" json:"description,omitempty"`
+	// Whether the metric is measured; true when absent.
+	Enabled bool `yaml:"enabled" json:"enabled"`
+}
+
+// Hooks are shell commands around a run and its tasks.
+type Hooks struct {
+	// Before the first trial of the run.
+	BeforeRun []Hook `yaml:"before_run"`
+	// After the last trial of the run.
+	AfterRun []Hook `yaml:"after_run"`
+	// Before the first trial of each task.
+	BeforeTask []Hook `yaml:"before_task"`
+	// After the last trial of each task.
+	AfterTask []Hook `yaml:"after_task"`
+}
+
+// Hook is one command, run through sh -c.
+type Hook struct {
+	// Shell command.
+	Command string `yaml:"command" jsonschema:"required"`
+	// Directory to run in, relative to the suite's; the suite's directory when absent.
+	WorkingDirectory string `yaml:"working_directory"`
+	// Exit codes that count as success; [0] when absent.
+	ExitCodes []int `yaml:"exit_codes"`
+	// Whether another exit code makes the run or the task an error.
+	ErrorOnFail bool `yaml:"error_on_fail"`
+}
+
+// Grader is one grader of a suite or task, checked against its [Kind].
+type Grader struct {
+	// Name of the grader, as reports show it; the type when absent.
+	Name string `yaml:"name"`
+	// Kind of grader. Resolved to the kind's canonical name.
+	Type string `yaml:"type"`
+	// Weight in the trial's score; absent or not positive means 1.
+	Weight float64 `yaml:"weight"`
+	// What a judge is to look for; the same as config.rubric.
+	Rubric string `yaml:"rubric"`
+
+	// TypeAlias is the spelling the suite used when it was not the canonical one.
+	TypeAlias string `yaml:"-"`
+	// Options is the decoded config, of the type Kind.Options returns; nil if it takes none.
+	Options any `yaml:"-"`
+	// Config is the config as written, `assertions` beside it included.
+	Config map[string]any `yaml:"-"`
+	// File, Line and Column are where the grader is declared.
+	File         string `yaml:"-"`
+	Line, Column int    `yaml:"-"`
+
+	src    *source    // what File holds
+	node   *yaml.Node // the grader as declared
+	config *yaml.Node // its options, of every place they stand in
+	flat   []pair     // keys beside config that the grader itself does not take
+}
+
+// TriggerTests are the prompts of trigger_tests.yaml: those that should make an
+// agent use the skill, and those that should not.
+type TriggerTests struct {
+	File string `yaml:"-"`
+	// Skill under test.
+	Skill string `yaml:"skill"`
+	// Prompts that should make the agent use the skill.
+	ShouldTrigger []TriggerPrompt `yaml:"should_trigger_prompts" alias:"should_trigger"`
+	// Prompts that should not.
+	ShouldNotTrigger []TriggerPrompt `yaml:"should_not_trigger_prompts" alias:"should_not_trigger"`
+}
+
+// TriggerPrompt is one prompt of a trigger test.
+type TriggerPrompt struct {
+	// Prompt to give to the agent.
+	Prompt string `yaml:"prompt" jsonschema:"required"`
+	// Why it should or should not trigger.
+	Reason string `yaml:"reason"`
+	// high (the default) or medium, which weighs half.
+	Confidence string `yaml:"confidence" jsonschema:"enum=high,enum=medium"`
+}

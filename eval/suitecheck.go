@@ -1,0 +1,173 @@
+package eval
+
+import (
+	"math"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+var schemaVersionForm = regexp.MustCompile(`^(\d+)\.(\d+)$`)
+
+// checkSuite looks for faults of the suite's own settings, and puts defaults in
+// place of values that mean them.
+func (l *loader) checkSuite() {
+	s := l.suite
+	l.checkSchemaVersion()
+	if dir := l.options.ContextDir; dir != "" && !isDir(dir) {
+		l.reportf(l.src, nil, Error, CodeMissingFile, "no such fixture directory: %s", dir)
+	}
+	if s.Config.TimeoutSeconds == 0 {
+		s.Config.TimeoutSeconds = 300
+	}
+	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
+	for i := range s.Metrics.List {
+		l.checkMetric(i)
+	}
+	seen := map[string]bool{}
+	for i, m := range s.Metrics.List {
+		if seen[m.Name] && m.Name != "" {
+			l.at(Warning, CodeNoEffect, []any{"metrics", i, "name"}, "metric %q stands twice; the first counts", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	for _, h := range []struct {
+		key  string
+		list []Hook
+	}{{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask}, {"after_task", s.Hooks.AfterTask}} {
+		for i, hook := range h.list {
+			l.checkHook(h.key, i, hook)
+		}
+	}
+	l.checkInputNames()
+	if s.Range != nil && s.TasksFrom == "" {
+		l.at(Warning, CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
+	}
+	for i, f := range s.Config.InstructionFiles {
+		if _, tried, ok := s.Resolve(f); !ok && !l.inContextDir(f) {
+			l.at(Warning, CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
+		}
+	}
+}
+
+// at reports a finding at a place of the suite file.
+func (l *loader) at(severity Severity, code Code, path Path, format string, args ...any) {
+	l.reportf(l.src, place(l.src.root, path...), severity, code, format, args...)
+}
+
+func (l *loader) displayAll(paths []string) string {
+	shown := make([]string, len(paths))
+	for i, p := range paths {
+		shown[i] = l.display(p)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// inContextDir reports whether the suite's fixture directory has that file.
+func (l *loader) inContextDir(rel string) bool {
+	dir := filepath.Join(l.suite.Dir, "fixtures")
+	if l.options.ContextDir != "" {
+		dir = l.options.ContextDir
+	}
+	return isRegular(filepath.Join(dir, filepath.FromSlash(rel)))
+}
+
+func (l *loader) checkSchemaVersion() {
+	v := l.suite.SchemaVersion
+	if v == "" {
+		return
+	}
+	m := schemaVersionForm.FindStringSubmatch(v)
+	switch {
+	case m == nil:
+		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", clip(v, 40))
+	case m[1] != "1":
+		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "the suite asks for version %s of the format; waza reads version 1", v)
+	}
+}
+
+func (l *loader) checkMetric(i int) {
+	m := &l.suite.Metrics.List[i]
+	if m.Weight <= 0 || math.IsNaN(m.Weight) {
+		l.at(Warning, CodeNoEffect, l.metricPath(i, "weight"), "metric %q: a weight of %v counts as 1; use `enabled: false` to leave a metric out", m.Name, m.Weight)
+		m.Weight = 1
+	}
+}
+
+// metricPath leads to a key of the i-th metric in either shape of metrics.
+func (l *loader) metricPath(i int, key string) Path {
+	if n := follow(lookup(l.src.root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
+		return At("metrics", l.suite.Metrics.List[i].Name, key)
+	}
+	return At("metrics", i, key)
+}
+
+func (l *loader) checkHook(key string, i int, h Hook) {
+	path := []any{"hooks", key, i}
+	if strings.TrimSpace(h.Command) == "" {
+		return // a missing command is reported where it is decoded
+	}
+	if h.WorkingDirectory != "" && !isDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
+		// Later hooks may run in directories that earlier ones make.
+		l.at(Warning, CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
+	}
+	for j, code := range h.ExitCodes {
+		if code < 0 || code > 255 {
+			l.at(Error, CodeInvalidValue, append(path, "exit_codes", j), "an exit code is between 0 and 255, not %d", code)
+		}
+	}
+}
+
+// fromSuite makes a path absolute that is relative to the suite's directory.
+func (l *loader) fromSuite(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(l.suite.Dir, path)
+}
+
+func (l *loader) checkInputNames() {
+	for name := range l.suite.Inputs {
+		if !variableName.MatchString(name) {
+			l.at(Warning, CodeInvalidValue, At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", clip(name, 60))
+		}
+	}
+}
+
+// triggers reads trigger_tests.yaml beside the suite; nil when there is none.
+func (l *loader) triggers() *TriggerTests {
+	for _, name := range []string{"trigger_tests.yaml", "trigger_tests.yml"} {
+		path := filepath.Join(l.suite.Dir, name)
+		if _, unsaved := l.options.Overlay[path]; !unsaved && !exists(path) {
+			continue
+		}
+		data, err := l.readFile(path, maxYAMLBytes)
+		if err != nil {
+			l.unreadable(path, nil, nil, err)
+			return nil
+		}
+		return l.parseTriggers(path, data)
+	}
+	return nil
+}
+
+func (l *loader) parseTriggers(path string, data []byte) *TriggerTests {
+	src := l.parse(path, data)
+	if src.root == nil {
+		return nil
+	}
+	t := &TriggerTests{File: path}
+	l.decoder(src).into(src.root, t)
+	if len(t.ShouldTrigger)+len(t.ShouldNotTrigger) == 0 {
+		l.reportf(src, src.root, Warning, CodeChecksNothing, "no prompts in should_trigger_prompts or should_not_trigger_prompts")
+	}
+	if t.Skill == "" {
+		t.Skill = l.suite.Skill
+	} else if l.suite.Skill != "" && t.Skill != l.suite.Skill {
+		l.reportf(src, place(src.root, "skill"), Warning, CodeInvalidValue, "these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
+	}
+	return t
+}

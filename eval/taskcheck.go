@@ -1,0 +1,224 @@
+package eval
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// taskCheck looks at one task after it is decoded.
+type taskCheck struct {
+	loader *loader
+	src    *source
+	node   *yaml.Node
+	task   *Task
+}
+
+func (c *taskCheck) check() {
+	t, l := c.task, c.loader
+	if strings.ContainsFunc(t.ID, unicode.IsControl) {
+		c.reportf(Error, CodeInvalidValue, At("id"), "an id must stand on one line")
+	}
+	t.Vars = l.suite.Inputs
+	c.prompt()
+	c.files()
+	c.environment()
+	t.Graders = l.graders(t.Graders, t)
+	c.expected()
+	t.Skills = l.skillsOf(t, c)
+	c.templates()
+}
+
+// reportf reports a finding at a place of the task.
+func (c *taskCheck) reportf(severity Severity, code Code, p Path, format string, args ...any) {
+	c.loader.reportf(c.src, place(c.node, p...), severity, code, format, args...)
+}
+
+// input is the path of a key of the inputs, which flat tasks have at their top.
+func (c *taskCheck) input(elems ...any) Path {
+	if len(elems) > 0 {
+		if key, ok := elems[0].(string); ok && lookup(lookup(c.node, "inputs"), key) == nil && lookup(c.node, key) != nil {
+			return elems
+		}
+	}
+	return append(Path{"inputs"}, elems...)
+}
+
+func (c *taskCheck) prompt() {
+	in := &c.task.Inputs
+	if in.PromptFile != "" {
+		if in.Prompt != "" {
+			c.reportf(Error, CodeInvalidValue, c.input("prompt_file"), "a task has a prompt or a prompt_file, not both")
+			return
+		}
+		c.promptFile()
+		return
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
+		c.reportf(Error, CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", clip(c.task.ID, 80))
+	}
+}
+
+func (c *taskCheck) promptFile() {
+	l, in := c.loader, &c.task.Inputs
+	file := c.promptPath()
+	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !within(l.root(), file) || !realWithin(l.root(), file) {
+		c.reportf(Error, CodeEscapingPath, c.input("prompt_file"), "prompt_file must be a relative path that stays beside the task")
+		return
+	}
+	at := place(c.node, c.input("prompt_file")...)
+	data, err := l.readFile(file, maxPromptBytes)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			l.reportf(c.src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
+			return
+		}
+		l.unreadable(file, c.src, at, err)
+		return
+	}
+	text, _, err := plainText(data, false)
+	if err != nil {
+		l.unreadable(file, c.src, at, err)
+		return
+	}
+	if strings.TrimSpace(text) == "" {
+		l.reportf(c.src, at, Error, CodeMissingPrompt, "%s is empty", l.display(file))
+	}
+	in.Prompt = text
+}
+
+// promptPath returns the absolute path of the task's prompt_file.
+func (c *taskCheck) promptPath() string {
+	return filepath.Join(filepath.Dir(c.task.File), filepath.FromSlash(c.task.Inputs.PromptFile))
+}
+
+// files checks the files that are put into the workspace and finds their fixtures.
+func (c *taskCheck) files() {
+	if c.task.ContextDir != "" && c.loader.options.ContextDir == "" {
+		c.contextDir()
+	}
+	targets := map[string]bool{}
+	for i := range c.task.Inputs.Files {
+		f := &c.task.Inputs.Files[i]
+		at := c.input("files", i, "path")
+		switch {
+		case strings.TrimSpace(f.Path) == "":
+			c.reportf(Error, CodeMissingField, at, "files[%d] has no path", i)
+			continue
+		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
+			c.reportf(Error, CodeEscapingPath, at, "the path %q must be relative and stay in the workspace", clip(f.Path, 80))
+			continue
+		}
+		f.Path = path.Clean(filepath.ToSlash(f.Path))
+		if targets[f.Path] {
+			c.reportf(Warning, CodeNoEffect, at, "%s is put into the workspace twice; the later one counts", f.Path)
+		}
+		targets[f.Path] = true
+		if f.Content == nil {
+			f.Source = c.fixture(f.Path, at)
+		}
+	}
+}
+
+// contextDir checks the fixture directory that the task names.
+func (c *taskCheck) contextDir() {
+	l := c.loader
+	dir := l.fromSuite(c.task.ContextDir)
+	switch {
+	case filepath.IsAbs(c.task.ContextDir) || !within(l.root(), dir):
+		c.reportf(Error, CodeEscapingPath, At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
+	case !isDir(dir):
+		c.reportf(Error, CodeMissingFile, At("context_dir"), "no such directory: %s", l.display(dir))
+	}
+}
+
+// fixtureDir returns the absolute path of the directory that holds a task's
+// fixtures: that of the options, else the task's, else fixtures beside the suite.
+// The directory need not exist.
+func (l *loader) fixtureDir(t *Task) string {
+	switch {
+	case l.options.ContextDir != "":
+		if abs, err := filepath.Abs(l.options.ContextDir); err == nil {
+			return abs
+		}
+		return l.options.ContextDir
+	case t.ContextDir != "":
+		return l.fromSuite(t.ContextDir)
+	}
+	return filepath.Join(l.suite.Dir, "fixtures")
+}
+
+// fixture returns the absolute path of a fixture, or "" when it may not be used.
+func (c *taskCheck) fixture(rel string, at Path) string {
+	l := c.loader
+	dir := l.fixtureDir(c.task)
+	file := filepath.Join(dir, filepath.FromSlash(rel))
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.reportf(Error, CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
+	case err != nil:
+		c.reportf(Error, CodeMissingFixture, at, "%s: %s", l.display(file), reason(err))
+	case !realWithin(dir, file):
+		c.reportf(Error, CodeEscapingPath, at, "the fixture %s is a link that leads out of %s", l.display(file), l.display(dir))
+	case !info.Mode().IsRegular():
+		c.reportf(Error, CodeMissingFixture, at, "the fixture %s is %s, not a file", l.display(file), modeWord(info.Mode()))
+	default:
+		return file
+	}
+	return ""
+}
+
+// fixtureHint helps where the path repeats the fixture directory's name, or the
+// file stands beside the suite.
+func (c *taskCheck) fixtureHint(rel string) string {
+	if isRegular(filepath.Join(c.loader.suite.Dir, filepath.FromSlash(rel))) {
+		return " (paths are relative to the fixture directory; there is such a file beside the suite: set context_dir to \".\")"
+	}
+	return ""
+}
+
+func (c *taskCheck) environment() {
+	for name, value := range c.task.Inputs.Environment {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			c.reportf(Error, CodeInvalidValue, c.input("environment", name), "%q cannot be an environment variable", clip(name, 60))
+		}
+	}
+}
+
+// expected checks the patterns that waza itself grades by.
+func (c *taskCheck) expected() {
+	e := c.task.Expected
+	if e == nil {
+		return
+	}
+	check := &Check{loader: c.loader, src: c.src, options: lookup(c.node, "expected"), decl: c.node, label: "expected", task: c.task}
+	for i, p := range e.Matches {
+		check.Regexp(At("matches", i), p)
+	}
+	if e.ToolCalls != nil {
+		checkToolCalls(check, "required", e.ToolCalls.Required)
+		checkToolCalls(check, "forbidden", e.ToolCalls.Forbidden)
+	}
+	for i, o := range e.Outcomes {
+		if o.Type != "task_completed" {
+			check.Warnf(At("outcomes", i, "type"), CodeNoEffect, "only the outcome task_completed is graded, not %q", clip(o.Type, 60))
+		}
+	}
+}
+
+func checkToolCalls(check *Check, key string, calls []ExpectedToolCall) {
+	for i, call := range calls {
+		if call.Pattern == "" && call.ArgsPattern == "" {
+			check.Errorf(At("tool_calls", key, i), CodeChecksNothing, "tool_calls.%s[%d] has neither pattern nor args_pattern", key, i)
+		}
+		check.Regexp(At("tool_calls", key, i, "pattern"), call.Pattern)
+		check.Regexp(At("tool_calls", key, i, "args_pattern"), call.ArgsPattern)
+	}
+}

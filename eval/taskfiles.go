@@ -1,0 +1,193 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"gopkg.in/yaml.v3"
+)
+
+// maxGlobEntries bounds the files that one pattern may look at.
+const maxGlobEntries = 500_000
+
+// pattern reads the task files that a pattern of the suite matches, in the order
+// of their paths. Patterns may lead out of the suite's directory, as some do to
+// share tasks between suites, but not out of its repository.
+func (ts *taskSet) pattern(src *source, at *yaml.Node, text string) {
+	l := ts.loader
+	p := filepath.ToSlash(strings.TrimSpace(text))
+	switch {
+	case p == "":
+		l.reportf(src, at, Error, CodeBadGlob, "the file pattern is empty")
+		return
+	case len(p) > longestGlob || !doublestar.ValidatePattern(p):
+		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
+		return
+	case path.IsAbs(p):
+		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q must be relative to the suite", clip(p, 80))
+		return
+	}
+	base, rest := doublestar.SplitPattern(path.Clean(p))
+	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
+	if !within(l.root(), dir) {
+		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q leads out of %s", clip(p, 80), l.rootWord())
+		return
+	}
+	if !hasMeta(rest) {
+		ts.named(src, at, filepath.Join(dir, rest))
+		return
+	}
+	glob, err := CompileGlob(rest)
+	if err != nil {
+		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
+		return
+	}
+	found := ts.matches(glob, dir, globDepth(rest))
+	if len(found) == 0 {
+		l.reportf(src, at, ts.emptyGlobSeverity(src), CodeGlobMatchesNothing, "no file matches %q", clip(p, 80))
+	}
+	for _, f := range found {
+		if !realWithin(l.root(), f) {
+			l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(f), l.rootWord())
+			continue
+		}
+		ts.file(f, src, at)
+	}
+}
+
+// named reads a file that a pattern without wildcards names.
+func (ts *taskSet) named(src *source, at *yaml.Node, file string) {
+	l := ts.loader
+	if _, unsaved := l.options.Overlay[file]; !unsaved && !exists(file) {
+		l.reportf(src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
+		return
+	}
+	if !realWithin(l.root(), file) {
+		l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
+		return
+	}
+	ts.file(file, src, at)
+}
+
+// emptyGlobSeverity is Error when the suite has nothing but that one pattern.
+func (ts *taskSet) emptyGlobSeverity(src *source) Severity {
+	list := follow(lookup(src.root, "tasks"))
+	if ts.loader.suite.TasksFrom == "" && (list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 1) {
+		return Error
+	}
+	return Warning
+}
+
+// matches returns the files below dir that match a pattern, sorted. It does not
+// follow links to directories, so that it ends where they lead in circles, and
+// keeps out of .git and node_modules.
+func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []string {
+	w := &globWalk{pattern: pattern, dir: dir}
+	w.directory("", depth)
+	if w.seen > maxGlobEntries {
+		ts.loader.report(Diagnostic{File: ts.loader.display(dir), Severity: Error, Code: CodeTooLarge,
+			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", maxGlobEntries)})
+	}
+	out := slices.DeleteFunc(w.found, func(f string) bool { return isCompanion(f, ts.loader.suite.File) })
+	slices.Sort(out)
+	return out
+}
+
+type globWalk struct {
+	pattern *regexp.Regexp
+	dir     string
+	seen    int
+	found   []string
+}
+
+// directory looks through a directory given by its path below w.dir, and depth
+// levels of those in it.
+func (w *globWalk) directory(rel string, depth int) {
+	entries, err := os.ReadDir(filepath.Join(w.dir, filepath.FromSlash(rel)))
+	if err != nil {
+		return // what cannot be listed matches nothing
+	}
+	for _, e := range entries {
+		if w.seen++; w.seen > maxGlobEntries {
+			return
+		}
+		name := path.Join(rel, e.Name())
+		full := filepath.Join(w.dir, filepath.FromSlash(name))
+		switch {
+		case e.IsDir():
+			if depth > 0 && e.Name() != ".git" && e.Name() != "node_modules" {
+				w.directory(name, depth-1)
+			}
+		case w.pattern.MatchString(name) && isRegular(full):
+			w.found = append(w.found, full)
+		}
+	}
+}
+
+// globDepth is how many directories deep a pattern may match.
+func globDepth(pattern string) int {
+	if strings.Contains(pattern, "**") {
+		return maxDepth
+	}
+	return strings.Count(pattern, "/")
+}
+
+// isCompanion reports whether a file that a pattern matches is the suite itself
+// or its trigger tests, and so no task.
+func isCompanion(file, suite string) bool {
+	if file == suite {
+		return true
+	}
+	name := filepath.Base(file)
+	return filepath.Dir(file) == filepath.Dir(suite) && (name == "trigger_tests.yaml" || name == "trigger_tests.yml" || name == projectFile)
+}
+
+func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
+
+// root is the directory that task files must stay in: the suite's repository,
+// or the suite's own directory when it is in none.
+func (l *loader) root() string {
+	if l.rootDir == "" {
+		l.rootDir = cmp.Or(repositoryRoot(l.suite.Dir), l.suite.Dir)
+	}
+	return l.rootDir
+}
+
+func (l *loader) rootWord() string {
+	if l.root() == l.suite.Dir {
+		return "the suite's directory"
+	}
+	return "the suite's repository"
+}
+
+// within reports whether path is dir or below it, by name alone.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// realWithin is [within] after links are followed. What does not exist is not
+// anywhere else.
+func realWithin(dir, path string) bool {
+	realDir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return within(dir, path)
+	}
+	realPath, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return within(dir, path)
+	}
+	return within(realDir, realPath)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,123 @@
+package eval_test
+
+import (
+	"waza/eval"
+)
+
+// textOptions and the like stand in for the graders of the program: eval is
+// tested with a vocabulary of its own.
+type textOptions struct {
+	Contains      []string `yaml:"contains" alias:"must_contain"`
+	NotContains   []string `yaml:"not_contains"`
+	RegexMatch    []string `yaml:"regex_match" alias:"must_match"`
+	RegexNotMatch []string `yaml:"regex_not_match" alias:"must_not_match"`
+}
+
+type codeOptions struct {
+	Assertions []string `yaml:"assertions"`
+	Language   string   `yaml:"language" jsonschema:"enum=python,enum=javascript"`
+}
+
+type programOptions struct {
+	Command string   `yaml:"command" jsonschema:"required"`
+	Args    []string `yaml:"args"`
+	Timeout float64  `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
+}
+
+type promptOptions struct {
+	Prompt string `yaml:"prompt"`
+	Rubric string `yaml:"rubric"`
+	Mode   string `yaml:"mode"`
+}
+
+type mockOptions struct {
+	Mock *mockScript `yaml:"mock"`
+}
+
+type mockScript struct {
+	Seed    int64       `yaml:"seed"`
+	Replies []mockReply `yaml:"replies"`
+}
+
+type mockReply struct {
+	Match  string `yaml:"match"`
+	Output string `yaml:"output"`
+}
+
+type commandOptions struct {
+	Command  []string          `yaml:"command" jsonschema:"required"`
+	PromptAs string            `yaml:"prompt_as" jsonschema:"enum=stdin,enum=argument,enum=env"`
+	Env      map[string]string `yaml:"env"`
+}
+
+func vocabulary() *eval.Vocabulary {
+	anything := func() any { return &map[string]any{} }
+	return &eval.Vocabulary{
+		Executors: []eval.Kind{
+			{Name: "mock", Options: func() any { return &mockOptions{} }, Check: checkMock},
+			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }},
+			{Name: "acp"},
+		},
+		Graders: []eval.Kind{
+			{Name: "text", Aliases: []string{"regex", "keyword"}, Options: func() any { return &textOptions{} }, Check: checkText},
+			{Name: "code", Aliases: []string{"inline_script"}, Options: func() any { return &codeOptions{Language: "python"} }, Check: checkCode},
+			{Name: "program", Options: func() any { return &programOptions{Timeout: 30} }, Check: checkProgram},
+			{Name: "prompt", Aliases: []string{"llm"}, Options: func() any { return &promptOptions{} }, Check: checkPrompt},
+			{Name: "file", Options: anything},
+			{Name: "behavior", Options: anything},
+			{Name: "action_sequence", Options: anything},
+			{Name: "skill_invocation", Options: anything},
+			{Name: "human"},
+		},
+	}
+}
+
+func checkMock(c *eval.Check, options any) {
+	m := options.(*mockOptions).Mock
+	if m == nil {
+		return
+	}
+	for i, r := range m.Replies {
+		c.Regexp(eval.At("mock", "replies", i, "match"), r.Match)
+	}
+}
+
+func checkText(c *eval.Check, options any) {
+	o := options.(*textOptions)
+	for i, p := range o.RegexMatch {
+		c.Regexp(eval.At("regex_match", i), p)
+	}
+	for i, p := range o.RegexNotMatch {
+		c.Regexp(eval.At("regex_not_match", i), p)
+	}
+	if len(o.Contains)+len(o.NotContains)+len(o.RegexMatch)+len(o.RegexNotMatch) == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing, "there is nothing to check")
+	}
+}
+
+func checkCode(c *eval.Check, options any) {
+	for i, a := range options.(*codeOptions).Assertions {
+		if a == "" {
+			c.Errorf(eval.At("assertions", i), eval.CodeBadAssertion, "the assertion is empty")
+		}
+	}
+}
+
+func checkProgram(c *eval.Check, options any) {
+	o := options.(*programOptions)
+	if o.Command == "schema" {
+		c.Errorf(eval.At("args", 7), eval.CodeBadSchema, "no schema")
+	}
+	if o.Command == "absent" {
+		c.Infof(eval.At("command"), eval.CodeUnavailable, "not installed")
+	}
+	for i, a := range o.Args {
+		c.File(eval.At("args", i), a)
+	}
+}
+
+func checkPrompt(c *eval.Check, options any) {
+	if o := options.(*promptOptions); c.Has(eval.At("mode")) {
+		c.OneOf(eval.At("mode"), o.Mode, "independent", "pairwise")
+	}
+}
