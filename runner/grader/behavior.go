@@ -1,0 +1,150 @@
+package grader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+var behavior = kindOf(eval.Kind{
+	Name:    "behavior",
+	Summary: "Limits how the agent works: tool calls, turns, tokens and time. The score is the share of checks met; all must be.",
+}, checkBehavior, newBehavior)
+
+// BehaviorOptions are the options of the behavior grader. Limits that are
+// absent are not checked.
+type BehaviorOptions struct {
+	// Most tool calls; 0 allows none.
+	MaxToolCalls *int `yaml:"max_tool_calls" jsonschema:"minimum=0"`
+	// Most tokens, input and output together. It is an error when the executor reports none.
+	MaxTokens *int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
+	// Most milliseconds from prompt to answer.
+	MaxDurationMS *int64 `yaml:"max_duration_ms" jsonschema:"minimum=0"`
+	// Most turns of the agent, that is messages it sent.
+	MaxIterations *int `yaml:"max_iterations" jsonschema:"minimum=0"`
+	// Tools that must be used, by their exact names.
+	RequiredTools []string `yaml:"required_tools"`
+	// Tools that must not be used, by their exact names.
+	ForbiddenTools []string `yaml:"forbidden_tools"`
+}
+
+func checkBehavior(c *eval.Check, o *BehaviorOptions) {
+	// Zero tokens or no time at all cannot be meant: the field takes 0 for no limit.
+	if o.MaxTokens != nil && *o.MaxTokens == 0 {
+		c.Warnf(eval.At("max_tokens"), eval.CodeNoEffect, "max_tokens: 0 means no limit")
+	}
+	if o.MaxDurationMS != nil && *o.MaxDurationMS == 0 {
+		c.Warnf(eval.At("max_duration_ms"), eval.CodeNoEffect, "max_duration_ms: 0 means no limit")
+	}
+	checkNames(c, "required_tools", o.RequiredTools)
+	checkNames(c, "forbidden_tools", o.ForbiddenTools)
+	for i, tool := range o.ForbiddenTools {
+		if slices.Contains(o.RequiredTools, tool) {
+			c.Errorf(eval.At("forbidden_tools", i), eval.CodeInvalidValue, "%q is both required and forbidden", tool)
+		}
+	}
+	if len(o.checks()) == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing,
+			"nothing to check: give max_tool_calls, max_tokens, max_duration_ms, max_iterations, required_tools or forbidden_tools")
+	}
+}
+
+// checkNames reports the empty ones among a list of names.
+func checkNames(c *eval.Check, key string, names []string) {
+	for i, name := range names {
+		if strings.TrimSpace(name) == "" {
+			c.Errorf(eval.At(key, i), eval.CodeInvalidValue, "%s[%d] is empty", key, i)
+		}
+	}
+}
+
+func newBehavior(o *BehaviorOptions, _ *Env) (Grader, error) {
+	return &behaviorGrader{checks: o.checks()}, nil
+}
+
+type behaviorGrader struct{ checks []behaviorCheck }
+
+// behaviorCheck is one limit. test says how the trial breaks it, or nothing.
+type behaviorCheck struct {
+	label string
+	test  func(s *Subject) (complaint string, err error)
+}
+
+var errNoUsage = errors.New("max_tokens cannot be checked: the executor reported no token usage")
+
+func (o *BehaviorOptions) checks() []behaviorCheck {
+	var checks []behaviorCheck
+	limit := func(label string, most int64, what string, count func(*Subject) int64) {
+		checks = append(checks, behaviorCheck{fmt.Sprintf("%s %d", label, most), func(s *Subject) (string, error) {
+			if n := count(s); n > most {
+				return fmt.Sprintf("%d %s, more than %s %d", n, what, label, most), nil
+			}
+			return "", nil
+		}})
+	}
+	if o.MaxToolCalls != nil {
+		limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls", func(s *Subject) int64 { return int64(len(s.ToolCalls)) })
+	}
+	if o.MaxIterations != nil {
+		limit("max_iterations", int64(*o.MaxIterations), "turns", func(s *Subject) int64 { return int64(s.turns()) })
+	}
+	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
+		limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *Subject) int64 { return s.Duration.Milliseconds() })
+	}
+	if o.MaxTokens != nil && *o.MaxTokens > 0 {
+		checks = append(checks, tokenCheck(*o.MaxTokens))
+	}
+	return append(checks, toolNameChecks(o.RequiredTools, o.ForbiddenTools)...)
+}
+
+func tokenCheck(most int64) behaviorCheck {
+	return behaviorCheck{fmt.Sprintf("max_tokens %d", most), func(s *Subject) (string, error) {
+		// A count of zero is one that is not known: no answer is made of nothing.
+		if s.Usage == nil || s.Usage.Total() == 0 {
+			return "", executor.Permanent(errNoUsage)
+		}
+		if n := s.Usage.Total(); n > most {
+			return fmt.Sprintf("%d tokens, more than max_tokens %d", n, most), nil
+		}
+		return "", nil
+	}}
+}
+
+// toolNameChecks are one check for each tool that must, or must not, be used.
+func toolNameChecks(required, forbidden []string) []behaviorCheck {
+	var checks []behaviorCheck
+	for _, tool := range required {
+		checks = append(checks, behaviorCheck{"required tool " + tool, func(s *Subject) (string, error) {
+			if s.calls(tool) > 0 {
+				return "", nil
+			}
+			return fmt.Sprintf("required tool %q was not called; called: %s", tool, s.calledTools()), nil
+		}})
+	}
+	for _, tool := range forbidden {
+		checks = append(checks, behaviorCheck{"forbidden tool " + tool, func(s *Subject) (string, error) {
+			if n := s.calls(tool); n > 0 {
+				return fmt.Sprintf("forbidden tool %q was called %s", tool, plural(n, "time", "times")), nil
+			}
+			return "", nil
+		}})
+	}
+	return checks
+}
+
+func (g *behaviorGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	t := newTally(len(g.checks))
+	for _, c := range g.checks {
+		complaint, err := c.test(s)
+		if err != nil {
+			return Score{}, err
+		}
+		t.add(c.label, complaint)
+	}
+	return t.score(), nil
+}

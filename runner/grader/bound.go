@@ -1,0 +1,81 @@
+package grader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// Result is what one grader made of one trial.
+type Result struct {
+	Name   string  `json:"name"`
+	Type   string  `json:"type"`
+	Score  float64 `json:"score"`
+	Passed bool    `json:"passed"`
+	Weight float64 `json:"weight"`
+	// Feedback tells a person why; empty when all is well.
+	Feedback string `json:"feedback,omitempty"`
+	// Details are the single checks or measures, as the grader's reference tells.
+	Details     any   `json:"details,omitempty"`
+	DurationMS  int64 `json:"durationMs"`
+	NeedsReview bool  `json:"needsReview,omitempty"`
+	// Error says why the grader could not do its work; Score and Passed mean
+	// nothing then, and the trial is an error.
+	Error string `json:"error,omitempty"`
+}
+
+// Bound is a grader ready for use, with the name and weight that the suite
+// gives it. It is safe for concurrent use.
+type Bound struct {
+	Name   string
+	Type   string
+	Weight float64 // more than 0
+	grader Grader
+}
+
+// NewBound names a grader. An empty name means its type; a weight that is not
+// positive means 1.
+func NewBound(name, typ string, weight float64, g Grader) *Bound {
+	if !(weight > 0) || math.IsInf(weight, 0) {
+		weight = 1
+	}
+	return &Bound{Name: cmp.Or(name, typ), Type: typ, Weight: weight, grader: g}
+}
+
+// Grade scores one trial. The error means that the grader could not do its work,
+// and is in the result too. It never panics: a panic in the grader is an error.
+func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
+	start := time.Now()
+	score, err := b.grade(ctx, s)
+	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, DurationMS: time.Since(start).Milliseconds()}
+	if err != nil {
+		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
+		return r, err
+	}
+	r.Score = min(1, max(0, score.Score))
+	r.Passed = score.Passed
+	r.Feedback = strings.ToValidUTF8(score.Feedback, "\uFFFD")
+	r.Details = score.Details
+	r.NeedsReview = score.NeedsReview
+	return r, nil
+}
+
+func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, clip(string(debug.Stack()), 2000))
+		}
+	}()
+	if err := context.Cause(ctx); err != nil {
+		return Score{}, err
+	}
+	score, err = b.grader.Grade(ctx, s)
+	if err == nil && math.IsNaN(score.Score) {
+		err = fmt.Errorf("the score is not a number")
+	}
+	return score, err
+}

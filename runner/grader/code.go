@@ -1,0 +1,131 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"waza/eval"
+)
+
+// Languages of assertions.
+const (
+	languagePython     = "python"
+	languageJavaScript = "javascript"
+)
+
+var code = Kind{
+	Kind: kindOf(eval.Kind{
+		Name:    "code",
+		Aliases: []string{"inline_script"},
+		Summary: "Evaluates assertions, expressions of Python or JavaScript over the trial. The score is the share that is true; all must be.",
+		Options: func() any { return &CodeOptions{Language: languagePython} },
+	}, checkCode, nil).Kind,
+	New:       newCode,
+	Preflight: preflightPython,
+}
+
+// CodeOptions are the options of the code grader.
+type CodeOptions struct {
+	// Expressions that must be true. They see output, outcome, transcript, tool_calls, errors, duration_ms, context
+	// and files. An exception is that assertion's failure. Each may take 5 seconds.
+	Assertions []string `yaml:"assertions"`
+	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in WAZA_PYTHON, or javascript,
+	// which needs nothing.
+	Language string `yaml:"language" jsonschema:"enum=python,enum=javascript"`
+}
+
+func checkCode(c *eval.Check, o *CodeOptions) {
+	if len(o.Assertions) == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give assertions")
+	}
+	for i, source := range o.Assertions {
+		at := eval.At("assertions", i)
+		if strings.TrimSpace(source) == "" {
+			c.Errorf(at, eval.CodeInvalidValue, "%s is empty", at)
+			continue
+		}
+		if o.Language != languageJavaScript {
+			continue // Preflight asks the interpreter
+		}
+		if _, err := compileJavaScript(source); err != nil {
+			c.Errorf(at, eval.CodeBadAssertion, "%s: %s", at, err)
+		}
+	}
+}
+
+func newCode(spec *eval.Grader, env *Env) (Grader, error) {
+	o, ok := spec.Options.(*CodeOptions)
+	if !ok {
+		return nil, fmt.Errorf("options of type code are missing")
+	}
+	if o.Language == languageJavaScript {
+		return newJavaScript(o.Assertions, env)
+	}
+	return &pythonGrader{sources: o.Assertions, uses: mentioned(o.Assertions), env: env}, nil
+}
+
+// assertionScore is the score of assertions by what is wrong with each; an
+// empty text means nothing.
+func assertionScore(sources, complaints []string, output string) Score {
+	t := newTally(len(sources))
+	for i, source := range sources {
+		complaint := ""
+		if complaints[i] != "" {
+			complaint = fmt.Sprintf("%s: %s", clip(strings.TrimSpace(source), excerptBytes), complaints[i])
+		}
+		t.add(source, complaint)
+	}
+	score := t.score()
+	if !score.Passed && strings.Contains(score.Feedback, "output") {
+		score.Feedback += "\noutput: " + excerpt(output)
+	}
+	return score
+}
+
+// scopeNames are the names that assertions see, with what each holds.
+var scopeNames = map[string]func(ctx context.Context, s *Subject) (any, error){
+	"output":      func(_ context.Context, s *Subject) (any, error) { return s.Output, nil },
+	"outcome":     func(_ context.Context, s *Subject) (any, error) { return scopeOutcome(s), nil },
+	"transcript":  func(_ context.Context, s *Subject) (any, error) { return scopeTranscript(s), nil },
+	"tool_calls":  func(_ context.Context, s *Subject) (any, error) { return scopeToolCalls(s), nil },
+	"errors":      func(_ context.Context, s *Subject) (any, error) { return append([]string{}, s.Errors...), nil },
+	"duration_ms": func(_ context.Context, s *Subject) (any, error) { return s.Duration.Milliseconds(), nil },
+	"context":     func(_ context.Context, s *Subject) (any, error) { return scopeContext(s), nil },
+	"files":       scopeFiles,
+}
+
+// mentioned returns the names of the scope that the sources use, and perhaps some
+// that they do not: only those are made, since reading all files of a workspace
+// should not be for nothing.
+func mentioned(sources []string) []string {
+	var names []string
+	for name := range scopeNames {
+		if slices.ContainsFunc(sources, func(source string) bool { return mentions(source, name) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// mentions reports whether a name stands in a source outside of quotes. Where
+// quotes are not plain, inside of them counts too.
+func mentions(source, name string) bool {
+	if !strings.Contains(source, name) {
+		return false
+	}
+	if notPlain.MatchString(source) {
+		return true
+	}
+	return regexp.MustCompile(`\b` + name + `\b`).MatchString(quoted.ReplaceAllString(source, `""`))
+}
+
+var (
+	// notPlain finds texts with code in them, texts over several lines, comments
+	// and what may be a regular expression of JavaScript.
+	notPlain = regexp.MustCompile("(?i)\\bf?r?f['\"]|`|\"\"\"|'''|[#/]")
+	quoted   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
+)

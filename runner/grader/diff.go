@@ -1,0 +1,187 @@
+package grader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"waza/eval"
+)
+
+var diff = kindOf(eval.Kind{
+	Name:    "diff",
+	Summary: "Compares files of the workspace with snapshots and fragments. The score is the share of checks met; all must be.",
+}, checkDiff, newDiff)
+
+// DiffOptions are the options of the diff grader.
+type DiffOptions struct {
+	// Files of the workspace and what is expected of them. Each must exist.
+	ExpectedFiles []DiffFile `yaml:"expected_files"`
+	// Directory of the snapshots, found as files of the suite are; the fixture directory when absent.
+	ContextDir string `yaml:"context_dir"`
+	// Write what the agent made over the snapshots instead of comparing with them.
+	UpdateSnapshots bool `yaml:"update_snapshots"`
+}
+
+// DiffFile is one file of the workspace and what is expected of it.
+type DiffFile struct {
+	// File, relative to the workspace.
+	Path string `yaml:"path" jsonschema:"required"`
+	// File that it must equal byte for byte: in context_dir, else in the fixture directory, else relative to the suite,
+	// to the repository's root or to the process's directory.
+	Snapshot string `yaml:"snapshot"`
+	// Fragments: one that begins with + or with neither must be in the file, one that begins with - must not.
+	Contains []string `yaml:"contains"`
+}
+
+func checkDiff(c *eval.Check, o *DiffOptions) {
+	dirs := snapshotDirs(c.Suite(), c.Task(), o.ContextDir)
+	if o.ContextDir != "" && len(dirs) == 0 {
+		c.Errorf(eval.At("context_dir"), eval.CodeMissingFile, "context_dir: no such directory: %s", o.ContextDir)
+	}
+	snapshots := 0
+	for i, f := range o.ExpectedFiles {
+		checkLocal(c, eval.At("expected_files", i, "path"), f.Path)
+		for j, fragment := range f.Contains {
+			if _, text := fragmentRule(fragment); text == "" {
+				c.Errorf(eval.At("expected_files", i, "contains", j), eval.CodeInvalidValue,
+					"expected_files[%d].contains[%d] is empty, and every file contains that", i, j)
+			}
+		}
+		if f.Snapshot == "" {
+			continue
+		}
+		snapshots++
+		at := eval.At("expected_files", i, "snapshot")
+		if !isLocal(f.Snapshot) {
+			c.Errorf(at, eval.CodeEscapingPath, "%s: %q is absolute or leads out of its directory", at, f.Snapshot)
+			continue
+		}
+		// The fixture directory of a grader of the suite depends on the task.
+		found := findSnapshot(c.Suite(), dirs, f.Snapshot)
+		if found == "" && !o.UpdateSnapshots && (o.ContextDir != "" || c.Task() != nil) {
+			c.Errorf(at, eval.CodeMissingFile, "%s: no such file: %s (searched in %s)", at, f.Snapshot, searched(dirs))
+		}
+	}
+	if o.UpdateSnapshots && snapshots == 0 {
+		c.Warnf(eval.At("update_snapshots"), eval.CodeNoEffect, "update_snapshots has no effect without a snapshot")
+	}
+	if len(o.ExpectedFiles) == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give expected_files")
+	}
+}
+
+func newDiff(o *DiffOptions, env *Env) (Grader, error) {
+	return &diffGrader{options: o, suite: env.Suite}, nil
+}
+
+type diffGrader struct {
+	options *DiffOptions
+	suite   *eval.Suite
+}
+
+func (g *diffGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	root, err := openWorkspace(s)
+	if err != nil {
+		return Score{}, err
+	}
+	defer root.Close()
+	var t tally
+	for _, f := range g.options.ExpectedFiles {
+		data, err := readFile(root, f.Path)
+		unreadable := ""
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			unreadable = f.Path + " does not exist"
+		case errors.Is(err, fs.ErrPermission):
+			return Score{}, fmt.Errorf("%s: %w", f.Path, err)
+		case err != nil:
+			unreadable = fmt.Sprintf("%s cannot be read: %s", f.Path, err)
+		}
+		t.add(f.Path+" exists", unreadable)
+		if f.Snapshot != "" {
+			complaint := unreadable
+			if complaint == "" {
+				if complaint, err = g.snapshot(s.Task, f, data); err != nil {
+					return Score{}, err
+				}
+			}
+			t.add(f.Path+" equals "+f.Snapshot, complaint)
+		}
+		for _, fragment := range f.Contains {
+			complaint := unreadable
+			if complaint == "" {
+				complaint = fragmentComplaint(f.Path, data, fragment)
+			}
+			t.add(f.Path+" contains "+fragment, complaint)
+		}
+	}
+	return t.score(), nil
+}
+
+// snapshot compares a file with its snapshot, or renews the snapshot.
+func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complaint string, err error) {
+	dirs := snapshotDirs(g.suite, task, g.options.ContextDir)
+	path := findSnapshot(g.suite, dirs, f.Snapshot)
+	if g.options.UpdateSnapshots {
+		return "", writeSnapshot(dirs, path, f.Snapshot, data)
+	}
+	if path == "" {
+		return "", fmt.Errorf("snapshot %s: no such file (searched in %s)", f.Snapshot, searched(dirs))
+	}
+	want, err := readBounded(path)
+	if err != nil {
+		return "", fmt.Errorf("snapshot %s: %w", f.Snapshot, err)
+	}
+	return difference(f.Path, f.Snapshot, data, want), nil
+}
+
+// difference says where two texts differ first, or nothing.
+func difference(path, snapshot string, have, want []byte) string {
+	if bytes.Equal(have, want) {
+		return ""
+	}
+	n := 0
+	for n < len(have) && n < len(want) && have[n] == want[n] {
+		n++
+	}
+	line := bytes.Count(want[:n], []byte("\n")) + 1
+	begin := bytes.LastIndexByte(want[:n], '\n') + 1
+	return fmt.Sprintf("%s differs from %s in line %d: expected %s, got %s", path, snapshot, line, lineAt(want, begin), lineAt(have, begin))
+}
+
+// lineAt quotes the line that begins at an offset, its end included so that a
+// difference in white space shows.
+func lineAt(data []byte, begin int) string {
+	if begin >= len(data) {
+		return "the end of the file"
+	}
+	line := data[begin:]
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		line = line[:i+1]
+	}
+	return fmt.Sprintf("%q", clip(string(line), excerptBytes))
+}
+
+// fragmentRule splits a fragment into its rule, whether it must not occur, and
+// its text.
+func fragmentRule(fragment string) (forbidden bool, text string) {
+	if rest, ok := strings.CutPrefix(fragment, "-"); ok {
+		return true, rest
+	}
+	return false, strings.TrimPrefix(fragment, "+")
+}
+
+func fragmentComplaint(path string, data []byte, fragment string) string {
+	forbidden, text := fragmentRule(fragment)
+	switch found := bytes.Contains(data, []byte(text)); {
+	case found && forbidden:
+		return fmt.Sprintf("%s contains %q, which it must not", path, clip(text, excerptBytes))
+	case !found && !forbidden:
+		return fmt.Sprintf("%s does not contain %q; it begins %s", path, clip(text, excerptBytes), excerpt(string(data)))
+	}
+	return ""
+}

@@ -1,0 +1,61 @@
+package grader
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"waza/eval"
+)
+
+// DefaultAssertionTimeout is how long one assertion may take.
+const DefaultAssertionTimeout = 5 * time.Second
+
+// Env is what the graders of one run share. It is safe for concurrent use and
+// must not be copied. The owner closes it when the last Grade has returned.
+type Env struct {
+	Suite *eval.Suite
+	// Workers is the most trials that are graded at once, and so the most
+	// interpreters that are kept warm. Less than 1 means one per processor.
+	Workers int
+	// AssertionTimeout bounds one assertion; 0 means [DefaultAssertionTimeout].
+	AssertionTimeout time.Duration
+	// Python is the interpreter for Python assertions, a path or a name on
+	// PATH; empty means $WAZA_PYTHON, else python3, else python.
+	Python string
+
+	once   sync.Once
+	python *pythonPool // set by once
+}
+
+// NewEnv returns what the graders of one run of suite share. Nothing is started
+// until it is needed.
+func NewEnv(suite *eval.Suite, workers int) *Env { return &Env{Suite: suite, Workers: workers} }
+
+// WarmUp starts an interpreter in the background and returns at once, so that
+// the first Python assertion need not wait for it. A fault shows when an
+// assertion needs the interpreter. It ends early when ctx does.
+func (e *Env) WarmUp(ctx context.Context) { e.pythons().warmUp(ctx) }
+
+// Close ends all interpreters and waits for them. It may be called more than
+// once; graders must not be used afterwards.
+func (e *Env) Close() { e.pythons().close() }
+
+func (e *Env) pythons() *pythonPool {
+	e.once.Do(func() {
+		workers := e.Workers
+		if workers < 1 {
+			workers = runtime.GOMAXPROCS(0)
+		}
+		e.python = newPythonPool(e.Python, workers)
+	})
+	return e.python
+}
+
+func (e *Env) assertionTimeout() time.Duration {
+	if e.AssertionTimeout > 0 {
+		return e.AssertionTimeout
+	}
+	return DefaultAssertionTimeout
+}

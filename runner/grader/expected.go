@@ -1,0 +1,153 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+// ForExpected returns graders for what a task says under expected, named as
+// suites know them ("_output_contains" and so on). What the executor cannot
+// show is left out: should_trigger where it reports no skills. The error tells
+// of a bad pattern.
+func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*Bound, error) {
+	e := t.Expected
+	if e == nil {
+		return nil, nil
+	}
+	var all []*Bound
+	add := func(name, typ string, g Grader, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, NewBound(name, typ, 1, g))
+		return nil
+	}
+	for _, l := range []struct {
+		name    string
+		options TextOptions
+		given   bool
+	}{
+		{"_output_contains", TextOptions{Contains: e.OutputContains}, len(e.OutputContains) > 0},
+		{"_output_not_contains", TextOptions{NotContains: e.OutputNotContains}, len(e.OutputNotContains) > 0},
+		{"_matches", TextOptions{MustMatch: e.Matches}, len(e.Matches) > 0},
+	} {
+		if !l.given {
+			continue
+		}
+		g, err := newText(&l.options, nil)
+		if err := add(l.name, "text", g, err); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.OutputContainsAny) > 0 {
+		g, err := newText(&TextOptions{Contains: e.OutputContainsAny}, nil)
+		if err := add("_output_contains_any", "text", anyOf{g, e.OutputContainsAny}, err); err != nil {
+			return nil, err
+		}
+	}
+	if o := expectedBehavior(e.Behavior); len(o.checks()) > 0 {
+		g, err := newBehavior(o, nil)
+		if err := add("_behavior", "behavior", g, err); err != nil {
+			return nil, err
+		}
+	}
+	if c := e.ToolCalls; c != nil && len(c.Required)+len(c.Forbidden) > 0 {
+		g, err := newToolCalls(&ToolCallsOptions{Required: callPatterns(c.Required), Forbidden: callPatterns(c.Forbidden)}, nil)
+		if err := add("_tool_calls", "tool_calls", g, err); err != nil {
+			return nil, err
+		}
+	}
+	return append(all, expectedEnd(e, caps)...), nil
+}
+
+// expectedEnd returns the graders of should_trigger and outcomes.
+func expectedEnd(e *eval.Expected, caps executor.Capabilities) []*Bound {
+	var all []*Bound
+	if e.ShouldTrigger != nil && caps.Skills {
+		all = append(all, NewBound("_should_trigger", "skill_invocation", 1, shouldTrigger(*e.ShouldTrigger)))
+	}
+	completed := func(o eval.ExpectedOutcome) bool { return o.Type == outcomeCompleted }
+	if slices.ContainsFunc(e.Outcomes, completed) {
+		all = append(all, NewBound("_outcomes", "outcomes", 1, outcomes{}))
+	}
+	return all
+}
+
+func expectedBehavior(e *eval.ExpectedBehavior) *BehaviorOptions {
+	if e == nil {
+		return &BehaviorOptions{}
+	}
+	o := &BehaviorOptions{
+		MaxToolCalls: e.MaxToolCalls, MaxIterations: e.MaxIterations, MaxDurationMS: e.MaxResponseTimeMS,
+		RequiredTools: e.RequiredTools, ForbiddenTools: e.ForbiddenTools,
+	}
+	if e.MaxTokens != nil {
+		most := int64(*e.MaxTokens)
+		o.MaxTokens = &most
+	}
+	return o
+}
+
+func callPatterns(expected []eval.ExpectedToolCall) []CallPattern {
+	patterns := make([]CallPattern, len(expected))
+	for i, e := range expected {
+		patterns[i] = CallPattern{Pattern: e.Pattern, ArgsPattern: e.ArgsPattern, Count: e.Count}
+	}
+	return patterns
+}
+
+// anyOf is met when one of the checks of a grader is.
+type anyOf struct {
+	grader Grader
+	texts  []string
+}
+
+func (g anyOf) Grade(ctx context.Context, s *Subject) (Score, error) {
+	score, err := g.grader.Grade(ctx, s)
+	if err != nil {
+		return Score{}, err
+	}
+	if score.Score > 0 {
+		return Score{Score: 1, Passed: true}, nil
+	}
+	return Score{
+		Feedback: fmt.Sprintf("the output contains none of %q\noutput: %s", g.texts, excerpt(s.Output)),
+		Details:  score.Details,
+	}, nil
+}
+
+// shouldTrigger is whether the agent should use the skill under test. Where the
+// suite names none, any skill counts.
+type shouldTrigger bool
+
+func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
+	skill, triggered := "", len(s.Skills) > 0
+	if s.Suite != nil && s.Suite.Skill != "" {
+		skill = s.Suite.Skill
+		triggered = slices.Contains(s.Skills, skill)
+	}
+	switch {
+	case triggered == bool(g):
+		return Score{Score: 1, Passed: true}, nil
+	case triggered:
+		return Score{Feedback: fmt.Sprintf("the agent used a skill and should not have: %s", listed(s.Skills))}, nil
+	case skill != "":
+		return Score{Feedback: fmt.Sprintf("the agent did not use skill %q; used: %s", skill, listed(s.Skills))}, nil
+	}
+	return Score{Feedback: "the agent used no skill"}, nil
+}
+
+// outcomeCompleted is the outcome that graders can tell.
+const outcomeCompleted = "task_completed"
+
+// outcomes is met by every trial that is graded: only those whose executor ended
+// normally are, so there is nothing left to ask.
+type outcomes struct{}
+
+func (outcomes) Grade(context.Context, *Subject) (Score, error) {
+	return Score{Score: 1, Passed: true}, nil
+}

@@ -1,0 +1,91 @@
+package grader
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// linked adds symbolic links to a workspace: name → target.
+func linked(links map[string]string) func(*Subject) {
+	return func(s *Subject) {
+		dir, err := s.Dir()
+		if err != nil {
+			panic(err)
+		}
+		for name, target := range links {
+			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	tree := func(change ...func(*Subject)) *Subject {
+		files := map[string]string{"README.md": "# Grader Showcase\nInstall it.\n", "src/a.go": "package a"}
+		return subject("", append([]func(*Subject){workspace(t, files)}, change...)...)
+	}
+	outside := linked(map[string]string{"passwd": "/etc/passwd", "up": "..", "inside": "src", "dangling": "nowhere", "loop": "loop"})
+	runCases(t, "file", []graderCase{
+		{"exist", "must_exist: [README.md, src/a.go, src, src/]", nil, tree(), passes()},
+		{"does not exist", "must_exist: [README.md, x.md]", nil, tree(), scores(0.5, "x.md does not exist")},
+		{"path for short", "path: README.md", nil, tree(), passes()},
+		{"path for short is missing", "path: x.md", nil, tree(), scores(0, "x.md does not exist")},
+		{"must not exist", "must_not_exist: [x.md, src/b/c.go]", nil, tree(), passes()},
+		{"exists and must not", "must_not_exist: [src/]", nil, tree(), scores(0, "src/ exists, which it must not")},
+		{"below a file", "must_exist: [README.md/x]", nil, tree(), scores(0, "does not exist")},
+		{"content", "content_patterns: [{path: README.md, must_match: ['(?i)grader[- ]?showcase'], must_not_match: [TODO]}]", nil, tree(), passes()},
+		{"content differs", "content_patterns: [{path: README.md, must_match: [zzz], must_not_match: [Install]}]", nil, tree(),
+			scores(0, `does not match /zzz/; it begins "# Grader`, `matches /Install/, which it must not: "Install"`)},
+		{"absent content proves nothing", "content_patterns: [{path: x.md, must_not_match: [TODO]}]", nil, tree(), scores(0, "x.md does not exist")},
+		{"content of a directory", "content_patterns: [{path: src, must_match: [a]}]", nil, tree(), scores(0, "it is a directory")},
+		{"link out of the workspace", "must_exist: [passwd]", nil, tree(outside), scores(0, "leads out of the workspace")},
+		{"content out of the workspace", "content_patterns: [{path: passwd, must_match: [root]}]", nil, tree(outside), scores(0, "leads out of the workspace")},
+		{"directory out of the workspace", "must_exist: [up/x]", nil, tree(outside), scores(0, "leads out of the workspace")},
+		{"link inside", "must_exist: [inside/a.go]", nil, tree(outside), passes()},
+		{"dangling link is there", "must_not_exist: [dangling, loop]", nil, tree(outside), scores(0, "dangling exists")},
+		{"dangling link leads nowhere", "must_exist: [dangling, loop]", nil, tree(outside), scores(0, "dangling does not exist")},
+		{"no workspace", "must_exist: [x]", nil, subject(""), errs("the workspace is not needed here")},
+	})
+}
+
+// Opening a pipe that nobody writes to would wait for ever.
+func TestFilePipe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	b, _ := bind(t, "file", "content_patterns: [{path: pipe, must_match: [a]}]", nil)
+	s := subject("", func(s *Subject) { s.Dir = func() (string, error) { return dir, nil } })
+	requireVerdict(t, b, s, scores(0, "not a regular file"))
+}
+
+func TestFileTooLarge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "big")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, maxFileBytes+1))
+	b, _ := bind(t, "file", "content_patterns: [{path: big, must_not_match: [a]}]", nil)
+	s := subject("", func(s *Subject) { s.Dir = func() (string, error) { return dir, nil } })
+	requireVerdict(t, b, s, scores(0, "more than 8 MiB"))
+}
+
+func TestFileOptions(t *testing.T) {
+	t.Parallel()
+	runOptions(t, "file", []optionCase{
+		{"well", "must_exist: [a/../b]", "", nil},
+		{"nothing", "must_exist: []", "checks-nothing: nothing to check", nil},
+		{"nothing in a file", "content_patterns: [{path: a}]", "checks-nothing: content_patterns[0] has nothing to check", nil},
+		{"no path", "content_patterns: [{must_match: [a]}]", "missing-field: path", nil},
+		{"escapes", "must_exist: [../x]", "escaping-path: leads out of the workspace", nil},
+		{"absolute", "must_not_exist: [/etc/passwd]", "escaping-path: leads out of the workspace", nil},
+		{"escapes in the middle", "content_patterns: [{path: a/../../b, must_match: [x]}]", "escaping-path: leads out", nil},
+		{"empty", `must_exist: [""]`, "invalid-value: must_exist[0] is empty", nil},
+		{"bad regex", "content_patterns: [{path: a, must_not_match: ['[']}]", "bad-regex: must_not_match[0]", nil},
+	})
+}

@@ -1,0 +1,114 @@
+// Package grader defines what scores a finished trial: the [Grader] interface,
+// what a grader sees ([Subject]), what it yields ([Result]) and the [Registry]
+// in which graders are found by type. Each grader is one file of this package
+// and one line of [Builtin].
+package grader
+
+import (
+	"context"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+// Grader scores finished trials. It is built once per run from one grader of a
+// suite or task and used by all workers, so Grade must be safe for concurrent use.
+type Grader interface {
+	// Grade scores one trial. An error means that the grader could not do its
+	// work (a missing interpreter, say), which makes the trial an error and
+	// neither passed nor failed; the agent's shortcomings are a Score. When
+	// ctx ends, Grade stops all it started and returns promptly.
+	Grade(ctx context.Context, s *Subject) (Score, error)
+}
+
+// Score is a grader's judgement of one trial.
+type Score struct {
+	// Score is in [0, 1].
+	Score  float64
+	Passed bool
+	// Feedback tells a person why, in a line or a few. Empty when all is well.
+	Feedback string
+	// Details are the single checks, if the grader has more to say; must encode as JSON.
+	Details any
+	// NeedsReview: a person has to give the score.
+	NeedsReview bool
+}
+
+// Check is one thing a grader looked at, for Score.Details.
+type Check struct {
+	Check  string `json:"check"`
+	Passed bool   `json:"passed"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Subject is a finished attempt at a trial, as graders see it. Graders must not
+// change what it refers to.
+type Subject struct {
+	RunID string
+	Suite *eval.Suite
+	Task  *eval.Task
+	Num   int // trial, 1-based
+	// Prompt is the first prompt as it was sent.
+	Prompt     string
+	Output     string
+	Transcript []executor.Entry
+	// ToolCalls and Skills are those of the transcript, in order.
+	ToolCalls []executor.ToolCall
+	Skills    []string
+	// Errors are the error entries of the transcript.
+	Errors []string
+	// Usage is nil when the executor reported none.
+	Usage    *executor.Usage
+	Duration time.Duration
+	// Dir returns the workspace as the executor left it. It is made at the
+	// first call, so a grader that needs none should not ask.
+	Dir func() (string, error)
+	// Env is the environment for programs, as os.Environ has it.
+	Env []string
+	// Expand fills the template variables of a text of the suite.
+	Expand func(text string) string
+	// Capabilities are those of the executor.
+	Capabilities executor.Capabilities
+}
+
+// NewSubject fills the fields that follow from the transcript.
+func NewSubject(s Subject) *Subject {
+	for i := range s.Transcript {
+		switch e := &s.Transcript[i]; e.Type {
+		case executor.EntryToolCall:
+			if e.Tool != nil {
+				s.ToolCalls = append(s.ToolCalls, *e.Tool)
+			}
+		case executor.EntrySkill:
+			s.Skills = append(s.Skills, e.Text)
+		case executor.EntryError:
+			s.Errors = append(s.Errors, e.Text)
+		}
+	}
+	return &s
+}
+
+// Kind is a grader as the registry knows it.
+type Kind struct {
+	eval.Kind
+	// New builds the grader that spec describes; spec.Options is decoded and
+	// checked. Nil means that suites may use it, but this program cannot
+	// grade with it, and each trial it applies to ends in error.
+	New func(spec *eval.Grader, env *Env) (Grader, error)
+	// Preflight looks for what would keep the grader from working on this
+	// machine. It is called once with all the suite's graders of this kind.
+	// Nil means nothing can be missing.
+	Preflight func(ctx context.Context, specs []*eval.Grader, env *Env) []Finding
+}
+
+// Finding is something on this machine that keeps a grader from working, or a
+// fault that only the tool a grader uses can find.
+type Finding struct {
+	Grader *eval.Grader
+	// Path is the place in the grader's config, as keys and indexes; empty for the grader itself.
+	Path     []any
+	Severity eval.Severity
+	Code     eval.Code
+	Message  string
+}

@@ -1,0 +1,247 @@
+package grader
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/proc"
+)
+
+var program = func() Kind {
+	k := kindOf(eval.Kind{
+		Name:    "program",
+		Aliases: []string{"script"},
+		Summary: "Runs a program in the workspace with the output on its standard input. Exit code 0 scores 1, any other 0, unless its last line says otherwise.",
+		Options: func() any { return &ProgramOptions{Timeout: 30} },
+	}, checkProgram, newProgram)
+	k.Preflight = preflightProgram
+	return k
+}()
+
+const (
+	// programOutput is how much of the end of what a program prints is kept.
+	programOutput = 64 << 10
+	// maxProgramFeedback bounds the feedback that a program gives.
+	maxProgramFeedback = 8 << 10
+)
+
+// ProgramOptions are the options of the program grader.
+type ProgramOptions struct {
+	// Program to run: a file of the suite, of its repository or of the process's directory, else one on PATH.
+	Command string `yaml:"command"`
+	// Its arguments. May use template variables. A script for an interpreter is found as the program is.
+	Args []string `yaml:"args"`
+	// Script of the older generation, found as the program is. It reads the trial as one JSON object, with output,
+	// outcome, transcript, tool_calls, errors, duration_ms and context, from its standard input.
+	Script string `yaml:"script"`
+	// Seconds it may take.
+	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
+}
+
+func checkProgram(c *eval.Check, o *ProgramOptions) {
+	switch {
+	case strings.TrimSpace(o.Command) == "" && o.Script == "":
+		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to run: give command")
+	case o.Command != "" && o.Script != "":
+		c.Warnf(eval.At("script"), eval.CodeNoEffect, "script has no effect beside command")
+	case o.Script != "":
+		c.File(eval.At("script"), o.Script)
+	}
+}
+
+func newProgram(o *ProgramOptions, env *Env) (Grader, error) {
+	return &programGrader{options: o, suite: env.Suite}, nil
+}
+
+type programGrader struct {
+	options *ProgramOptions
+	suite   *eval.Suite
+}
+
+// preflightProgram looks for the programs.
+func preflightProgram(ctx context.Context, specs []*eval.Grader, env *Env) []Finding {
+	var findings []Finding
+	for _, spec := range specs {
+		o, ok := spec.Options.(*ProgramOptions)
+		if !ok {
+			continue
+		}
+		g := &programGrader{options: o, suite: env.Suite}
+		if _, err := g.args(func(s string) string { return s }, os.Environ()); err != nil {
+			key := "command"
+			if o.Command == "" {
+				key = "script"
+			}
+			findings = append(findings, Finding{
+				Grader: spec, Path: eval.At(key), Severity: eval.Warning, Code: eval.CodeUnavailable, Message: key + ": " + err.Error(),
+			})
+		}
+	}
+	return findings
+}
+
+func (g *programGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
+	environ := s.Env
+	if environ == nil {
+		environ = os.Environ()
+	}
+	args, err := g.args(s.expand, environ)
+	if err != nil {
+		return Score{}, executor.Permanent(err)
+	}
+	if s.Dir == nil {
+		return Score{}, errors.New("the executor has no workspace")
+	}
+	dir, err := s.Dir()
+	if err != nil {
+		return Score{}, fmt.Errorf("workspace: %w", err)
+	}
+	stdin, err := g.stdin(ctx, s)
+	if err != nil {
+		return Score{}, err
+	}
+	temp, err := writeTrial(s)
+	if err != nil {
+		return Score{}, err
+	}
+	defer os.RemoveAll(temp)
+	environ = append(environ[:len(environ):len(environ)],
+		"WAZA_WORKSPACE_DIR="+dir,
+		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
+		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),
+	)
+	return g.run(ctx, proc.Command{Args: args, Dir: dir, Env: environ, Stdin: stdin})
+}
+
+// stdin is the output, or the whole trial for a script of the older generation.
+func (g *programGrader) stdin(ctx context.Context, s *Subject) (io.Reader, error) {
+	if g.options.Command != "" {
+		return strings.NewReader(s.Output), nil
+	}
+	trial, err := scopeJSON(ctx, s, []string{"output", "outcome", "transcript", "tool_calls", "errors", "duration_ms", "context"})
+	return bytes.NewReader(trial), err
+}
+
+// Names of the files that a program is told of.
+const (
+	outputFile     = "output.txt"
+	transcriptFile = "transcript.json"
+)
+
+// writeTrial puts what a program may want to read into a new directory outside
+// the workspace. The caller removes it.
+func writeTrial(s *Subject) (dir string, err error) {
+	dir, err = os.MkdirTemp("", "waza-grader-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	if err = os.WriteFile(filepath.Join(dir, outputFile), []byte(s.Output), 0o600); err != nil {
+		return "", err
+	}
+	transcript, err := encodeJSON(scopeTranscript(s))
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, transcriptFile), transcript, 0o600)
+}
+
+// run runs the program and reads its verdict. What ends it before its time is an
+// error and no verdict: a signal, or the end of its time.
+func (g *programGrader) run(ctx context.Context, cmd proc.Command) (Score, error) {
+	limit := time.Duration(g.options.Timeout * float64(time.Second))
+	overrun := fmt.Errorf("%s ran longer than its timeout of %v", filepath.Base(cmd.Args[0]), limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
+	defer cancel()
+	stdout, stderr := &tail{max: programOutput}, &tail{max: programOutput}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := proc.Run(ctx, cmd)
+	var exit *proc.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit):
+		return Score{}, err
+	case exit != nil && exit.Signal != "":
+		return Score{}, fmt.Errorf("%s was %w: %s", filepath.Base(cmd.Args[0]), exit, lastWords(stdout, stderr))
+	}
+	score := Score{Score: 1, Passed: true}
+	if exit != nil {
+		score = Score{Feedback: fmt.Sprintf("exit code %d: %s", exit.Code, lastWords(stdout, stderr))}
+	}
+	return overrideScore(score, stdout.String())
+}
+
+// lastWords are the end of what a program printed, for a feedback.
+func lastWords(stdout, stderr *tail) string {
+	for _, t := range []*tail{stderr, stdout} {
+		if text := strings.TrimSpace(t.String()); text != "" {
+			if n := len(text) - 4*excerptBytes; n > 0 {
+				text = "…" + strings.ToValidUTF8(text[n:], "")
+			}
+			return text
+		}
+	}
+	return "it printed nothing"
+}
+
+// overrideScore applies the verdict that a program prints as its last line, a
+// JSON object with score, passed, feedback and details, of which it must give
+// score or passed. What it leaves out follows from the rest: a score from passed,
+// and passed from the exit code.
+func overrideScore(score Score, stdout string) (Score, error) {
+	var v struct {
+		Score    *float64 `json:"score"`
+		Passed   *bool    `json:"passed"`
+		Feedback string   `json:"feedback"`
+		Message  string   `json:"message"` // older spelling of feedback
+		Details  any      `json:"details"`
+	}
+	line := lastLine(stdout)
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &v) != nil || v.Score == nil && v.Passed == nil {
+		return score, nil
+	}
+	out := Score{Passed: score.Passed, Feedback: v.Feedback, Details: v.Details}
+	if out.Feedback == "" {
+		out.Feedback = v.Message
+	}
+	out.Feedback = clip(out.Feedback, maxProgramFeedback)
+	if v.Passed != nil {
+		out.Passed = *v.Passed
+	}
+	switch {
+	case v.Score == nil && out.Passed:
+		out.Score = 1
+	case v.Score == nil:
+	case math.IsNaN(*v.Score) || *v.Score < 0 || *v.Score > 1:
+		return Score{}, fmt.Errorf("its last line gives the score %v, which is not between 0 and 1", *v.Score)
+	default:
+		out.Score = *v.Score
+	}
+	if !out.Passed && out.Feedback == "" {
+		out.Feedback = "the program says so: " + clip(line, excerptBytes)
+		if score.Feedback != "" {
+			out.Feedback = score.Feedback
+		}
+	}
+	return out, nil
+}
+
+// lastLine returns the last line of a text that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

@@ -1,0 +1,147 @@
+package grader
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+)
+
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	in := workspace(t, map[string]string{"made.txt": "made\n", "grade.sh": "exit 9"})
+	trial := subject("the output", in, calling(`bash {"command": "ls"}`))
+	sh := func(script string) string { return "command: sh\nargs: ['-c', '" + script + "']" }
+	runCases(t, "program", []graderCase{
+		{"exit 0", sh(`exit 0`), nil, trial, passes()},
+		{"exit 3", sh(`echo so and so; exit 3`), nil, trial, scores(0, "exit code 3: so and so")},
+		{"stderr first", sh(`echo out; echo err >&2; exit 1`), nil, trial, scores(0, "exit code 1: err")},
+		{"silent", sh(`exit 1`), nil, trial, scores(0, "it printed nothing")},
+		{"output on stdin", sh(`test "$(cat)" = "the output"`), nil, trial, passes()},
+		{"need not read it", sh(`true`), nil, subject(strings.Repeat("x", 1<<20), in), passes()},
+		{"in the workspace", sh(`cat made.txt && test "$PWD" = "$WAZA_WORKSPACE_DIR"`), nil, trial, passes()},
+		{"files", sh(`test "$(cat $WAZA_OUTPUT_FILE)" = "the output" && grep -q "\"name\":\"bash\"" $WAZA_TRANSCRIPT_FILE`), nil, trial, passes()},
+		{"files are outside the workspace", sh(`case $WAZA_OUTPUT_FILE in "$WAZA_WORKSPACE_DIR"*) exit 1;; esac`), nil, trial, passes()},
+		{"score", sh(`echo hi; echo "{\"score\": 0.25, \"passed\": false, \"feedback\": \"meh\"}"`), nil, trial, scores(0.25, "meh")},
+		{"score that passes", sh(`echo "{\"score\": 0.5, \"passed\": true}"; exit 1`), nil, trial, verdict{score: 0.5, passed: true}},
+		{"score that the exit code passes", sh(`echo "{\"score\": 0.5}"`), nil, trial, verdict{score: 0.5, passed: true}},
+		{"failed only", sh(`echo "{\"passed\": false, \"message\": \"no\"}"`), nil, trial, scores(0, "no")},
+		{"score out of range", sh(`echo "{\"score\": 7}"`), nil, trial, errs("not between 0 and 1")},
+		{"score is not the last line", sh(`echo "{\"score\": 0}"; echo done`), nil, trial, passes()},
+		{"last line after a flood", sh(`yes | head -c 300000; echo "{\"score\": 0, \"passed\": false}"`), nil, trial, scores(0)},
+		{"of the suite", "command: ./graders/g.sh\nargs: [a b]", map[string]string{"graders/g.sh": "#!/bin/sh\ntest \"$1\" = 'a b'"}, trial, passes()},
+		{"script of the suite", "command: sh\nargs: [grade.sh]", map[string]string{"grade.sh": "exit 0"}, trial, passes()},
+		{"on PATH", "command: \"true\"", nil, trial, passes()},
+		{"missing", "command: no-such-program", nil, trial, errs("no such program: no-such-program")},
+		{"missing with a slash", "command: ./none.sh", nil, trial, errs("no such program: ./none.sh")},
+		{"ended by a signal", sh(`kill -9 $$`), nil, trial, errs("SIGKILL")},
+		{"overrun", "timeout: 0.2\n" + sh(`sleep 60`), nil, trial, errs("sh ran longer than its timeout of 200ms")},
+		{"template variables", "command: test\nargs: ['{{x}}', '=', filled]", nil,
+			subject("", in, func(s *Subject) {
+				s.Expand = func(text string) string { return strings.ReplaceAll(text, "{{x}}", "filled") }
+			}), passes()},
+	})
+}
+
+func TestScriptOfTheOlderGeneration(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	script := `import json, sys
+trial = json.load(sys.stdin)
+print(json.dumps({"score": 0.5 if trial["output"] == "x" and trial["tool_calls"][0]["name"] == "bash" else 0, "passed": True, "message": "m"}))
+`
+	b, _ := bind(t, "script", "script: graders/q.py", map[string]string{"graders/q.py": script})
+	got, err := b.Grade(context.Background(), subject("x", workspace(t, nil), calling("bash")))
+	require.NoError(t, err)
+	require.Equal(t, 0.5, got.Score)
+	require.True(t, got.Passed)
+	require.Equal(t, "m", got.Feedback)
+}
+
+// A program that forks a child which sleeps is ended with it, and its files go.
+func TestProgramLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := subject("", func(s *Subject) {
+		s.Dir = func() (string, error) { return dir, nil }
+		s.Env = append(os.Environ(), "TMPDIR="+dir)
+	})
+	b, _ := bind(t, "program", `{command: sh, args: ['-c', 'sleep 300 & echo $! > pid; echo $WAZA_OUTPUT_FILE > file; wait']}`, nil)
+	stopped := errors.New("stopped by the test")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	timer := time.AfterFunc(300*time.Millisecond, func() { cancel(stopped) })
+	defer timer.Stop()
+	_, err := b.Grade(ctx, s)
+	require.ErrorIs(t, err, stopped)
+	file, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.NoFileExists(t, strings.TrimSpace(string(file)))
+	require.NoDirExists(t, filepath.Dir(strings.TrimSpace(string(file))))
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	require.NoError(t, err)
+	command, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+	require.Empty(t, string(command)) // gone, or dead and not yet reaped
+}
+
+func TestProgramPreflight(t *testing.T) {
+	t.Parallel()
+	env := NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	writeFiles(t, env.Suite.Dir, map[string]string{"plain.sh": "exit 0"})
+	require.NoError(t, os.Chmod(filepath.Join(env.Suite.Dir, "plain.sh"), 0o600))
+	spec := func(o ProgramOptions) *eval.Grader { return &eval.Grader{Type: "program", Options: &o} }
+	findings := program.Preflight(context.Background(), []*eval.Grader{
+		spec(ProgramOptions{Command: "sh"}),
+		spec(ProgramOptions{Command: "no-such-program"}),
+		spec(ProgramOptions{Command: "./plain.sh"}),
+		spec(ProgramOptions{Script: "gone.py"}),
+	}, env)
+	require.Len(t, findings, 3)
+	require.Contains(t, findings[0].Message, "no such program: no-such-program (tried")
+	require.Contains(t, findings[1].Message, "chmod +x")
+	require.Contains(t, findings[2].Message, "script: no such file: gone.py")
+	for _, f := range findings {
+		require.Equal(t, eval.CodeUnavailable, f.Code)
+	}
+}
+
+func TestProgramOptionsChecked(t *testing.T) {
+	t.Parallel()
+	runOptions(t, "program", []optionCase{
+		{"well", "command: sh", "", nil},
+		{"nothing", "args: [x]", "checks-nothing: give command", nil},
+		{"timeout", "command: sh\ntimeout: 0", "invalid-value: more than 0", nil},
+		{"missing script", "script: none.py", "missing-file: none.py", nil},
+		{"both", "command: sh\nscript: a.py", "no-effect: script has no effect", map[string]string{"a.py": ""}},
+	})
+}
+
+func FuzzOverrideScore(f *testing.F) {
+	for _, text := range []string{"", "{}", `{"score": 1}`, `{"score": "1"}`, "x\n{\"passed\": true}\n\n", `{"score": -1}`, `{"score": 1e999}`, "[1]", `{"score": null}`} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, stdout string, ok bool) {
+		given := Score{Feedback: "exit code 1"}
+		if ok {
+			given = Score{Score: 1, Passed: true}
+		}
+		got, err := overrideScore(given, stdout)
+		switch {
+		case err != nil:
+		case math.IsNaN(got.Score) || got.Score < 0 || got.Score > 1:
+			t.Fatalf("score %v", got.Score)
+		case !got.Passed && got.Feedback == "":
+			t.Fatal("failed without a word")
+		case !strings.Contains(stdout, "{") && (got.Score != given.Score || got.Passed != given.Passed):
+			t.Fatalf("%q overrode the exit code", stdout)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package grader
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"waza/runner/proc"
+)
+
+// pythonVariable names the interpreter for Python assertions in the environment.
+const pythonVariable = "WAZA_PYTHON"
+
+// findPython returns the interpreters to try, in order. want is a path or a name
+// on PATH; when it is empty, $WAZA_PYTHON is, and without that any python3.
+//
+// A python3 that is a script is a shim of a version manager, which takes longer
+// to find the interpreter than that takes to start. Assertions use nothing but
+// the language, so that an interpreter further along PATH does as well, and the
+// shim is tried last. The error says what to install.
+func findPython(want string) ([]string, error) {
+	if want = cmp.Or(want, os.Getenv(pythonVariable)); want != "" {
+		path, err := proc.LookPath(want, os.Environ())
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return nil, noPython(want)
+		}
+		return []string{path}, nil
+	}
+	for _, name := range []string{"python3", "python"} {
+		if found := onPath(name); len(found) > 0 {
+			first := found[0]
+			if i := slices.IndexFunc(found, func(path string) bool { return !isScript(path) }); i > 0 {
+				return []string{found[i], first}, nil
+			}
+			return []string{first}, nil
+		}
+	}
+	return nil, noPython("python3")
+}
+
+func noPython(name string) error {
+	return fmt.Errorf("Python assertions need an interpreter, and %s is not found: install Python 3.7 or later, "+
+		"set %s to one, or write the assertions in JavaScript (language: javascript)", name, pythonVariable)
+}
+
+// onPath lists every program of that name on PATH.
+func onPath(name string) []string {
+	var found []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path, err := proc.LookPath(name, []string{"PATH=" + dir}); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+func isScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	_, err = io.ReadFull(f, head)
+	return err == nil && bytes.Equal(head, []byte("#!"))
+}

@@ -1,0 +1,126 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/executor"
+)
+
+// Builtin holds the graders of this program, in the order reference documents
+// list them.
+var Builtin = NewRegistry(
+	text,
+	code,
+	file,
+	diff,
+	jsonSchema,
+	program,
+	behavior,
+	actionSequence,
+	skillInvocation,
+	toolConstraint,
+	toolCalls,
+	trigger,
+	prompt,
+	human,
+	humanCalibration,
+)
+
+// Registry finds graders by type. It is immutable and safe for concurrent use.
+type Registry struct{ kinds []Kind }
+
+// NewRegistry holds the given kinds, in the order reference documents list them.
+func NewRegistry(kinds ...Kind) *Registry { return &Registry{kinds: kinds} }
+
+// Lookup returns the kind with that name or alias, in any letter case.
+func (r *Registry) Lookup(name string) (Kind, bool) {
+	for _, k := range r.kinds {
+		if strings.EqualFold(k.Name, name) {
+			return k, true
+		}
+		for _, a := range k.Aliases {
+			if strings.EqualFold(a, name) {
+				return k, true
+			}
+		}
+	}
+	return Kind{}, false
+}
+
+// All returns the kinds. The caller owns the slice.
+func (r *Registry) All() []Kind { return slices.Clone(r.kinds) }
+
+// Names lists the canonical names.
+func (r *Registry) Names() []string {
+	names := make([]string, len(r.kinds))
+	for i, k := range r.kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Kinds returns what eval needs to check suites.
+func (r *Registry) Kinds() []eval.Kind {
+	kinds := make([]eval.Kind, len(r.kinds))
+	for i, k := range r.kinds {
+		kinds[i] = k.Kind
+	}
+	return kinds
+}
+
+// Bind builds the grader that spec describes. A type that this program cannot
+// grade with gives a grader whose every Grade is an error. The error of Bind
+// tells of an unknown type or of faulty options; it does not name the grader.
+func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
+	k, ok := r.Lookup(spec.Type)
+	if !ok {
+		return nil, fmt.Errorf("unknown type %q (known: %s)", spec.Type, strings.Join(r.Names(), ", "))
+	}
+	if k.New == nil {
+		return NewBound(spec.Name, k.Name, spec.Weight, ungradable(k.Name)), nil
+	}
+	g, err := k.New(spec, env)
+	if err != nil {
+		return nil, err
+	}
+	return NewBound(spec.Name, k.Name, spec.Weight, g), nil
+}
+
+// ungradable stands for a type that suites may name and this program cannot
+// grade with.
+type ungradable string
+
+func (u ungradable) Grade(context.Context, *Subject) (Score, error) {
+	return Score{}, executor.Permanent(fmt.Errorf("this program cannot grade with type %q", string(u)))
+}
+
+// kindOf makes a Kind of functions that take its options by their type O. When
+// k.Options is nil, the zero value of O holds the defaults. check and build may
+// be nil.
+func kindOf[O any](k eval.Kind, check func(*eval.Check, *O), build func(*O, *Env) (Grader, error)) Kind {
+	if k.Options == nil {
+		k.Options = func() any { return new(O) }
+	}
+	if check != nil {
+		k.Check = func(c *eval.Check, options any) {
+			if o, ok := options.(*O); ok {
+				check(c, o)
+			}
+		}
+	}
+	kind := Kind{Kind: k}
+	if build != nil {
+		kind.New = func(spec *eval.Grader, env *Env) (Grader, error) {
+			o, ok := spec.Options.(*O)
+			if !ok {
+				return nil, fmt.Errorf("options of type %s are missing", k.Name)
+			}
+			return build(o, env)
+		}
+	}
+	return kind
+}

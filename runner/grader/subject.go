@@ -1,0 +1,69 @@
+package grader
+
+import (
+	"slices"
+	"strings"
+
+	"waza/runner/executor"
+)
+
+// expand fills the template variables of a text of the suite.
+func (s *Subject) expand(text string) string {
+	if s.Expand == nil {
+		return text
+	}
+	return s.Expand(text)
+}
+
+// toolNames are the names of the tools that were called, in order.
+func (s *Subject) toolNames() []string {
+	names := make([]string, len(s.ToolCalls))
+	for i := range s.ToolCalls {
+		names[i] = s.ToolCalls[i].Name
+	}
+	return names
+}
+
+// calls counts the calls of a tool.
+func (s *Subject) calls(tool string) int {
+	n := 0
+	for i := range s.ToolCalls {
+		if s.ToolCalls[i].Name == tool {
+			n++
+		}
+	}
+	return n
+}
+
+// calledTools lists the tools that were called, for a feedback.
+func (s *Subject) calledTools() string { return listed(s.toolNames()) }
+
+// turns counts the messages of the agent. An answer without a recorded message
+// is one turn.
+func (s *Subject) turns() int {
+	n := 0
+	for i := range s.Transcript {
+		if e := &s.Transcript[i]; e.Type == executor.EntryMessage && e.Role != "user" && e.Role != "system" {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// listed gives names for a feedback: each once, in order of appearance.
+func listed(names []string) string {
+	var once []string
+	for _, n := range names {
+		if !slices.Contains(once, n) {
+			once = append(once, n)
+		}
+		if len(once) > maxComplaints {
+			once[maxComplaints] = "…"
+			break
+		}
+	}
+	if len(once) == 0 {
+		return "(none)"
+	}
+	return clip(strings.Join(once, ", "), 2*excerptBytes)
+}

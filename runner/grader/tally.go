@@ -1,0 +1,87 @@
+package grader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxComplaints bounds the lines of a feedback.
+	maxComplaints = 10
+	// excerptBytes is how much of an output or a file a feedback shows.
+	excerptBytes = 160
+)
+
+// tally counts checks. The zero value is ready for use.
+type tally struct {
+	checks []Check
+	met    int
+}
+
+func newTally(n int) tally { return tally{checks: make([]Check, 0, n)} }
+
+// add counts one check: an empty complaint means that it is met.
+func (t *tally) add(check, complaint string) {
+	if complaint == "" {
+		t.met++
+	}
+	t.checks = append(t.checks, Check{Check: check, Passed: complaint == "", Detail: complaint})
+}
+
+// score is the share of checks met, and passes when all are. A grader that is
+// all well has nothing more to say; otherwise the details list every check.
+func (t *tally) score() Score {
+	if len(t.checks) == 0 {
+		return Score{Feedback: "nothing was checked"}
+	}
+	if t.met == len(t.checks) {
+		return Score{Score: 1, Passed: true}
+	}
+	return Score{
+		Score:    float64(t.met) / float64(len(t.checks)),
+		Feedback: t.feedback(),
+		Details:  t.checks,
+	}
+}
+
+func (t *tally) feedback() string {
+	var lines []string
+	for _, c := range t.checks {
+		if !c.Passed && !slices.Contains(lines, c.Detail) {
+			lines = append(lines, c.Detail)
+		}
+	}
+	if n := len(lines) - maxComplaints; n > 0 {
+		lines = append(lines[:maxComplaints], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// excerpt quotes the beginning of a text for a feedback.
+func excerpt(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return "(nothing)"
+	}
+	return fmt.Sprintf("%q", clip(s, excerptBytes))
+}
+
+// clip shortens s to about n bytes, at a character boundary.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,189 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"waza/eval"
+)
+
+var text = kindOf(eval.Kind{
+	Name:    "text",
+	Aliases: []string{"regex", "keyword"},
+	Summary: "Looks for texts and patterns in the output. The score is the share of checks met; all must be.",
+}, checkText, newText)
+
+// TextOptions are the options of the text grader.
+type TextOptions struct {
+	// Texts the output must contain, in any letter case. May use template variables.
+	Contains []string `yaml:"contains"`
+	// Texts the output must not contain, in any letter case. May use template variables.
+	NotContains []string `yaml:"not_contains"`
+	// Texts the output must contain, letter case included. May use template variables.
+	ContainsCS []string `yaml:"contains_cs"`
+	// Texts the output must not contain, letter case included. May use template variables.
+	NotContainsCS []string `yaml:"not_contains_cs"`
+	// Regular expressions (RE2) that must match somewhere in the output.
+	RegexMatch []string `yaml:"regex_match"`
+	// Regular expressions (RE2) that must not match anywhere in the output.
+	RegexNotMatch []string `yaml:"regex_not_match"`
+	// Older spelling of regex_match, for any letter case.
+	MustMatch []string `yaml:"must_match"`
+	// Older spelling of regex_not_match, for any letter case.
+	MustNotMatch []string `yaml:"must_not_match"`
+	// Older spelling of contains.
+	MustContain []string `yaml:"must_contain"`
+	// Older spelling of not_contains.
+	MustNotContain []string `yaml:"must_not_contain"`
+}
+
+// textList is one option of the text grader and what it means.
+type textList struct {
+	key     string
+	values  []string
+	pattern bool // values are regular expressions
+	fold    bool // any letter case
+	absent  bool // must not occur
+}
+
+func (o *TextOptions) lists() []textList {
+	return []textList{
+		{key: "contains", values: o.Contains, fold: true},
+		{key: "must_contain", values: o.MustContain, fold: true},
+		{key: "not_contains", values: o.NotContains, fold: true, absent: true},
+		{key: "must_not_contain", values: o.MustNotContain, fold: true, absent: true},
+		{key: "contains_cs", values: o.ContainsCS},
+		{key: "not_contains_cs", values: o.NotContainsCS, absent: true},
+		{key: "regex_match", values: o.RegexMatch, pattern: true},
+		{key: "must_match", values: o.MustMatch, pattern: true, fold: true},
+		{key: "regex_not_match", values: o.RegexNotMatch, pattern: true, absent: true},
+		{key: "must_not_match", values: o.MustNotMatch, pattern: true, fold: true, absent: true},
+	}
+}
+
+func checkText(c *eval.Check, o *TextOptions) {
+	checks := 0
+	for _, l := range o.lists() {
+		for i, v := range l.values {
+			checks++
+			switch {
+			case v == "":
+				c.Errorf(eval.At(l.key, i), eval.CodeInvalidValue, "%s[%d] is empty, and every output contains that", l.key, i)
+			case l.pattern:
+				c.Regexp(eval.At(l.key, i), v)
+			}
+		}
+	}
+	if checks == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing,
+			"nothing to check: give contains, not_contains, contains_cs, not_contains_cs, regex_match or regex_not_match")
+	}
+}
+
+func newText(o *TextOptions, _ *Env) (Grader, error) {
+	g := &textGrader{}
+	for _, l := range o.lists() {
+		for _, v := range l.values {
+			c, err := newTextCheck(l, v)
+			if err != nil {
+				return nil, err
+			}
+			g.checks = append(g.checks, c)
+		}
+	}
+	return g, nil
+}
+
+// textGrader is safe for concurrent use because nothing in it changes.
+type textGrader struct{ checks []textCheck }
+
+// textCheck is one text or pattern that must, or must not, be in the output.
+type textCheck struct {
+	label    string
+	want     string // lower case when fold is set and template is not
+	re       *regexp.Regexp
+	fold     bool
+	absent   bool
+	template bool // want holds template variables
+}
+
+func newTextCheck(l textList, v string) (textCheck, error) {
+	c := textCheck{label: l.key + " " + v, want: v, fold: l.fold, absent: l.absent}
+	if l.pattern {
+		re, err := compilePattern(v, l.fold)
+		c.re = re
+		return c, err
+	}
+	if c.template = strings.Contains(v, "{{"); !c.template && c.fold {
+		c.want = strings.ToLower(v)
+	}
+	return c, nil
+}
+
+// compilePattern compiles a pattern, for any letter case when fold is set.
+func compilePattern(pattern string, fold bool) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, err // names the pattern as it was written
+	}
+	if fold {
+		pattern = "(?i:" + pattern + ")"
+	}
+	return regexp.Compile(pattern)
+}
+
+func (g *textGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	t := newTally(len(g.checks))
+	folded := ""
+	for i := range g.checks {
+		c := &g.checks[i]
+		if c.fold && c.re == nil && folded == "" {
+			folded = strings.ToLower(s.Output)
+		}
+		t.add(c.label, c.complaint(s, folded))
+	}
+	score := t.score()
+	if !score.Passed {
+		score.Feedback += "\noutput: " + excerpt(s.Output)
+	}
+	return score, nil
+}
+
+// complaint says what is wrong with the output, or nothing. folded is the
+// output in lower case, for checks that fold.
+func (c *textCheck) complaint(s *Subject, folded string) string {
+	if c.re != nil {
+		return c.patternComplaint(s.Output)
+	}
+	want, where := c.want, s.Output
+	if c.template {
+		if want = s.expand(want); c.fold {
+			want = strings.ToLower(want)
+		}
+	}
+	if c.fold {
+		where = folded
+	}
+	switch found := strings.Contains(where, want); {
+	case found == !c.absent:
+		return ""
+	case c.absent:
+		return fmt.Sprintf("the output contains %q, which it must not", clip(want, excerptBytes))
+	default:
+		return fmt.Sprintf("the output does not contain %q", clip(want, excerptBytes))
+	}
+}
+
+func (c *textCheck) patternComplaint(output string) string {
+	if !c.absent {
+		if c.re.MatchString(output) {
+			return ""
+		}
+		return fmt.Sprintf("the output does not match /%s/", clip(c.want, excerptBytes))
+	}
+	if m := c.re.FindStringIndex(output); m != nil {
+		return fmt.Sprintf("the output matches /%s/, which it must not: %s", clip(c.want, excerptBytes), excerpt(output[m[0]:m[1]]))
+	}
+	return ""
+}

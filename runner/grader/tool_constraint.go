@@ -1,0 +1,106 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+
+	"waza/eval"
+)
+
+var toolConstraint = kindOf(eval.Kind{
+	Name:    "tool_constraint",
+	Summary: "Demands and forbids tool calls by name and arguments. Each entry is one check; the score is the share met; all must be.",
+}, checkToolConstraint, newToolConstraint)
+
+// ToolConstraintOptions are the options of the tool_constraint grader.
+type ToolConstraintOptions struct {
+	// Calls of which there must be at least one each.
+	ExpectTools []ToolSpec `yaml:"expect_tools"`
+	// Calls of which there must be none.
+	RejectTools []ToolSpec `yaml:"reject_tools"`
+	// Most turns of the agent; 0 means no limit.
+	MaxTurns int `yaml:"max_turns" jsonschema:"minimum=0"`
+	// Most tokens, input and output together; 0 means no limit. It is an error when the executor reports none.
+	MaxTokens int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
+}
+
+func checkToolConstraint(c *eval.Check, o *ToolConstraintOptions) {
+	for i := range o.ExpectTools {
+		o.ExpectTools[i].check(c, eval.At("expect_tools", i))
+	}
+	for i := range o.RejectTools {
+		o.RejectTools[i].check(c, eval.At("reject_tools", i))
+	}
+	if len(o.ExpectTools)+len(o.RejectTools) == 0 && o.MaxTurns == 0 && o.MaxTokens == 0 {
+		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give expect_tools or reject_tools")
+	}
+}
+
+func newToolConstraint(o *ToolConstraintOptions, _ *Env) (Grader, error) {
+	g := &toolConstraintGrader{}
+	var err error
+	if g.expect, err = compileSpecs("expect_tools", o.ExpectTools); err != nil {
+		return nil, err
+	}
+	if g.reject, err = compileSpecs("reject_tools", o.RejectTools); err != nil {
+		return nil, err
+	}
+	var limits BehaviorOptions
+	if o.MaxTurns > 0 {
+		limits.MaxIterations = &o.MaxTurns
+	}
+	if o.MaxTokens > 0 {
+		limits.MaxTokens = &o.MaxTokens
+	}
+	g.limits = limits.checks()
+	return g, nil
+}
+
+func compileSpecs(key string, specs []ToolSpec) ([]*toolTest, error) {
+	tests := make([]*toolTest, len(specs))
+	for i := range specs {
+		t, err := specs[i].compile()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", eval.At(key, i), err)
+		}
+		tests[i] = t
+	}
+	return tests, nil
+}
+
+type toolConstraintGrader struct {
+	expect, reject []*toolTest
+	limits         []behaviorCheck
+}
+
+func (g *toolConstraintGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	calls := decodedCalls(s)
+	var t tally
+	addExpected(&t, g.expect, calls, s)
+	for _, test := range g.reject {
+		complaint := ""
+		if call, _ := test.first(calls); call != nil {
+			complaint = fmt.Sprintf("rejected call of %s: %s with %s", test.label, call.name, excerpt(call.text))
+		}
+		t.add("reject "+test.label, complaint)
+	}
+	for _, l := range g.limits {
+		complaint, err := l.test(s)
+		if err != nil {
+			return Score{}, err
+		}
+		t.add(l.label, complaint)
+	}
+	return t.score(), nil
+}
+
+// addExpected adds one check for each call that there must be.
+func addExpected(t *tally, tests []*toolTest, calls []toolCall, s *Subject) {
+	for _, test := range tests {
+		complaint := ""
+		if call, near := test.first(calls); call == nil {
+			complaint = fmt.Sprintf("no call of %s; called: %s%s", test.label, s.calledTools(), near)
+		}
+		t.add("expect "+test.label, complaint)
+	}
+}

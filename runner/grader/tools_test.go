@@ -1,0 +1,82 @@
+package grader
+
+import "testing"
+
+func TestToolConstraint(t *testing.T) {
+	t.Parallel()
+	trial := subject("", using("azure-deploy"), saying("a", "b"),
+		calling(`bash {"command": "azd UP --now"}`, `edit {"path": "src/a.go", "n": 5, "opts": {"deep": ["x"]}}`, "odd [1]", `quoted "{\"command\": \"make\"}"`))
+	runCases(t, "tool_constraint", []graderCase{
+		{"by name", "expect_tools: [bash, {tool: EDIT}]", nil, trial, passes()},
+		{"not called", "expect_tools: [bash, {tool: grep}]", nil, trial, scores(0.5, "no call of grep; called: bash, edit")},
+		{"command", `expect_tools: [{tool: bash, command_pattern: 'azd\s+up'}]`, nil, trial, passes()},
+		{"another command", `expect_tools: [{tool: bash, command_pattern: '^rm'}]`, nil, trial, scores(0, `a call of bash its command is "azd UP --now"`)},
+		{"path", `expect_tools: [{tool: edit, path_pattern: '\.go$'}]`, nil, trial, passes()},
+		{"all on one call", `expect_tools: [{tool: bash, path_pattern: '\.go$'}]`, nil, trial, scores(0, "has no argument path")},
+		{"skill", `expect_tools: [{tool: skill, skill_pattern: deploy}]`, nil, trial, passes()},
+		{"rejected skill", `reject_tools: [{tool: skill, skill_pattern: deploy}]`, nil, trial, scores(0, "rejected call of skill")},
+		{"rejected", `reject_tools: [{tool: bash, command_pattern: 'azd'}, sudo]`, nil, trial, scores(0.5, `bash with "{\"command\"`)},
+		{"not rejected", `reject_tools: [{tool: bash, command_pattern: 'rm -rf'}]`, nil, trial, passes()},
+		{"arguments in a text", `expect_tools: [{tool: quoted, command_pattern: make}]`, nil, trial, passes()},
+		{"equals", "expect_tools: [{tool: edit, args: {n: 5, opts: {equals: {deep: [x]}}}}]", nil, trial, passes()},
+		{"equals not", "expect_tools: [{tool: edit, args: {n: '5'}}]", nil, trial, scores(0, `argument n: is 5, not "5"`)},
+		{"regex", "expect_tools: [{tool: edit, args: {path: {regex: ^src/}}}]", nil, trial, passes()},
+		{"regex not", "expect_tools: [{tool: edit, args: {path: {regex: ^test/}}}]", nil, trial, scores(0, "does not match /^test//")},
+		{"contains", "expect_tools: [{tool: edit, args: {path: {contains: a.g}}}]", nil, trial, passes()},
+		{"contains not", "expect_tools: [{tool: edit, args: {path: {contains: A.G}}}]", nil, trial, scores(0, "does not contain")},
+		{"range", "expect_tools: [{tool: edit, args: {n: {range: {gte: 5, lt: 6}}}}]", nil, trial, passes()},
+		{"range not", "expect_tools: [{tool: edit, args: {n: {range: {gt: 5}}}}]", nil, trial, scores(0, "5 is not more than 5")},
+		{"range of a text", "expect_tools: [{tool: edit, args: {path: {range: {gt: 5}}}}]", nil, trial, scores(0, "is not a number")},
+		{"schema", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [deep]}}}}]", nil, trial, passes()},
+		{"schema not", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [flat]}}}}]", nil, trial, scores(0, "argument opts: (root)")},
+		{"path into maps", "expect_tools: [{tool: edit, args: {opts.deep: {contains: x}}}]", nil, trial, passes()},
+		{"no such argument", "expect_tools: [{tool: edit, args: {zzz: 1}}]", nil, trial, scores(0, "has no argument zzz")},
+		{"turns", "max_turns: 1", nil, trial, scores(0, "2 turns")},
+		{"tokens unknown", "max_tokens: 1", nil, trial, errs("no token usage")},
+	})
+	runOptions(t, "tool_constraint", []optionCase{
+		{"well", "expect_tools: [bash]", "", nil},
+		{"nothing", "{}", "checks-nothing: give expect_tools", nil},
+		{"bad tool", "expect_tools: [{tool: '('}]", "bad-regex: tool", nil},
+		{"bad pattern", "reject_tools: [{tool: a, command_pattern: '['}]", "bad-regex: command_pattern", nil},
+		{"bad regex", "reject_tools: [{tool: a, args: {x: {regex: '['}}}]", "bad-regex: regex", nil},
+		{"bad schema", "reject_tools: [{tool: a, args: {x: {json_schema: {type: zzz}}}}]", "bad-schema: args", nil},
+		{"misspelt key", "reject_tools: [{tool: a, comand_pattern: x}]", "wrong-type: unknown key \"comand_pattern\"", nil},
+		{"misspelt matcher", "reject_tools: [{tool: a, args: {x: {regexp: y}}}]", "wrong-type: unknown matcher \"regexp\"", nil},
+		{"misspelt bound", "reject_tools: [{tool: a, args: {x: {range: {gte: 1, ltt: 2}}}}]", "wrong-type: unknown key \"ltt\"", nil},
+		{"no bound", "reject_tools: [{tool: a, args: {x: {range: {}}}}]", "invalid-value: range needs", nil},
+		{"two matchers", "reject_tools: [{tool: a, args: {x: {regex: y, contains: z}}}]", "wrong-type: must have one of", nil},
+		{"empty matcher", "reject_tools: [{tool: a, args: {x: {contains: ''}}}]", "invalid-value: is empty", nil},
+		{"no tool", "expect_tools: [{}]", "missing-field: tool is missing", nil},
+	})
+}
+
+func TestToolCalls(t *testing.T) {
+	t.Parallel()
+	trial := subject("", calling(`bash {"command": "azd up"}`, `bash {"command": "git commit"}`, "view"))
+	runCases(t, "tool_calls", []graderCase{
+		{"required", "required_tools: [bash, view]", nil, trial, passes()},
+		{"required and missing", "required_tools: [bash, edit]", nil, trial, scores(0.5, `"edit" was not called`)},
+		{"forbidden", "forbidden_tools: [view, edit]", nil, trial, scores(0.5, `"view" was called`)},
+		{"enough", "min_calls: 3\nmax_calls: 3", nil, trial, passes()},
+		{"too few", "min_calls: 4", nil, trial, scores(0, "3 tool calls, fewer than min_calls 4")},
+		{"too many", "max_calls: 2", nil, trial, scores(0, "3 tool calls, more than max_tool_calls 2")},
+		{"expect", "expect: [{tool: bash, args: {command: {contains: azd}}}]", nil, trial, passes()},
+		{"expect and missing", "expect: [{tool: bash, args: {command: {contains: rm}}}]", nil, trial, scores(0, "no call of bash, args.command")},
+		{"older", "required: [{pattern: azd up}, GIT commit]\nforbidden: [{pattern: rm -rf}]", nil, trial, passes()},
+		{"older and missing", "required: [{pattern: azd down}]\nforbidden: [sudo, git]", nil, trial, scores(1./3, "0 calls of /azd down/", "1 call of /git/")},
+		{"count", "required: [{pattern: ^bash$, count: 3}]", nil, trial, scores(0, "2 calls of /^bash$/, fewer than 3")},
+		{"arguments", "required: [{pattern: ^bash$, args_pattern: azd}]", nil, trial, passes()},
+		{"arguments of another tool", "required: [{pattern: ^view$, args_pattern: azd}]", nil, trial, scores(0, "0 calls of /^view$/ with /azd/")},
+	})
+	runOptions(t, "tool_calls", []optionCase{
+		{"nothing", "{}", "checks-nothing: nothing to check", nil},
+		{"always met", "min_calls: 0", "checks-nothing: nothing to check", nil},
+		{"bounds", "min_calls: 3\nmax_calls: 2", "invalid-value: min_calls 3 is more than max_calls 2", nil},
+		{"negative", "min_calls: -1", "invalid-value: at least 0", nil},
+		{"bad pattern", "required: [{pattern: '('}]", "bad-regex: pattern", nil},
+		{"no pattern", "forbidden: [{count: 1}]", "missing-field: pattern is missing", nil},
+		{"misspelt key", "forbidden: [{patern: x}]", "wrong-type: unknown key", nil},
+		{"bad expectation", "expect: [{tool: a, args: {x: {regex: '['}}}]", "bad-regex: regex", nil},
+	})
+}

@@ -1,0 +1,118 @@
+package grader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"waza/eval"
+)
+
+// maxFileBytes is how much of a workspace file graders read.
+const maxFileBytes = 8 << 20
+
+// errEscapes says that a path leads out of the directory it must stay in.
+var errEscapes = errors.New("the path leads out of the workspace")
+
+// openWorkspace opens the workspace of a trial. The root refuses every path
+// that leads out of it, also by symbolic links. The caller closes it.
+func openWorkspace(s *Subject) (*os.Root, error) {
+	if s.Dir == nil {
+		return nil, errors.New("the executor has no workspace")
+	}
+	dir, err := s.Dir()
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	return root, nil
+}
+
+// exists reports whether there is something at path. It follows symbolic links
+// inside the root when follow is set. The error is errEscapes, or a fault of
+// the file system.
+func exists(root *os.Root, path string, follow bool) (bool, error) {
+	stat := root.Lstat
+	if follow {
+		stat = root.Stat
+	}
+	_, err := stat(filepath.FromSlash(path))
+	switch {
+	case err == nil:
+		return true, nil
+	case absent(err):
+		return false, nil
+	default:
+		return false, rootFault(err)
+	}
+}
+
+// absent reports whether an error of the file system means that nothing is there.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
+}
+
+// rootFault tells an escape, for which os.Root has no exported error, from
+// other faults.
+func rootFault(err error) error {
+	if strings.Contains(err.Error(), "path escapes from parent") {
+		return errEscapes
+	}
+	return err
+}
+
+// errTooLarge says that a file has more than maxFileBytes.
+var errTooLarge = fmt.Errorf("the file has more than %d MiB", maxFileBytes>>20)
+
+// readFile reads a regular file of the root. The error is fs.ErrNotExist,
+// errEscapes, errTooLarge, or tells what else is wrong.
+func readFile(root *os.Root, path string) ([]byte, error) {
+	path = filepath.FromSlash(path)
+	info, err := root.Stat(path)
+	switch {
+	case err != nil && absent(err):
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, rootFault(err)
+	case info.IsDir():
+		return nil, errors.New("it is a directory")
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return nil, errors.New("it is not a regular file")
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, rootFault(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFileBytes {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// checkLocal reports a path that is empty, absolute or leads out of the workspace.
+func checkLocal(c *eval.Check, path eval.Path, value string) {
+	switch {
+	case strings.TrimSpace(value) == "":
+		c.Errorf(path, eval.CodeInvalidValue, "%s is empty", path)
+	case !isLocal(value):
+		c.Errorf(path, eval.CodeEscapingPath, "%s: %q leads out of the workspace", path, value)
+	}
+}
+
+// isLocal reports whether a slash-separated path stays in its directory.
+func isLocal(path string) bool {
+	return filepath.IsLocal(filepath.Clean(filepath.FromSlash(path))) && !strings.ContainsRune(path, 0)
+}
