@@ -1,0 +1,139 @@
+package runner_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"waza/eval"
+	"waza/runner"
+)
+
+// benchSuite is a suite of tasks × trials mock trials with one text grader each.
+func benchSuite(tasks, trials, workers int, latency time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: bench\nconfig:\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n", trials, workers)
+	if latency > 0 {
+		fmt.Fprintf(&b, "  mock: {latency_ms: %d}\n", latency.Milliseconds())
+	}
+	b.WriteString("graders: [{name: echoes, type: text, config: {contains: [mock response]}}]\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&b, "  - {id: task-%d, prompt: \"What is the answer to question %d?\"}\n", i, i)
+	}
+	return b.String()
+}
+
+func benchRun(b *testing.B, r *runner.Runner, suite *eval.Suite) time.Duration {
+	plan, err := r.Plan(suite, runner.Request{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	run, err := r.Start(plan)
+	if err != nil {
+		b.Fatal(err)
+	}
+	<-run.Done()
+	took := time.Since(start)
+	p, _ := run.Progress()
+	if p.Trials.Passed != plan.TotalTrials() {
+		b.Fatalf("%d of %d trials passed: %s", p.Trials.Passed, plan.TotalTrials(), p.Error)
+	}
+	return took
+}
+
+func benchLoad(b *testing.B, r *runner.Runner, text string) *eval.Suite {
+	file := filepath.Join(b.TempDir(), "eval.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	if err != nil || ds.HasErrors() {
+		b.Fatal(err, ds)
+	}
+	return suite
+}
+
+// BenchmarkTrials gives the cost of a mock trial with one text grader, all in:
+// scheduling, grading, journal, statistics and result.json. The cost must not
+// grow with the number of trials, nor memory beyond a few bytes for each.
+func BenchmarkTrials(b *testing.B) {
+	perTrial := map[int]float64{}
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			r, err := runner.New(runner.Options{StateDir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			suite := benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0))
+			debug.FreeOSMemory()
+			before := resetPeak()
+			var took time.Duration
+			for b.Loop() {
+				took += benchRun(b, r, suite)
+			}
+			us := float64(took.Microseconds()) / float64(n*b.N)
+			perTrial[n] = us
+			b.ReportMetric(us, "µs/trial")
+			b.ReportMetric(0, "ns/op")
+			if peak := peakRSS(); peak > 0 {
+				b.ReportMetric(float64(peak-before)/(1<<20), "MiB-peak")
+			}
+			if first := perTrial[1_000]; n > 1_000 && first > 0 {
+				b.ReportMetric(us/first, "×cost-at-1000")
+			}
+		})
+	}
+}
+
+// BenchmarkEfficiency gives the ideal time of 1,000 trials of 50 ms divided by
+// the measured one.
+func BenchmarkEfficiency(b *testing.B) {
+	const latency = 50 * time.Millisecond
+	for _, workers := range []int{50, 200} {
+		b.Run(strconv.Itoa(workers), func(b *testing.B) {
+			r, err := runner.New(runner.Options{StateDir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			suite := benchLoad(b, r, benchSuite(10, 100, workers, latency))
+			var took time.Duration
+			for b.Loop() {
+				took += benchRun(b, r, suite)
+			}
+			ideal := time.Duration(1000/workers*b.N) * latency
+			b.ReportMetric(ideal.Seconds()/took.Seconds(), "efficiency")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// resetPeak forgets the highest memory use so far, where the system can, and
+// returns the present one in bytes.
+func resetPeak() int64 {
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	return statusBytes("VmRSS:")
+}
+
+// peakRSS is the highest memory use since resetPeak in bytes, 0 when unknown.
+func peakRSS() int64 { return statusBytes("VmHWM:") }
+
+func statusBytes(key string) int64 {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, key); ok {
+			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// Verdict is how a trial or task ended.
+type Verdict string
+
+// The verdicts of trials and tasks. An error is never counted as a failure of
+// the agent, nor as a pass.
+const (
+	Passed    Verdict = "passed"
+	Failed    Verdict = "failed"    // the agent fell short
+	Errored   Verdict = "error"     // the harness, network or provider fell short
+	TimedOut  Verdict = "timeout"   // the trial's time was up
+	Cancelled Verdict = "cancelled" // the run was cancelled before the trial ended
+	Skipped   Verdict = "skipped"   // the trial was never started, by fail_fast or a run that was stopped
+)
+
+// counted reports whether the verdict says something about the agent.
+func (v Verdict) counted() bool { return v == Passed || v == Failed || v == TimedOut }
+
+// Status is the state of a run.
+type Status string
+
+// The states of a run.
+const (
+	StatusRunning   Status = "running"
+	StatusCompleted Status = "completed" // every trial has its verdict, whatever it is
+	StatusFailed    Status = "failed"    // the run itself could not go on
+	StatusCancelled Status = "cancelled"
+	// StatusInterrupted is a run whose process ended before the run did.
+	StatusInterrupted Status = "interrupted"
+)
+
+// EventType says what happened.
+type EventType string
+
+// The types of events, in the order a run has them. Those up to run_complete
+// are what eval.progress reports.
+const (
+	RunStart      EventType = "run_start"
+	TaskStart     EventType = "task_start"
+	TrialStart    EventType = "trial_start"
+	TrialComplete EventType = "trial_complete"
+	TaskComplete  EventType = "task_complete"
+	RunComplete   EventType = "run_complete"
+	// Log is something to tell a person; it may come anywhere before End.
+	Log EventType = "log"
+	// End is the last event of a run, exactly one.
+	End EventType = "end"
+)
+
+// Event is one thing that happened in a run. Events are numbered from 1 without
+// gaps; they are immutable once emitted. Everything anyone sees of a run is
+// derived from them.
+type Event struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Type EventType `json:"type"`
+
+	// TaskID and TaskName name the task of task and trial events; TaskNum
+	// counts from 1 up to TotalTasks, in the order of the suite.
+	TaskID     string `json:"taskId,omitempty"`
+	TaskName   string `json:"taskName,omitempty"`
+	TaskNum    int    `json:"taskNum,omitempty"`
+	TotalTasks int    `json:"totalTasks,omitempty"`
+	// TrialNum counts from 1 up to TotalTrials, within the task.
+	TrialNum    int `json:"trialNum,omitempty"`
+	TotalTrials int `json:"totalTrials,omitempty"`
+
+	// Verdict, Score and DurationMS are those of a completed trial or task.
+	Verdict    Verdict  `json:"verdict,omitempty"`
+	Score      *float64 `json:"score,omitempty"`
+	DurationMS int64    `json:"durationMs,omitempty"`
+
+	// Level and Message belong to log events; Level is debug, info, warning or error.
+	Level   string `json:"level,omitempty"`
+	Message string `json:"message,omitempty"`
+
+	// Status, Summary and Error belong to run_complete and end.
+	Status  Status   `json:"status,omitempty"`
+	Summary *Summary `json:"summary,omitempty"`
+	Error   string   `json:"error,omitempty"`
+
+	// Task is the task's result, in task_complete.
+	Task *TaskResult `json:"task,omitempty"`
+	// Trial is all that is known of a completed trial. It is the last field,
+	// so that its bytes can be lifted out of a journal line.
+	Trial *TrialResult `json:"trial,omitempty"`
+}
+
+// TrialResult is all that is known of a completed trial.
+type TrialResult struct {
+	TaskID   string `json:"taskId"`
+	TrialNum int    `json:"trialNum"`
+	// Hash names the trial by its content.
+	Hash    string  `json:"hash"`
+	Verdict Verdict `json:"verdict"`
+	// Score is the weighted mean of the graders' scores, 0 to 1; nil when the
+	// trial was not graded.
+	Score *float64 `json:"score"`
+	// Error says why the verdict is error, timeout or cancelled.
+	Error      string    `json:"error,omitempty"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	DurationMS int64     `json:"durationMs"`
+	Prompt     string    `json:"prompt,omitempty"`
+	Output     string    `json:"output"`
+	// Graders, Transcript and Usage are those of the attempt that counts.
+	Graders    []grader.Result  `json:"graders"`
+	Transcript []executor.Entry `json:"transcript"`
+	Usage      *executor.Usage  `json:"usage,omitempty"`
+	// Attempts are the earlier attempts, oldest first.
+	Attempts []AttemptResult `json:"attempts,omitempty"`
+}
+
+// AttemptResult is an attempt that was followed by another.
+type AttemptResult struct {
+	Verdict    Verdict          `json:"verdict"`
+	Score      *float64         `json:"score"`
+	Error      string           `json:"error,omitempty"`
+	DurationMS int64            `json:"durationMs"`
+	Output     string           `json:"output"`
+	Graders    []grader.Result  `json:"graders"`
+	Transcript []executor.Entry `json:"transcript"`
+}

@@ -1,0 +1,318 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"waza/runner/journal"
+)
+
+const (
+	// maxPending bounds the events that wait for the journal. When the disk is
+	// that far behind, emitting waits for it.
+	maxPending = 4096
+	// tailEvents and tailBytes bound the recorded events kept in memory for
+	// subscribers that keep up. Those who do not read the journal.
+	tailEvents = 2048
+	tailBytes  = 2 << 20
+)
+
+// feed takes a run's events from the scheduler, records them and hands them on:
+//
+//	emit ─► pending ─► commit ─► journal ─► tail ─► Subscription.Next
+//
+// Numbering happens in emit, so that the order of calls is the order of events.
+// A subscriber holds no queue here, only the number of the event it wants next:
+// it finds it in the tail or, when it fell behind, in the journal. So none can
+// slow the run, none loses anything, and what a subscriber costs does not
+// depend on how slow it is. One goroutine, commit, belongs to the feed; close
+// ends it.
+type feed struct {
+	log       *journal.Writer
+	fold      *fold
+	onFailure func(error) // called once, when the journal can take no more
+
+	mu       sync.Mutex // guards the fields below
+	changed  *sync.Cond // pending or closing changed
+	pending  []*Event
+	lastSeq  int64 // of the last emitted event
+	closing  bool
+	err      error // the journal's, kept: nothing is recorded after it
+	recorded int64 // of the last recorded event
+	tail     []tailEvent
+	tailSize int
+	news     chan struct{} // closed and replaced when recorded or ended changes
+	ended    bool          // nothing more will be recorded
+	lost     *Event        // the end event, when the journal could not take it
+
+	done chan struct{} // closed when commit has returned
+}
+
+type tailEvent struct {
+	event *Event
+	size  int
+}
+
+func newFeed(log *journal.Writer, fold *fold, onFailure func(error)) *feed {
+	f := &feed{log: log, fold: fold, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
+	f.changed = sync.NewCond(&f.mu)
+	go f.commit()
+	return f
+}
+
+// emit numbers an event and queues it for the journal. The event is the feed's
+// from then on.
+func (f *feed) emit(e *Event) {
+	e.Time = time.Now().UTC()
+	f.mu.Lock()
+	for len(f.pending) >= maxPending && f.err == nil {
+		f.changed.Wait()
+	}
+	f.lastSeq++
+	e.Seq = f.lastSeq
+	f.pending = append(f.pending, e)
+	f.mu.Unlock()
+	f.changed.Broadcast()
+}
+
+// close records what is queued, closes the journal and waits until that is done.
+func (f *feed) close() {
+	f.mu.Lock()
+	f.closing = true
+	f.mu.Unlock()
+	f.changed.Broadcast()
+	<-f.done
+}
+
+// failure returns the journal's error, if it had one.
+func (f *feed) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// sync waits until every event emitted so far is recorded.
+func (f *feed) sync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.recorded < f.lastSeq && f.err == nil {
+		f.changed.Wait()
+	}
+	return f.err
+}
+
+func (f *feed) commit() {
+	defer close(f.done)
+	enc := newEncoder()
+	for {
+		batch, more := f.take()
+		if !more {
+			return
+		}
+		sizes, err := f.record(enc, batch)
+		f.publish(batch, sizes, err)
+	}
+}
+
+// take waits for events and takes all there are.
+func (f *feed) take() (batch []*Event, more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.pending) == 0 && !f.closing {
+		f.changed.Wait()
+	}
+	if len(f.pending) == 0 {
+		f.ended = true
+		close(f.news)
+		return nil, false
+	}
+	batch, f.pending = f.pending, nil
+	return batch, true
+}
+
+// record writes a batch to the journal and tells the fold where each line is.
+func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
+	if err := f.failure(); err != nil {
+		return nil, err
+	}
+	sizes = make([]int, len(batch))
+	places := make([]place, len(batch))
+	for i, e := range batch {
+		line, trialAt, err := enc.line(e)
+		if err != nil {
+			return nil, err
+		}
+		off := f.log.Append(line)
+		sizes[i] = len(line)
+		if e.Trial != nil {
+			places[i] = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
+		}
+	}
+	if err := f.log.Flush(); err != nil {
+		return nil, err
+	}
+	f.fold.apply(batch, places)
+	return sizes, nil
+}
+
+// publish lets subscribers have a recorded batch, or notes that the journal failed.
+func (f *feed) publish(batch []*Event, sizes []int, err error) {
+	f.mu.Lock()
+	failed := err != nil && f.err == nil
+	if err != nil {
+		f.err = err
+		if last := batch[len(batch)-1]; last.Type == End {
+			lost := *last // what came before it is lost, so it takes the next number
+			lost.Seq = f.recorded + 1
+			f.lost = &lost
+		}
+	} else {
+		f.recorded = batch[len(batch)-1].Seq
+		for i, e := range batch {
+			f.tail = append(f.tail, tailEvent{e, sizes[i]})
+			f.tailSize += sizes[i]
+		}
+		f.trimLocked()
+	}
+	close(f.news)
+	f.news = make(chan struct{})
+	f.mu.Unlock()
+	f.changed.Broadcast()
+	if failed {
+		f.onFailure(err)
+	}
+}
+
+// trimLocked shortens the tail once it is twice as long as it need be, so that
+// moving what stays costs little per event.
+func (f *feed) trimLocked() {
+	if len(f.tail) < 2*tailEvents && f.tailSize < 2*tailBytes {
+		return
+	}
+	drop := 0
+	for len(f.tail)-drop > tailEvents || f.tailSize > tailBytes && len(f.tail)-drop > 1 {
+		f.tailSize -= f.tail[drop].size
+		drop++
+	}
+	if drop > 0 {
+		f.tail = append(f.tail[:0], f.tail[drop:]...)
+		clear(f.tail[len(f.tail):min(cap(f.tail), len(f.tail)+drop)])
+	}
+}
+
+// next returns the events from seq on that are at hand, or waits for them.
+func (f *feed) next(ctx context.Context, seq int64) ([]*Event, error) {
+	for {
+		events, news, err := f.look(seq)
+		if events != nil || err != nil {
+			return events, err
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// look returns events from seq on, or a channel that is closed when there may be some.
+func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
+	f.mu.Lock()
+	news, behind := f.news, false
+	var events []*Event
+	switch {
+	case seq <= f.recorded && len(f.tail) > 0 && seq >= f.tail[0].event.Seq:
+		for _, t := range f.tail[seq-f.tail[0].event.Seq:] {
+			events = append(events, t.event)
+		}
+	case seq <= f.recorded:
+		behind = true
+	case f.lost != nil && seq <= f.lost.Seq:
+		events = []*Event{f.lost}
+	case f.ended:
+		f.mu.Unlock()
+		return nil, nil, io.EOF
+	}
+	f.mu.Unlock()
+	if behind {
+		events, err := f.reread(seq)
+		return events, nil, err
+	}
+	return events, news, nil
+}
+
+// rereadEvents bounds how many events one call lifts out of the journal.
+const rereadEvents = 256
+
+func (f *feed) reread(seq int64) ([]*Event, error) {
+	r, err := f.log.Lines(seq)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return readEvents(r, seq, rereadEvents)
+}
+
+// readEvents decodes up to limit events from seq on.
+func readEvents(r *journal.Reader, seq int64, limit int) ([]*Event, error) {
+	var events []*Event
+	for len(events) < limit {
+		line, number, _, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if number < seq {
+			continue
+		}
+		e := new(Event)
+		if err := json.Unmarshal(line, e); err != nil {
+			return nil, &DamagedError{Line: number, Err: err}
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// encoder turns events into journal lines. It reuses its buffer.
+type encoder struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+func newEncoder() *encoder {
+	e := &encoder{}
+	e.enc = json.NewEncoder(&e.buf)
+	e.enc.SetEscapeHTML(false)
+	return e
+}
+
+// line encodes an event without its trial first, so that it knows where in the
+// line the trial begins. The line is valid until the next call.
+func (e *encoder) line(ev *Event) (line []byte, trialAt int, err error) {
+	e.buf.Reset()
+	head := *ev
+	head.Trial = nil
+	if err := e.enc.Encode(&head); err != nil {
+		return nil, 0, err
+	}
+	if ev.Trial == nil {
+		return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")), 0, nil
+	}
+	e.buf.Truncate(e.buf.Len() - len("}\n"))
+	e.buf.WriteString(`,"trial":`)
+	trialAt = e.buf.Len()
+	if err := e.enc.Encode(ev.Trial); err != nil {
+		return nil, 0, err
+	}
+	e.buf.Truncate(e.buf.Len() - len("\n"))
+	e.buf.WriteByte('}')
+	return e.buf.Bytes(), trialAt, nil
+}

@@ -1,0 +1,101 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+)
+
+func newTestFeed(t *testing.T, onFailure func(error)) (*feed, *journal.Writer) {
+	t.Helper()
+	log, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	rec := &Record{RunID: "r", Tasks: []TaskRef{{ID: "a", Trials: 1, First: 1}}}
+	return newFeed(log, newFold(rec), onFailure), log
+}
+
+// What the journal cannot take is not announced; only the end is, so that
+// nobody waits for it forever, with the number that comes next.
+func TestFeedJournalFails(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1)
+	f, log := newTestFeed(t, func(err error) { failed <- err })
+	f.emit(&Event{Type: RunStart})
+	require.NoError(t, f.sync())
+	require.NoError(t, log.Close()) // from here on every write fails
+	f.emit(&Event{Type: TaskStart})
+	require.Error(t, <-failed)
+	require.Error(t, f.sync())
+	for range 2 * maxPending { // nobody is blocked by it either
+		f.emit(&Event{Type: Log})
+	}
+	f.emit(&Event{Type: End, Status: StatusFailed})
+	f.close()
+	sub := &liveSubscription{feed: f, next: 1}
+	var got []string
+	for {
+		events, err := sub.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.Seq, " ", e.Type))
+		}
+	}
+	require.Equal(t, []string{"1 run_start", "2 end"}, got)
+	select {
+	case err := <-failed:
+		t.Fatalf("failed twice: %v", err)
+	default:
+	}
+}
+
+// Memory for subscribers is bounded by the tail, whether they read or not.
+func TestFeedTailIsBounded(t *testing.T) {
+	t.Parallel()
+	f, log := newTestFeed(t, nil)
+	text := strings.Repeat("x", 100<<10)
+	for range 200 {
+		f.emit(&Event{Type: Log, Message: text})
+	}
+	require.NoError(t, f.sync())
+	f.mu.Lock()
+	size, kept := f.tailSize, len(f.tail)
+	f.mu.Unlock()
+	require.Less(t, size, 3*tailBytes)
+	require.Less(t, kept, 100)
+	f.close()
+	require.NoError(t, log.Close())
+	sub := &liveSubscription{feed: f, next: 3} // long gone from the tail
+	events, err := sub.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, events[0].Seq)
+}
+
+// Next returns when its context ends, whatever the feed does.
+func TestFeedNextEndsWithContext(t *testing.T) {
+	t.Parallel()
+	f, log := newTestFeed(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	because := errors.New("because")
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			_, err := f.next(ctx, 1)
+			require.ErrorIs(t, err, because)
+		})
+	}
+	cancel(because)
+	wg.Wait()
+	f.close()
+	require.NoError(t, log.Close())
+}

@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"waza/runner/journal"
+)
+
+// Progress is the state of a run as its recorded events tell it.
+type Progress struct {
+	Status    Status     `json:"status"`
+	Seq       int64      `json:"seq"` // of the last event
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	// Tasks and Trials count what has ended so far.
+	Tasks  Counts `json:"tasks"`
+	Trials Counts `json:"trials"`
+	// Summary is nil until the run has completed.
+	Summary *Summary `json:"summary,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// place is where a trial's result stands in the journal. Together with a slot
+// in a slice it is all that a run keeps in memory of a trial that has ended.
+type place struct {
+	off  int64
+	size int32
+}
+
+type taskFold struct {
+	result *TaskResult // nil until the task has ended
+	trials []place     // by trial number, from the task's first
+}
+
+type foldState struct {
+	progress Progress
+	tasks    []taskFold
+}
+
+// fold derives the state of a run from its events. It is safe for concurrent use.
+type fold struct {
+	rec *Record
+
+	mu    sync.RWMutex // guards state
+	state foldState
+}
+
+func newFold(rec *Record) *fold {
+	f := &fold{rec: rec}
+	f.state.progress = Progress{Status: StatusRunning, StartedAt: rec.CreatedAt}
+	f.state.tasks = make([]taskFold, len(rec.Tasks))
+	for i, t := range rec.Tasks {
+		f.state.tasks[i].trials = make([]place, t.Trials)
+		f.state.progress.Trials.Total += t.Trials
+	}
+	f.state.progress.Tasks.Total = len(rec.Tasks)
+	return f
+}
+
+// apply takes recorded events; places tells where the trial of each stands.
+func (f *fold) apply(events []*Event, places []place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, e := range events {
+		f.state.apply(e, places[i], f.rec)
+	}
+}
+
+func (s *foldState) apply(e *Event, at place, rec *Record) {
+	p := &s.progress
+	p.Seq = e.Seq
+	switch e.Type {
+	case TrialComplete:
+		p.Trials.add(e.Verdict)
+		if t := s.task(e); t != nil {
+			if n := e.TrialNum - rec.Tasks[e.TaskNum-1].First; n >= 0 && n < len(t.trials) {
+				t.trials[n] = at
+			}
+		}
+	case TaskComplete:
+		p.Tasks.add(e.Verdict)
+		if t := s.task(e); t != nil {
+			t.result = e.Task
+		}
+	case RunComplete:
+		p.Summary = e.Summary
+	case End:
+		ended := e.Time
+		p.Status, p.Error, p.EndedAt = e.Status, e.Error, &ended
+	}
+}
+
+func (s *foldState) task(e *Event) *taskFold {
+	if e.TaskNum < 1 || e.TaskNum > len(s.tasks) {
+		return nil
+	}
+	return &s.tasks[e.TaskNum-1]
+}
+
+// progress returns the state without the trials.
+func (f *fold) progress() Progress {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.progress
+}
+
+// snapshot copies the state.
+func (f *fold) snapshot() *foldState {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	st := &foldState{progress: f.state.progress, tasks: make([]taskFold, len(f.state.tasks))}
+	for i, t := range f.state.tasks {
+		st.tasks[i] = taskFold{result: t.result, trials: append([]place(nil), t.trials...)}
+	}
+	return st
+}
+
+// DamagedError says that a journal holds a line that is no event.
+type DamagedError struct {
+	Line int64
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("journal: line %d is damaged: %v", e.Line, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// refold rebuilds the state of a recorded run from its journal. Damaged lines
+// are left out.
+func refold(run *journal.Run, rec *Record) (*foldState, error) {
+	f := newFold(rec)
+	r, err := run.Journal()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		line, _, off, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		e, trial, err := splitEvent(line)
+		if err != nil {
+			continue
+		}
+		if trial.size > 0 {
+			trial.off += off
+		}
+		f.state.apply(e, trial, rec)
+	}
+	if f.state.progress.EndedAt == nil && !run.Alive() {
+		f.state.progress.Status = StatusInterrupted
+	}
+	return &f.state, nil
+}
+
+// splitEvent decodes an event but for its trial, and finds that in the line.
+func splitEvent(line []byte) (*Event, place, error) {
+	var e struct {
+		Event
+		Trial json.RawMessage `json:"trial"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, place{}, err
+	}
+	if len(e.Trial) == 0 {
+		return &e.Event, place{}, nil
+	}
+	// The trial is the last member, so its bytes end just before the brace.
+	return &e.Event, place{off: int64(len(line) - 1 - len(e.Trial)), size: int32(len(e.Trial))}, nil
+}
+
+// readRecord reads run.json.
+func readRecord(run *journal.Run) (*Record, error) {
+	b, err := run.Request()
+	if err != nil {
+		return nil, err
+	}
+	rec := new(Record)
+	if err := json.Unmarshal(b, rec); err != nil {
+		return nil, fmt.Errorf("%s: run.json: %w", run.Dir(), err)
+	}
+	return rec, nil
+}
+
+// openJournal opens the file that places refer to.
+func openJournal(run *journal.Run) (*os.File, error) { return os.Open(run.JournalPath()) }

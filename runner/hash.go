@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"waza/eval"
+)
+
+// hash names each task by its content (design rule: a trial is known by its
+// content, not by paths). What goes in is everything that can change what an
+// executor does or what graders say of it; where files lie does not.
+func (p *Plan) hash() error {
+	files := digests{}
+	suite, err := files.suite(p)
+	if err != nil {
+		return err
+	}
+	for _, t := range p.Tasks {
+		if t.Hash, err = files.task(suite, t.Task); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trialHash names one trial of a task.
+func (t *PlannedTask) trialHash(num int) string {
+	return digest([]byte(t.Hash + "/" + strconv.Itoa(num)))
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+func digestJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("content hash: %w", err)
+	}
+	return digest(b), nil
+}
+
+// digests remembers the digest of each file, by absolute path: tasks share them.
+type digests map[string]string
+
+func (d digests) suite(p *Plan) (string, error) {
+	c := p.config
+	instructions := map[string]string{}
+	for _, f := range c.InstructionFiles {
+		sum, err := d.file(filepath.Join(p.Suite.Dir, f))
+		if err != nil && !os.IsNotExist(err) {
+			return "", err
+		}
+		instructions[f] = sum
+	}
+	return digestJSON([]any{
+		"waza/1", c.Executor, c.Model, p.settings.Options, c.InjectSkillBody, c.MCPServers,
+		c.DisabledSkills, instructions, c.GradeExpected, c.MaxAttempts, c.JudgeModel,
+		p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
+	})
+}
+
+func (d digests) task(suite string, t *eval.Task) (string, error) {
+	type input struct{ Path, Digest string }
+	var inputs []input
+	for _, f := range t.Inputs.Files {
+		if f.Content != nil {
+			inputs = append(inputs, input{f.Path, digest([]byte(*f.Content))})
+			continue
+		}
+		sum, err := d.file(f.Source)
+		if err != nil {
+			return "", fmt.Errorf("task %s: fixture %s: %w", t.ID, f.Path, err)
+		}
+		inputs = append(inputs, input{f.Path, sum})
+	}
+	var skills []map[string]string
+	for _, dir := range t.Skills {
+		tree, err := d.tree(dir)
+		if err != nil {
+			return "", fmt.Errorf("task %s: skill %s: %w", t.ID, dir, err)
+		}
+		skills = append(skills, tree)
+	}
+	type check struct {
+		Name, Type string
+		Weight     float64
+		Rubric     string
+		Options    any
+	}
+	var graders []check
+	for _, g := range t.Effective {
+		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options})
+	}
+	return digestJSON([]any{
+		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,
+		t.Inputs.Environment, t.Vars, t.Expected, graders, skills,
+	})
+}
+
+func (d digests) file(path string) (string, error) {
+	if sum, ok := d[path]; ok {
+		return sum, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	d[path] = hex.EncodeToString(h.Sum(nil)[:16])
+	return d[path], nil
+}
+
+// tree gives the digest of each regular file below a directory.
+func (d digests) tree(root string) (map[string]string, error) {
+	sums := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		sums[filepath.ToSlash(rel)], err = d.file(path)
+		return err
+	})
+	return sums, err
+}

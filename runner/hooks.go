@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/proc"
+)
+
+// maxHookOutput bounds what is kept of a hook's output for the log.
+const maxHookOutput = 8 << 10
+
+// hooks runs a list of hooks in order, each within timeout, and stops at one
+// that fails and must not: its error is returned. The failure of any other is
+// logged.
+func (r *Run) hooks(ctx context.Context, when string, list []eval.Hook, env []string, timeout time.Duration) error {
+	for _, h := range list {
+		err := r.hook(ctx, when, h, env, timeout)
+		if err == nil {
+			continue
+		}
+		if h.ErrorOnFail || ctx.Err() != nil {
+			return err
+		}
+		r.logf("warning", "%v", err)
+	}
+	return nil
+}
+
+func (r *Run) hook(ctx context.Context, when string, h eval.Hook, env []string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
+	defer cancel()
+	dir := r.plan.Suite.Dir
+	if h.WorkingDirectory != "" {
+		dir = filepath.Join(dir, h.WorkingDirectory)
+		if filepath.IsAbs(h.WorkingDirectory) {
+			dir = h.WorkingDirectory
+		}
+	}
+	out := &proc.Limited{Max: maxHookOutput}
+	err := proc.Run(ctx, proc.Command{Args: []string{"sh", "-c", h.Command}, Dir: dir, Env: env, Stdout: out, Stderr: out})
+	code := 0
+	var exit *proc.ExitError
+	if errors.As(err, &exit) && exit.Code >= 0 {
+		code, err = exit.Code, nil
+	}
+	text := strings.TrimSpace(out.String())
+	if text != "" && r.plan.verbose {
+		r.logf("info", "%s hook: %s", when, text)
+	}
+	accepted := h.ExitCodes
+	if len(accepted) == 0 {
+		accepted = []int{0}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s hook %q: %w%s", when, h.Command, err, outputTail(text))
+	case !slices.Contains(accepted, code):
+		return fmt.Errorf("%s hook %q: exit status %d%s", when, h.Command, code, outputTail(text))
+	}
+	return nil
+}
+
+// outputTail gives the last lines of a program's output for an error message.
+func outputTail(text string) string {
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	return ": " + strings.Join(lines[max(0, len(lines)-3):], " | ")
+}

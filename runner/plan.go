@@ -1,0 +1,403 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// Request is what a caller asks of a suite beyond what it says itself. The zero
+// value runs it as it says.
+type Request struct {
+	// Executor and Model replace those of the suite when not empty.
+	Executor string
+	Model    string
+	// Tasks and Tags are globs; a task is run when its id or name matches one
+	// of Tasks and a tag of it one of Tags. Empty means all.
+	Tasks []string
+	Tags  []string
+	// Trials replaces trials_per_task when positive.
+	Trials int
+	// Trial runs only the trial of that number when positive.
+	Trial int
+	// Workers replaces the number of workers, and runs trials in parallel, when positive.
+	Workers int
+	// Timeout replaces the timeouts of suite and tasks when positive.
+	Timeout time.Duration
+	// ContextDir is recorded only: it had its effect when the suite was loaded.
+	ContextDir string
+	// Verbose sends more log events, as config.verbose does.
+	Verbose bool
+	// FailFast stops after the first task that failed, as config.fail_fast does.
+	FailFast bool
+}
+
+// UnknownExecutorError says that no executor has the name asked for.
+type UnknownExecutorError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownExecutorError) Error() string {
+	msg := fmt.Sprintf("unknown executor %q; known are %s", e.Name, strings.Join(e.Known, ", "))
+	if near := eval.Nearest(e.Name, e.Known); near != "" {
+		msg += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return msg
+}
+
+// SelectionError says that filters leave nothing to run.
+type SelectionError struct {
+	What     string // "task", "tag" or "trial"
+	Patterns []string
+	Known    []string
+}
+
+func (e *SelectionError) Error() string {
+	msg := fmt.Sprintf("no task of the suite matches %s %s", e.What, strings.Join(quoted(e.Patterns), ", "))
+	if len(e.Known) > 0 {
+		msg += "; there are " + strings.Join(e.Known[:min(len(e.Known), 20)], ", ")
+		if n := len(e.Known) - 20; n > 0 {
+			msg += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return msg
+}
+
+func quoted(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = fmt.Sprintf("%q", s)
+	}
+	return out
+}
+
+// Limits on what one run may ask for: enough for any real suite, and few enough
+// that a slip of a digit or a stranger's request cannot exhaust memory.
+const (
+	MaxTrials  = 1_000_000
+	MaxWorkers = 10_000
+)
+
+// LimitError says that a run would be larger than waza runs.
+type LimitError struct {
+	What       string
+	Got, Limit int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%d %s are more than the limit of %d", e.Got, e.What, e.Limit)
+}
+
+// Plan is a suite made ready to run once: tasks chosen, trials counted and
+// named by their content. Give it to [Runner.Start], or Close it.
+type Plan struct {
+	Suite *eval.Suite
+	// Tasks are the tasks to run, in order.
+	Tasks []*PlannedTask
+
+	executor executor.Kind
+	settings executor.Settings
+	env      *grader.Env
+	graders  *grader.Registry
+	config   RunConfig
+	verbose  bool
+}
+
+// PlannedTask is a task to run.
+type PlannedTask struct {
+	*eval.Task
+	// Trials is how many there are, First the number of the first.
+	Trials, First int
+	// Timeout bounds one attempt at a trial.
+	Timeout time.Duration
+	// Hash names the task by its content.
+	Hash string
+	// threshold is the share of counted trials that must pass.
+	threshold float64
+}
+
+// TotalTrials is the number of trials of all tasks.
+func (p *Plan) TotalTrials() int {
+	n := 0
+	for _, t := range p.Tasks {
+		n += t.Trials
+	}
+	return n
+}
+
+// Executor is the canonical name of the executor.
+func (p *Plan) Executor() string { return p.executor.Name }
+
+// Workers is how many trials run at once.
+func (p *Plan) Workers() int { return p.config.ActualWorkers }
+
+// Close releases what the plan holds, such as a warm interpreter. A plan that
+// was started is closed by its run.
+func (p *Plan) Close() { p.env.Close() }
+
+// Plan makes a suite ready to run. The suite must have no errors. What was asked
+// for and cannot be had is an [*UnknownExecutorError], a [*SelectionError] or a
+// [*LimitError].
+func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
+	kind, err := r.executorKind(suite, req)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Suite: suite, executor: kind, graders: r.graders}
+	p.config = planConfig(suite, req, kind.Name)
+	p.verbose = p.config.Verbose
+	p.settings = executor.Settings{
+		Suite: suite, Options: suite.ExecutorOptions[kind.Name],
+		Model: p.config.Model, Workers: p.config.ActualWorkers,
+	}
+	if p.settings.Options == nil && kind.Options != nil {
+		p.settings.Options = kind.Options()
+	}
+	if p.Tasks, err = planTasks(suite, req, p.config); err != nil {
+		return nil, err
+	}
+	if err := p.limits(); err != nil {
+		return nil, err
+	}
+	if err := p.hash(); err != nil {
+		return nil, err
+	}
+	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers}
+	return p, nil
+}
+
+func (p *Plan) limits() error {
+	if n := p.config.ActualWorkers; n > MaxWorkers {
+		return &LimitError{What: "workers", Got: n, Limit: MaxWorkers}
+	}
+	// Divided rather than multiplied: the product may overflow.
+	if n := p.config.Trials; n > MaxTrials/len(p.Tasks) {
+		return &LimitError{What: fmt.Sprintf("trials of %d tasks each", len(p.Tasks)), Got: n, Limit: MaxTrials / len(p.Tasks)}
+	}
+	return nil
+}
+
+func (r *Runner) executorKind(suite *eval.Suite, req Request) (executor.Kind, error) {
+	name := suite.Config.Executor
+	if req.Executor != "" {
+		name = req.Executor
+	}
+	kind, ok := r.executors.Lookup(name)
+	if !ok {
+		return kind, &UnknownExecutorError{Name: name, Known: r.executors.Names()}
+	}
+	return kind, nil
+}
+
+// planConfig is the suite's config with what the request changes.
+func planConfig(suite *eval.Suite, req Request, executor string) RunConfig {
+	c := RunConfig{Config: suite.Config, TaskFilters: req.Tasks, TagFilters: req.Tags, ContextDir: req.ContextDir}
+	c.Executor = executor
+	c.Verbose = c.Verbose || req.Verbose
+	c.FailFast = c.FailFast || req.FailFast
+	if req.Model != "" {
+		c.Model = req.Model
+	}
+	if req.Trials > 0 {
+		c.TrialsPerTask = req.Trials
+	}
+	if req.Timeout > 0 {
+		c.TimeoutSeconds = req.Timeout.Seconds()
+	}
+	if req.Workers > 0 {
+		c.Parallel, c.Workers = true, req.Workers
+	}
+	switch {
+	case !c.Parallel:
+		c.ActualWorkers = 1
+	case c.Workers == 0:
+		c.ActualWorkers = runtime.NumCPU()
+	default:
+		c.ActualWorkers = c.Workers
+	}
+	c.Trials = max(1, c.TrialsPerTask)
+	if req.Trial > 0 {
+		c.Trials = 1
+	}
+	return c
+}
+
+func planTasks(suite *eval.Suite, req Request, c RunConfig) ([]*PlannedTask, error) {
+	chosen, err := choose(suite.Tasks, req)
+	if err != nil {
+		return nil, err
+	}
+	if total := max(1, c.TrialsPerTask); req.Trial > total {
+		return nil, &SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
+	}
+	tasks := make([]*PlannedTask, len(chosen))
+	for i, t := range chosen {
+		pt := &PlannedTask{Task: t, Trials: c.Trials, First: max(1, req.Trial), Timeout: seconds(c.TimeoutSeconds), threshold: 1}
+		if t.TimeoutSeconds > 0 && req.Timeout == 0 {
+			pt.Timeout = seconds(t.TimeoutSeconds)
+		}
+		for _, threshold := range []*float64{suite.Metrics.PassThreshold, suite.PassThreshold, t.PassThreshold} {
+			if threshold != nil {
+				pt.threshold = *threshold
+			}
+		}
+		tasks[i] = pt
+	}
+	return tasks, nil
+}
+
+// defaultTimeoutSeconds bounds attempts when neither suite nor request does.
+const defaultTimeoutSeconds = 300
+
+func seconds(s float64) time.Duration {
+	if s <= 0 {
+		s = defaultTimeoutSeconds
+	}
+	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
+}
+
+// choose applies the filters. Each pattern must match some task: one that
+// matches none is a slip that would go unnoticed.
+func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
+	var ids, tags []string
+	for _, t := range tasks {
+		ids = append(ids, t.ID)
+		tags = append(tags, t.Tags...)
+	}
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	byName := func(t *eval.Task) []string { return []string{t.ID, t.Name} }
+	byTag := func(t *eval.Task) []string { return t.Tags }
+	if err := checkPatterns("task", req.Tasks, tasks, byName, ids); err != nil {
+		return nil, err
+	}
+	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
+		return nil, err
+	}
+	var chosen []*eval.Task
+	wanted, tagged := newFilter(req.Tasks), newFilter(req.Tags)
+	for _, t := range tasks {
+		if wanted.takes(byName(t)) && tagged.takes(byTag(t)) {
+			chosen = append(chosen, t)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, &SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
+	}
+	return chosen, nil
+}
+
+func checkPatterns(what string, patterns []string, tasks []*eval.Task, names func(*eval.Task) []string, known []string) error {
+	for _, p := range patterns {
+		f := newFilter([]string{p})
+		if !slices.ContainsFunc(tasks, func(t *eval.Task) bool { return f.takes(names(t)) }) {
+			return &SelectionError{What: what, Patterns: []string{p}, Known: known}
+		}
+	}
+	return nil
+}
+
+// filter takes names by patterns, each a name or a glob.
+type filter struct {
+	names []string
+	globs []*regexp.Regexp
+}
+
+func newFilter(patterns []string) filter {
+	f := filter{names: patterns}
+	for _, p := range patterns {
+		if re, err := eval.CompileGlob(p); err == nil { // a bad glob may still be a name
+			f.globs = append(f.globs, re)
+		}
+	}
+	return f
+}
+
+// takes reports whether one of the names is wanted; without patterns all are.
+func (f filter) takes(names []string) bool {
+	return len(f.names) == 0 || slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains(f.names, name) ||
+			slices.ContainsFunc(f.globs, func(re *regexp.Regexp) bool { return re.MatchString(name) })
+	})
+}
+
+// Preflight looks for what keeps the plan from working on this machine, and for
+// faults that only an interpreter can find. It may start one, which the run
+// then uses. Findings that are errors should keep the plan from being started.
+func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
+	var ds eval.Diagnostics
+	if p.executor.Preflight != nil {
+		for _, f := range p.executor.Preflight(ctx, p.settings) {
+			ds = append(ds, p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message))
+		}
+	}
+	for _, name := range p.graders.Names() {
+		kind, _ := p.graders.Lookup(name)
+		specs := p.specs(kind)
+		if len(specs) == 0 || kind.Preflight == nil {
+			continue
+		}
+		for _, f := range kind.Preflight(ctx, specs, p.env) {
+			ds = append(ds, f.Grader.Diagnose(f.Path, f.Severity, f.Code, f.Message))
+		}
+	}
+	return ds
+}
+
+// specs are the graders of a kind that apply to planned tasks, each once.
+func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
+	var specs []*eval.Grader
+	for _, t := range p.Tasks {
+		for _, g := range t.Effective {
+			if g.Type == kind.Name && !slices.Contains(specs, g) {
+				specs = append(specs, g)
+			}
+		}
+	}
+	return specs
+}
+
+func (p *Plan) record(id string, now time.Time, pid int) *Record {
+	s := p.Suite
+	rec := &Record{
+		RunID: id, CreatedAt: now, PID: pid, Config: p.config,
+		Suite: SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
+	}
+	for _, t := range p.Tasks {
+		rec.Tasks = append(rec.Tasks, TaskRef{
+			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
+			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash,
+		})
+	}
+	for _, m := range s.Metrics.List {
+		if m.Enabled {
+			rec.Metrics = append(rec.Metrics, MetricRef{Name: m.Name, Weight: m.Weight, Threshold: m.Threshold})
+		}
+	}
+	return rec
+}
+
+// groups are the groups of config.group_by that a task belongs to.
+func groups(by, model string, t *eval.Task) []string {
+	switch by {
+	case "":
+		return nil
+	case "model":
+		return []string{model}
+	case "tag", "tags":
+		return t.Tags
+	}
+	if v, ok := t.Inputs.Context[strings.TrimPrefix(by, "context.")]; ok {
+		return []string{fmt.Sprint(v)}
+	}
+	return nil
+}

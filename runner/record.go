@@ -1,0 +1,61 @@
+package runner
+
+import (
+	"time"
+
+	"waza/eval"
+)
+
+// Record is what was asked of a run, as run.json keeps it.
+type Record struct {
+	RunID     string      `json:"runId"`
+	CreatedAt time.Time   `json:"createdAt"`
+	PID       int         `json:"pid"`
+	Suite     SuiteRef    `json:"suite"`
+	Config    RunConfig   `json:"config"`
+	Tasks     []TaskRef   `json:"tasks"`
+	Metrics   []MetricRef `json:"metrics,omitempty"`
+}
+
+// SuiteRef names a suite.
+type SuiteRef struct {
+	Path        string `json:"path"`
+	Name        string `json:"name"`
+	Skill       string `json:"skill,omitempty"`
+	Version     string `json:"version,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// RunConfig is how a run was carried out: the suite's config with what the
+// request changed.
+type RunConfig struct {
+	eval.Config
+	// Trials is the number of trials per task, Workers how many run at once.
+	Trials        int      `json:"trials"`
+	ActualWorkers int      `json:"actual_workers"`
+	TaskFilters   []string `json:"task_filters,omitempty"`
+	TagFilters    []string `json:"tag_filters,omitempty"`
+	ContextDir    string   `json:"context_dir,omitempty"`
+}
+
+// TaskRef is a task of a run.
+type TaskRef struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	File        string   `json:"file"`
+	Tags        []string `json:"tags,omitempty"`
+	Groups      []string `json:"groups,omitempty"`
+	Trials      int      `json:"totalTrials"`
+	// First is the number of the first trial: 1, but when a single trial was asked for.
+	First int `json:"firstTrial"`
+	// Hash names the task by its content, without the trial's number.
+	Hash string `json:"hash"`
+}
+
+// MetricRef is a metric the run measures.
+type MetricRef struct {
+	Name      string  `json:"name"`
+	Weight    float64 `json:"weight"`
+	Threshold float64 `json:"threshold"`
+}

@@ -1,0 +1,186 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"waza/runner/journal"
+)
+
+// recorded is a run that does not go on in this process, read from its files.
+type recorded struct {
+	run *journal.Run
+	rec *Record
+}
+
+func openRecorded(run *journal.Run) (*recorded, error) {
+	rec, err := readRecord(run)
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{run: run, rec: rec}, nil
+}
+
+func (r *recorded) ID() string      { return r.rec.RunID }
+func (r *recorded) Record() *Record { return r.rec }
+
+// Progress reads the summary of a run that has ended, else the whole journal.
+func (r *recorded) Progress() (Progress, error) {
+	if head, err := r.head(); err == nil {
+		p := Progress{Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, Summary: head.Summary, Error: head.Error}
+		if head.Summary != nil {
+			p.Tasks, p.Trials = head.Summary.Counts, head.Summary.Trials.Counts
+		}
+		return p, nil
+	}
+	st, err := refold(r.run, r.rec)
+	if err != nil {
+		return Progress{}, err
+	}
+	return st.progress, nil
+}
+
+func (r *recorded) head() (*resultHead, error) {
+	f, err := r.run.Result()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSummary(f)
+}
+
+// WriteResult copies result.json or, when its process did not live to write it,
+// makes it from the journal.
+func (r *recorded) WriteResult(w io.Writer) error {
+	f, err := r.run.Result()
+	if err == nil {
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	st, err := refold(r.run, r.rec)
+	if err != nil {
+		return err
+	}
+	j, err := openJournal(r.run)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	return writeResult(w, j, r.rec, st)
+}
+
+func (r *recorded) Subscribe(fromSeq int64) Subscription {
+	return &recordedSubscription{run: r.run, next: max(1, fromSeq)}
+}
+
+// recordedSubscription reads the journal to its end and, while another process
+// still writes to it, looks again for more.
+type recordedSubscription struct {
+	run    *journal.Run
+	reader *journal.Reader
+	next   int64
+	ended  bool // the end event was delivered
+}
+
+// followInterval is how often the journal of another process is looked at.
+const followInterval = 100 * time.Millisecond
+
+func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
+	for !s.ended {
+		alive := s.run.Alive() // before reading: what it wrote last is read then
+		events, err := s.read()
+		if err != nil {
+			return nil, err
+		}
+		if len(events) > 0 {
+			s.next = events[len(events)-1].Seq + 1
+			s.ended = events[len(events)-1].Type == End
+			return events, nil
+		}
+		if !alive {
+			break
+		}
+		timer := time.NewTimer(followInterval)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+	s.close()
+	return nil, io.EOF
+}
+
+// read returns the next events at hand. A reader that met the end, perhaps in
+// the middle of a line, is not used again.
+func (s *recordedSubscription) read() ([]*Event, error) {
+	if s.reader == nil {
+		r, err := s.run.Journal()
+		if err != nil {
+			return nil, err
+		}
+		s.reader = r
+	}
+	events, err := readEvents(s.reader, s.next, rereadEvents)
+	if err != nil || len(events) < rereadEvents {
+		s.close()
+	}
+	return events, err
+}
+
+func (s *recordedSubscription) close() {
+	if s.reader != nil {
+		s.reader.Close()
+		s.reader = nil
+	}
+}
+
+// Info is a line of the list of runs.
+type Info struct {
+	RunID     string     `json:"runId"`
+	Status    Status     `json:"status"`
+	Suite     SuiteRef   `json:"suite"`
+	Executor  string     `json:"executor"`
+	Model     string     `json:"model,omitempty"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	Tasks     Counts     `json:"tasks"`
+	Trials    Counts     `json:"trials"`
+}
+
+// List returns the runs of the state directory, newest first, at most limit
+// when that is positive. Runs whose files cannot be read are left out.
+func (r *Runner) List(limit int) ([]Info, error) {
+	ids, err := r.store.List()
+	if err != nil {
+		return nil, err
+	}
+	infos := []Info{}
+	for _, id := range ids {
+		if limit > 0 && len(infos) == limit {
+			break
+		}
+		h, err := r.Run(id)
+		if err != nil {
+			continue
+		}
+		p, err := h.Progress()
+		if err != nil {
+			continue
+		}
+		rec := h.Record()
+		infos = append(infos, Info{
+			RunID: id, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Model: rec.Config.Model,
+			StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
+		})
+	}
+	return infos, nil
+}

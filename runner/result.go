@@ -1,0 +1,260 @@
+package runner
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/stats"
+)
+
+// Counts says how many tasks or trials ended in each verdict. Total counts all,
+// also those that have not ended yet.
+type Counts struct {
+	Total     int `json:"total"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"`
+	Errors    int `json:"errors"`
+	Timeouts  int `json:"timeouts"`
+	Cancelled int `json:"cancelled"`
+	Skipped   int `json:"skipped"`
+}
+
+func (c *Counts) add(v Verdict) {
+	switch v {
+	case Passed:
+		c.Passed++
+	case Failed:
+		c.Failed++
+	case Errored:
+		c.Errors++
+	case TimedOut:
+		c.Timeouts++
+	case Cancelled:
+		c.Cancelled++
+	case Skipped:
+		c.Skipped++
+	}
+}
+
+// Done is how many have ended.
+func (c Counts) Done() int { return c.Counted() + c.Errors + c.Cancelled + c.Skipped }
+
+// Counted is how many say something about the agent: those that passed, failed
+// or took too long.
+func (c Counts) Counted() int { return c.Passed + c.Failed + c.Timeouts }
+
+// passRate is the share of the counted ones that passed; nil when none counts.
+func (c Counts) passRate() *float64 {
+	if c.Counted() == 0 {
+		return nil
+	}
+	r := float64(c.Passed) / float64(c.Counted())
+	return &r
+}
+
+// Rate is a pass rate with its Wilson 95 % interval, both nil when nothing was counted.
+type Rate struct {
+	PassRate         *float64        `json:"passRate"`
+	PassRateInterval *stats.Interval `json:"passRateInterval"`
+}
+
+func rateOf(c Counts) Rate {
+	r := Rate{PassRate: c.passRate()}
+	if r.PassRate != nil {
+		i := stats.Wilson(c.Passed, c.Counted(), stats.DefaultConfidence)
+		r.PassRateInterval = &i
+	}
+	return r
+}
+
+// TrialCounts are the counts and pass rate of trials.
+type TrialCounts struct {
+	Counts
+	Rate
+}
+
+// TaskResult sums up the trials of one task.
+type TaskResult struct {
+	Verdict Verdict     `json:"verdict"`
+	Trials  TrialCounts `json:"counts"`
+	// Score describes the scores of the counted trials; nil when none was graded.
+	Score *ScoreStats `json:"score"`
+	// Flaky: some counted trials passed and some did not.
+	Flaky bool `json:"flaky"`
+	// PassK holds pass@k and pass^k for k up to the counted trials, at most 100.
+	PassK []stats.AtK `json:"passK,omitempty"`
+	// DurationMS describes how long the counted trials took, in milliseconds.
+	DurationMS *stats.Summary  `json:"durationMs"`
+	Usage      *executor.Usage `json:"usage,omitempty"`
+	// Reasons are what most often kept trials from passing, most frequent first.
+	Reasons []Reason `json:"reasons,omitempty"`
+}
+
+// ScoreStats are statistics of scores, with a bootstrap interval of the mean.
+type ScoreStats struct {
+	stats.Summary
+	MeanInterval stats.Interval `json:"meanInterval"`
+}
+
+// Reason is something that kept trials from passing.
+type Reason struct {
+	// Grader is the name of the grader that was not satisfied; empty for an error.
+	Grader  string `json:"grader,omitempty"`
+	Message string `json:"message"`
+	Trials  int    `json:"trials"`
+}
+
+// Summary sums up a run: its tasks, its trials and its metrics.
+type Summary struct {
+	Counts             // of tasks
+	Rate               // of tasks
+	Flaky  int         `json:"flaky"`
+	Trials TrialCounts `json:"trials"`
+	// Score describes the mean scores of the tasks.
+	Score *ScoreStats `json:"score"`
+	// PassK holds the means over tasks of pass@k and pass^k.
+	PassK      []stats.AtK     `json:"passK,omitempty"`
+	Metrics    []MetricResult  `json:"metrics,omitempty"`
+	Triggers   *TriggerResult  `json:"triggers,omitempty"`
+	Groups     []GroupResult   `json:"groups,omitempty"`
+	Usage      *executor.Usage `json:"usage,omitempty"`
+	DurationMS int64           `json:"durationMs"`
+	// Missed names the metrics under their threshold.
+	Missed []string `json:"missed,omitempty"`
+}
+
+// MetricResult is a metric and what it must reach.
+type MetricResult struct {
+	MetricRef
+	// Value is nil when there was nothing to measure; Note says why.
+	Value  *float64 `json:"value"`
+	Passed *bool    `json:"passed"`
+	Note   string   `json:"note,omitempty"`
+}
+
+// TriggerResult tells of the suite's trigger tests.
+type TriggerResult struct {
+	Prompts  int    `json:"prompts"`
+	Measured bool   `json:"measured"`
+	Note     string `json:"note,omitempty"`
+}
+
+// GroupResult sums up the trials of the tasks in one group of config.group_by.
+type GroupResult struct {
+	Group string `json:"group"`
+	TrialCounts
+}
+
+// resultHead is a whole result without its tasks.
+type resultHead struct {
+	RunID     string     `json:"runId"`
+	Status    Status     `json:"status"`
+	Error     string     `json:"error,omitempty"`
+	Suite     SuiteRef   `json:"suite"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	Summary   *Summary   `json:"summary"`
+	Config    RunConfig  `json:"config"`
+}
+
+// taskHead is a task of a result without its trials.
+type taskHead struct {
+	TaskRef
+	*TaskResult
+}
+
+// writeResult writes a whole result as one line of JSON, without holding the
+// trials in memory: their bytes are copied out of the journal.
+func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	head := resultHead{
+		RunID: rec.RunID, Status: st.progress.Status, Error: st.progress.Error, Suite: rec.Suite,
+		StartedAt: st.progress.StartedAt, EndedAt: st.progress.EndedAt,
+		Summary: st.progress.Summary, Config: rec.Config,
+	}
+	if err := writeOpen(out, head, "tasks"); err != nil {
+		return err
+	}
+	for i, t := range rec.Tasks {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := writeOpen(out, taskHead{t, st.tasks[i].result}, "trials"); err != nil {
+			return err
+		}
+		if err := writeTrials(out, journal, t, st.tasks[i].trials); err != nil {
+			return err
+		}
+		out.WriteString("]}")
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+// writeOpen writes an object but for its last member, an array, which it opens.
+func writeOpen(out *bufio.Writer, object any, array string) error {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	out.Write(b[:len(b)-1])
+	_, err = fmt.Fprintf(out, ",%q:[", array)
+	return err
+}
+
+func writeTrials(out *bufio.Writer, journal io.ReaderAt, t TaskRef, trials []place) error {
+	var buf []byte
+	first := true
+	for _, p := range trials {
+		if p.size == 0 {
+			continue // not ended yet, or its process died before it did
+		}
+		if !first {
+			out.WriteByte(',')
+		}
+		first = false
+		buf = append(buf[:0], make([]byte, p.size)...)
+		if _, err := journal.ReadAt(buf, p.off); err != nil {
+			return fmt.Errorf("journal: a trial of task %s: %w", t.ID, err)
+		}
+		if _, err := out.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSummary reads the head of a result without its tasks, however large they are.
+func readSummary(f *os.File) (*resultHead, error) {
+	dec := json.NewDecoder(f)
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := key.(string)
+		if !ok || name == "tasks" {
+			break
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		fields[name] = raw
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	head := new(resultHead)
+	return head, json.Unmarshal(b, head)
+}

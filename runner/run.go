@@ -1,0 +1,214 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/journal"
+	"waza/runner/proc"
+)
+
+var (
+	errCancelled = errors.New("the run was cancelled")
+	errDeadline  = errors.New("the trial's time is up")
+)
+
+// hookGrace bounds the hooks that clean up after a run that was cancelled.
+const hookGrace = 5 * time.Second
+
+// Run is one execution of a suite in this process. Its goroutines are main,
+// which owns the others: the scheduler's workers and the feed's. All methods
+// are safe for concurrent use.
+type Run struct {
+	runner *Runner
+	plan   *Plan
+	rec    *Record
+	log    *journal.Writer
+	fold   *fold
+	feed   *feed
+
+	ctx    context.Context // ends when the run is cancelled
+	cancel context.CancelCauseFunc
+	stop   atomic.Bool // start no more trials
+
+	done chan struct{} // closed when nothing of the run is left to do
+}
+
+func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer) *Run {
+	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), done: make(chan struct{})}
+	run.ctx, run.cancel = context.WithCancelCause(context.Background())
+	run.feed = newFeed(log, run.fold, func(err error) {
+		run.cancel(fmt.Errorf("the run cannot be recorded: %w", err))
+	})
+	return run
+}
+
+// ID is the run's id.
+func (r *Run) ID() string { return r.rec.RunID }
+
+// Record is what was asked.
+func (r *Run) Record() *Record { return r.rec }
+
+// Progress is how far the run has come; the error is always nil.
+func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
+
+// Stop starts no more trials; those that run may end. What was not started is skipped.
+func (r *Run) Stop() { r.stop.Store(true) }
+
+// Cancel ends the run: what runs is killed, what was not started stays so. It
+// returns at once; the run's events tell when all is over.
+func (r *Run) Cancel() { r.cancel(errCancelled) }
+
+// Done is closed when the run has ended, its result is written and nothing of
+// it is left running.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Subscribe follows the run.
+func (r *Run) Subscribe(fromSeq int64) Subscription {
+	return &liveSubscription{feed: r.feed, next: max(1, fromSeq)}
+}
+
+type liveSubscription struct {
+	feed *feed
+	next int64
+}
+
+func (s *liveSubscription) Next(ctx context.Context) ([]*Event, error) {
+	events, err := s.feed.next(ctx, s.next)
+	if err != nil {
+		return nil, err
+	}
+	s.next = events[len(events)-1].Seq + 1
+	return events, nil
+}
+
+// WriteResult writes the result as far as the run has come.
+func (r *Run) WriteResult(w io.Writer) error {
+	f, err := openJournal(r.log.Run())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return writeResult(w, f, r.rec, r.fold.snapshot())
+}
+
+func (r *Run) logf(level, format string, args ...any) {
+	r.logTask(nil, level, format, args...)
+}
+
+// maxLogBytes bounds the message of one log event.
+const maxLogBytes = 16 << 10
+
+func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
+	if level == "debug" && !r.plan.verbose {
+		return
+	}
+	msg := fmt.Sprintf(format, args...)
+	if len(msg) > maxLogBytes {
+		msg = msg[:maxLogBytes] + " …"
+	}
+	e := &Event{Type: Log, Level: level, Message: msg}
+	if t != nil {
+		e.TaskID, e.TaskName, e.TaskNum = t.ID, t.Name, t.num
+	}
+	r.feed.emit(e)
+}
+
+// main is the run from its first event to its last.
+func (r *Run) main() {
+	defer close(r.done)
+	defer r.runner.forget(r)
+	defer r.plan.Close()
+	start := time.Now()
+	r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials()})
+
+	s := newScheduler(r)
+	err := r.execute(s)
+	status := StatusCompleted
+	switch cause := context.Cause(r.ctx); {
+	case errors.Is(cause, errCancelled):
+		status, err = StatusCancelled, nil
+	case cause != nil:
+		status, err = StatusFailed, cause
+	case err != nil:
+		status = StatusFailed
+	case r.stop.Load():
+		status = StatusCancelled
+	}
+	s.skipRest(status)
+	r.finish(status, err, s.summary(time.Since(start)))
+}
+
+// execute opens the executor and lets the workers do the trials, hooks around
+// them. An error means that the run itself could not go on.
+func (r *Run) execute(s *scheduler) (err error) {
+	p := r.plan
+	env := append(os.Environ(), "WAZA_RUN_ID="+r.ID())
+	timeout := seconds(p.config.TimeoutSeconds)
+	defer proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
+	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := r.afterContext(timeout)
+		defer cancel()
+		if herr := r.hooks(ctx, "after_run", p.Suite.Hooks.AfterRun, env, timeout); herr != nil && err == nil {
+			err = herr
+		}
+	}()
+	exec, err := p.executor.Open(r.ctx, p.settings)
+	if err != nil {
+		return fmt.Errorf("executor %s: %w", p.executor.Name, err)
+	}
+	defer closeExecutor(r, exec)
+	if err := s.bind(exec); err != nil {
+		return err
+	}
+	s.work()
+	return nil
+}
+
+func closeExecutor(r *Run, exec executor.Executor) {
+	if err := exec.Close(); err != nil {
+		r.logf("warning", "executor %s: close: %v", r.plan.executor.Name, err)
+	}
+}
+
+// afterContext is for what must happen also when the run was cancelled.
+func (r *Run) afterContext(timeout time.Duration) (context.Context, context.CancelFunc) {
+	if r.ctx.Err() != nil {
+		timeout = min(timeout, hookGrace)
+	}
+	return context.WithTimeout(context.WithoutCancel(r.ctx), timeout)
+}
+
+// finish emits the last events, and writes the result once they are recorded.
+func (r *Run) finish(status Status, err error, sum *Summary) {
+	msg := ""
+	if err != nil {
+		msg = err.Error()
+		r.logf("error", "%s", msg)
+	}
+	r.feed.emit(&Event{Type: RunComplete, Status: status, Summary: sum, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
+	if ferr := r.feed.sync(); ferr != nil && err == nil {
+		status, msg = StatusFailed, fmt.Sprintf("the run cannot be recorded: %v", ferr)
+	}
+	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
+	r.feed.close()
+	if werr := r.log.WriteResult(r.WriteResult); werr != nil {
+		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
+	}
+	if cerr := r.log.Close(); cerr != nil {
+		r.runner.log.Error("journal not closed", "run", r.ID(), "error", cerr)
+	}
+	if rerr := removeAll(r.log.WorkDir()); rerr != nil {
+		r.runner.log.Warn("workspaces not removed", "run", r.ID(), "error", rerr)
+	}
+	r.cancel(nil)
+}

@@ -1,0 +1,199 @@
+// Package runner runs suites: plan, scheduler, trials, events, results.
+//
+// Make a [Runner] with [New]; [Runner.Plan] a loaded suite, [Runner.Start] the
+// plan, and follow the [Run] through its numbered events:
+//
+//	suite ─► Plan ─► Start ─► workers: workspace ─► executor ─► graders ─► verdict
+//	                              └─► events ─► journal ─► subscribers
+//
+// Everything anyone sees of a run is derived from its events, and an event is
+// recorded before it is seen.
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// Options say how a [Runner] works. The zero value works.
+type Options struct {
+	// StateDir is where runs are recorded; empty means journal.DefaultDir.
+	StateDir string
+	// Executors and Graders are what suites may name; nil means the built-in ones.
+	Executors *executor.Registry
+	Graders   *grader.Registry
+	// Logger takes what has no place in a run's own events; nil discards it.
+	Logger *slog.Logger
+}
+
+// Runner starts runs and finds those of the past. It is safe for concurrent use.
+type Runner struct {
+	executors *executor.Registry
+	graders   *grader.Registry
+	store     *journal.Store
+	log       *slog.Logger
+
+	mu     sync.Mutex // guards live and closed
+	live   map[string]*Run
+	closed bool
+}
+
+// ErrRunNotFound says that no run has the id.
+var ErrRunNotFound = errors.New("no such run")
+
+// ErrClosed says that the runner takes no more runs.
+var ErrClosed = errors.New("shutting down: no more runs are started")
+
+// New makes a runner.
+func New(o Options) (*Runner, error) {
+	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, live: map[string]*Run{}}
+	if r.executors == nil {
+		r.executors = Executors
+	}
+	if r.graders == nil {
+		r.graders = grader.Builtin
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	dir := o.StateDir
+	if dir == "" {
+		var err error
+		if dir, err = journal.DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	r.store = journal.NewStore(dir)
+	return r, nil
+}
+
+// Vocabulary is what suites may name.
+func (r *Runner) Vocabulary() *eval.Vocabulary {
+	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
+}
+
+// CheckExecutor returns an [*UnknownExecutorError] when there is no such executor.
+func (r *Runner) CheckExecutor(name string) error {
+	_, err := r.executorKind(&eval.Suite{}, Request{Executor: name})
+	return err
+}
+
+// Start records the plan as a run and begins it. The run goes on by itself; it
+// ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
+func (r *Runner) Start(p *Plan) (*Run, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		p.Close()
+		return nil, ErrClosed
+	}
+	now := time.Now().UTC()
+	rec := p.record(newRunID(now), now, os.Getpid())
+	b, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	log, err := r.store.Create(rec.RunID, append(b, '\n'))
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	run := newRun(r, p, rec, log)
+	r.live[rec.RunID] = run
+	go run.main()
+	return run, nil
+}
+
+// newRunID gives an id that begins with the time, so that ids sort by age, and
+// ends in enough chance to be unique across processes and restarts.
+func newRunID(now time.Time) string {
+	return now.Format("20060102-150405-") + strings.ToLower(rand.Text()[:10])
+}
+
+func (r *Runner) forget(run *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.live, run.ID())
+}
+
+// Handle is access to a run, be it of this process, of another or of the past.
+type Handle interface {
+	ID() string
+	// Record is what was asked. The caller must not change it.
+	Record() *Record
+	// Progress is how far the run has come.
+	Progress() (Progress, error)
+	// Subscribe follows the run from the event with that number on; numbers
+	// below 1 mean from the first.
+	Subscribe(fromSeq int64) Subscription
+	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
+	WriteResult(w io.Writer) error
+}
+
+// Subscription delivers the events of a run in order, each exactly once. It
+// belongs to one goroutine and needs no closing.
+type Subscription interface {
+	// Next returns at least one event, waiting for it if need be. It returns
+	// io.EOF after the last event of a run that has ended, and the cause of
+	// ctx when that ends first. The events are shared: do not change them.
+	Next(ctx context.Context) ([]*Event, error)
+}
+
+// Run returns the run with that id, or [ErrRunNotFound].
+func (r *Runner) Run(id string) (Handle, error) {
+	if run := r.Live(id); run != nil {
+		return run, nil
+	}
+	rec, err := r.store.Open(id)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openRecorded(rec)
+}
+
+// Live returns the run with that id if it goes on in this process, else nil.
+func (r *Runner) Live(id string) *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.live[id]
+}
+
+// Close cancels the runs that go on and waits until they have ended, or ctx has.
+func (r *Runner) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	var runs []*Run
+	for _, run := range r.live {
+		runs = append(runs, run)
+	}
+	r.mu.Unlock()
+	for _, run := range runs {
+		run.Cancel()
+	}
+	for _, run := range runs {
+		select {
+		case <-run.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

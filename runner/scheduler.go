@@ -1,0 +1,257 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// scheduler hands the trials of a run to its workers, in the order of the
+// suite, and gathers what becomes of them. Trials of a task may run at once;
+// the task begins before its first and ends after its last.
+type scheduler struct {
+	run   *Run
+	exec  executor.Executor
+	caps  executor.Capabilities
+	tasks []*taskRun
+	tally *runTally
+
+	mu   sync.Mutex // guards task and num, the next trial
+	task int
+	num  int
+
+	failFast atomic.Bool // a task failed and the suite wants to stop at that
+}
+
+// taskRun is a task while it runs.
+type taskRun struct {
+	*PlannedTask
+	num     int // 1-based
+	graders []*grader.Bound
+	env     []string // environment of the task's processes; never appended to in place
+
+	begin sync.Once
+	// broken is why no trial of the task can run; set within begin.
+	broken error
+
+	mu    sync.Mutex // guards the fields below
+	tally taskTally
+	left  int // trials that have not ended
+}
+
+func newScheduler(r *Run) *scheduler {
+	s := &scheduler{run: r, tally: newRunTally(r.rec)}
+	for i, t := range r.plan.Tasks {
+		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials}
+		tr.env = taskEnv(r.ID(), t.Task)
+		s.tasks = append(s.tasks, tr)
+	}
+	return s
+}
+
+// taskEnv is the environment of a task's processes: this process's, then the
+// task's own, then what tells them where they are.
+func taskEnv(runID string, t *eval.Task) []string {
+	env := os.Environ()
+	for k, v := range t.Inputs.Environment {
+		env = append(env, k+"="+v)
+	}
+	env = append(env, "WAZA_RUN_ID="+runID, "WAZA_TASK_ID="+t.ID)
+	return env[:len(env):len(env)]
+}
+
+// bind builds the graders, once per run: a grader of the suite serves all tasks.
+func (s *scheduler) bind(exec executor.Executor) error {
+	s.exec, s.caps = exec, exec.Capabilities()
+	p := s.run.plan
+	bound := map[*eval.Grader]*grader.Bound{}
+	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
+		p.config.GradeExpected != eval.GradeExpectedFalse && !s.caps.Canned
+	for _, t := range s.tasks {
+		for _, spec := range t.Effective {
+			if bound[spec] == nil {
+				b, err := p.graders.Bind(spec, p.env)
+				if err != nil {
+					b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
+				}
+				bound[spec] = b
+			}
+			t.graders = append(t.graders, bound[spec])
+		}
+		if expected && t.Expected != nil {
+			synthetic, err := grader.ForExpected(t.Task, s.caps)
+			if err != nil {
+				return fmt.Errorf("task %s: expected: %w", t.ID, err)
+			}
+			t.graders = append(t.graders, synthetic...)
+		}
+	}
+	return nil
+}
+
+// brokenGrader stands for a grader that could not be built: the trials it
+// applies to end in error.
+type brokenGrader struct{ err error }
+
+func (g brokenGrader) Grade(context.Context, *grader.Subject) (grader.Score, error) {
+	return grader.Score{}, g.err
+}
+
+// work does all trials and returns when the last has ended.
+func (s *scheduler) work() {
+	var workers sync.WaitGroup
+	for range min(s.run.plan.config.ActualWorkers, s.run.plan.TotalTrials()) {
+		workers.Go(func() {
+			for {
+				t, num := s.claim()
+				if t == nil {
+					return
+				}
+				s.trial(t, num)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// claim returns the next trial to start, or nil when there is none or no more
+// are to be started.
+func (s *scheduler) claim() (*taskRun, int) {
+	if s.run.ctx.Err() != nil || s.run.stop.Load() || s.failFast.Load() {
+		return nil, 0
+	}
+	return s.next()
+}
+
+func (s *scheduler) next() (*taskRun, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.task == len(s.tasks) {
+		return nil, 0
+	}
+	t := s.tasks[s.task]
+	num := t.First + s.num
+	if s.num++; s.num == t.Trials {
+		s.task, s.num = s.task+1, 0
+	}
+	return t, num
+}
+
+// skipRest gives every trial that was not started its verdict, so that each
+// trial of a run has exactly one.
+func (s *scheduler) skipRest(status Status) {
+	verdict, reason := Skipped, "not started: an earlier task failed and fail_fast is on"
+	switch {
+	case s.failFast.Load():
+	case s.run.stop.Load():
+		reason = "not started: the run was stopped"
+	case status == StatusCancelled:
+		verdict, reason = Cancelled, "not started: the run was cancelled"
+	case status == StatusFailed:
+		reason = "not started: the run failed"
+	}
+	for {
+		t, num := s.next()
+		if t == nil {
+			return
+		}
+		s.complete(t, &TrialResult{
+			TaskID: t.ID, TrialNum: num, Hash: t.trialHash(num), Verdict: verdict, Error: reason,
+			Graders: []grader.Result{}, Transcript: []executor.Entry{},
+		})
+	}
+}
+
+// start begins the task of a trial, if it is the first: it announces the task
+// and runs its hooks, while other workers with trials of the task wait.
+func (s *scheduler) start(t *taskRun) {
+	t.begin.Do(func() {
+		r := s.run
+		r.feed.emit(&Event{
+			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num,
+			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
+		})
+		r.logTask(t, "info", "Running task: %s", t.Name)
+		if err := r.hooks(r.ctx, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
+			t.broken = executor.Permanent(err)
+		}
+	})
+}
+
+// trial does one trial from its start to its verdict.
+func (s *scheduler) trial(t *taskRun, num int) {
+	s.start(t)
+	s.run.feed.emit(&Event{
+		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		TrialNum: num, TotalTrials: t.Trials,
+	})
+	s.complete(t, s.attempts(t, num))
+}
+
+// complete announces how a trial ended and, after the task's last, the task.
+func (s *scheduler) complete(t *taskRun, res *TrialResult) {
+	s.run.feed.emit(&Event{
+		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		TrialNum: res.TrialNum, TotalTrials: t.Trials,
+		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Trial: res,
+	})
+	s.tally.addTrial(t.num-1, res)
+	t.mu.Lock()
+	t.tally.add(res)
+	t.left--
+	last := t.left == 0
+	t.mu.Unlock()
+	if last {
+		s.completeTask(t)
+	}
+}
+
+func (s *scheduler) completeTask(t *taskRun) {
+	r := s.run
+	began := true
+	t.begin.Do(func() { began = false })
+	if began {
+		ctx, cancel := r.afterContext(t.Timeout)
+		defer cancel()
+		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
+			t.tally.hookError = err
+			r.logTask(t, "error", "%v", err)
+		}
+	}
+	res := t.tally.result(t.threshold)
+	t.tally = taskTally{} // its scores are not needed any more
+	if r.plan.config.FailFast && (res.Verdict == Failed || res.Verdict == TimedOut) {
+		s.failFast.Store(true)
+	}
+	s.tally.addTask(t.num-1, res)
+	e := &Event{
+		Type: TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
+	}
+	if res.Score != nil {
+		e.Score = &res.Score.Mean
+	}
+	if res.DurationMS != nil {
+		e.DurationMS = int64(res.DurationMS.Mean * float64(res.DurationMS.N))
+	}
+	r.feed.emit(e)
+}
+
+func (s *scheduler) summary(took time.Duration) *Summary {
+	sum := s.tally.summary(s.run.rec.Metrics)
+	sum.DurationMS = took.Milliseconds()
+	if tt := s.run.plan.Suite.Triggers; tt != nil {
+		sum.Triggers = &TriggerResult{
+			Prompts: len(tt.ShouldTrigger) + len(tt.ShouldNotTrigger),
+			Note:    notMeasuredTriggers,
+		}
+	}
+	return sum
+}

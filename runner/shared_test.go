@@ -1,0 +1,78 @@
+package runner_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+)
+
+// runShared runs a suite that other people wrote, as it is, with the mock executor.
+func runShared(t *testing.T, name string) (result, eval.Diagnostics) {
+	t.Helper()
+	file := filepath.Join("..", "..", "shared", "suites", filepath.FromSlash(name), "eval.yaml")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the published suites are not beside this checkout")
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	r := newRunner(t)
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	require.NoError(t, err)
+	require.Empty(t, ds.Errors())
+	plan, err := r.Plan(suite, runner.Request{})
+	require.NoError(t, err)
+	require.Empty(t, plan.Preflight(t.Context()).Errors())
+	run, err := r.Start(plan)
+	require.NoError(t, err)
+	<-run.Done()
+	return resultOf(t, run), ds
+}
+
+func TestSharedCodeExplainer(t *testing.T) {
+	t.Parallel()
+	res, ds := runShared(t, "microsoft-waza/code-explainer")
+	require.Empty(t, ds)
+	require.Equal(t, 4, res.Summary.Passed)
+	require.Equal(t, 12, res.Summary.Trials.Passed)
+	require.Empty(t, res.Summary.Missed)
+	for _, m := range res.Summary.Metrics {
+		if m.Name == "trigger_accuracy" {
+			require.Nil(t, m.Value, "a mock knows nothing of triggers")
+		}
+	}
+	require.Equal(t, 16, res.Summary.Triggers.Prompts)
+	require.False(t, res.Summary.Triggers.Measured)
+}
+
+func TestSharedCosmosDB(t *testing.T) {
+	t.Parallel()
+	res, _ := runShared(t, "cosmosdb-agent-kit/cosmosdb-best-practices")
+	require.Equal(t, 12, res.Summary.Passed)
+	require.Equal(t, 12, res.Summary.Total)
+}
+
+// The canned reply satisfies some graders and not others; at a loss are those
+// that want tokens counted or skills reported, which it does not do.
+func TestSharedGraderShowcase(t *testing.T) {
+	t.Parallel()
+	res, _ := runShared(t, "microsoft-waza/grader-showcase")
+	got := map[string]runner.Verdict{}
+	for _, task := range res.Tasks {
+		got[task.ID] = task.Verdict
+	}
+	require.Equal(t, map[string]runner.Verdict{
+		"action-sequence-demo-001": runner.Failed,
+		"behavior-demo-001":        runner.Errored,
+		"code-demo-001":            runner.Failed,
+		"file-demo-001":            runner.Failed,
+		"regex-demo-001":           runner.Failed,
+		"skill-invocation-001":     runner.Errored,
+	}, got)
+}

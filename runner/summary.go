@@ -1,0 +1,303 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"waza/runner/executor"
+	"waza/runner/stats"
+)
+
+const (
+	// maxReasons bounds the different reasons kept per task.
+	maxReasons = 20
+	// bootstrapSeed makes intervals the same for the same scores.
+	bootstrapSeed = stats.DefaultSeed
+
+	notMeasuredTriggers = "not measured: this waza reads trigger tests and does not run them"
+)
+
+// taskTally gathers the trials of one task. It is guarded by its taskRun.
+type taskTally struct {
+	counts    Counts
+	scores    []float64
+	durations []float64 // milliseconds
+	usage     *executor.Usage
+	reasons   map[Reason]int
+	hookError error
+}
+
+func (t *taskTally) add(res *TrialResult) {
+	t.counts.Total++
+	t.counts.add(res.Verdict)
+	if res.Verdict.counted() {
+		t.durations = append(t.durations, float64(res.DurationMS))
+		if res.Score != nil {
+			t.scores = append(t.scores, *res.Score)
+		}
+	}
+	t.usage = addUsage(t.usage, res.Usage)
+	if res.Verdict == Passed || res.Verdict == Skipped {
+		return
+	}
+	if res.Error != "" {
+		t.because(Reason{Message: res.Error})
+		return
+	}
+	for _, g := range res.Graders {
+		if !g.Passed {
+			t.because(Reason{Grader: g.Name, Message: g.Feedback})
+		}
+	}
+}
+
+func (t *taskTally) because(r Reason) {
+	if t.reasons == nil {
+		t.reasons = map[Reason]int{}
+	}
+	if _, ok := t.reasons[r]; ok || len(t.reasons) < maxReasons {
+		t.reasons[r]++
+	}
+}
+
+func addUsage(sum, u *executor.Usage) *executor.Usage {
+	if u == nil {
+		return sum
+	}
+	if sum == nil {
+		sum = &executor.Usage{}
+	}
+	total := sum.Add(*u)
+	return &total
+}
+
+// result sums up the task. It passed when at least the threshold's share of its
+// counted trials did.
+func (t *taskTally) result(threshold float64) *TaskResult {
+	c := t.counts
+	res := &TaskResult{
+		Verdict: taskVerdict(c, threshold, t.hookError != nil),
+		Trials:  TrialCounts{Counts: c, Rate: rateOf(c)},
+		Score:   scoreStats(t.scores),
+		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
+		PassK:   stats.Curve(c.Counted(), c.Passed, stats.MaxK),
+		Usage:   t.usage,
+		Reasons: t.sortedReasons(),
+	}
+	if len(t.durations) > 0 {
+		d := stats.Describe(t.durations)
+		res.DurationMS = &d
+	}
+	return res
+}
+
+func taskVerdict(c Counts, threshold float64, broken bool) Verdict {
+	switch {
+	case broken:
+		return Errored
+	case c.Counted() == 0 && c.Errors > 0:
+		return Errored
+	case c.Cancelled > 0:
+		return Cancelled // the trials that would tell are missing
+	case c.Counted() == 0:
+		return Skipped
+	case float64(c.Passed) >= threshold*float64(c.Counted())-1e-9:
+		return Passed
+	case c.Failed == 0:
+		return TimedOut
+	}
+	return Failed
+}
+
+func scoreStats(scores []float64) *ScoreStats {
+	if len(scores) == 0 {
+		return nil
+	}
+	return &ScoreStats{Summary: stats.Describe(scores), MeanInterval: stats.Bootstrap(scores, bootstrapSeed)}
+}
+
+func (t *taskTally) sortedReasons() []Reason {
+	var out []Reason
+	for r, n := range t.reasons {
+		r.Trials = n
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
+	})
+	return out
+}
+
+// runTally gathers tasks, and those scores of graders that metrics ask for. It
+// is safe for concurrent use.
+type runTally struct {
+	rec *Record
+
+	mu      sync.Mutex // guards the fields below
+	trials  Counts
+	tasks   []*TaskResult
+	graders map[string]*meanScore // by name or type, of graders that metrics name
+	groups  map[string]*Counts
+}
+
+type meanScore struct {
+	sum float64
+	n   int
+}
+
+// The metrics whose meaning does not come from graders of that name.
+const (
+	metricTaskCompletion  = "task_completion"
+	metricTriggerAccuracy = "trigger_accuracy"
+	metricBehaviorQuality = "behavior_quality"
+	metricComposite       = "composite"
+)
+
+func newRunTally(rec *Record) *runTally {
+	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string]*meanScore{}, groups: map[string]*Counts{}}
+	for _, m := range rec.Metrics {
+		t.graders[graderOfMetric(m.Name)] = &meanScore{}
+	}
+	return t
+}
+
+// graderOfMetric is the name or type of graders whose mean score a metric is.
+func graderOfMetric(name string) string {
+	if name == metricBehaviorQuality {
+		return "behavior"
+	}
+	return name
+}
+
+func (t *runTally) addTrial(task int, res *TrialResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trials.Total++
+	t.trials.add(res.Verdict)
+	for _, g := range t.rec.Tasks[task].Groups {
+		if t.groups[g] == nil {
+			t.groups[g] = &Counts{}
+		}
+		t.groups[g].Total++
+		t.groups[g].add(res.Verdict)
+	}
+	if len(t.graders) == 0 || !res.Verdict.counted() {
+		return
+	}
+	for _, g := range res.Graders {
+		if m := t.graders[g.Name]; m != nil {
+			m.sum, m.n = m.sum+g.Score, m.n+1
+		}
+		if m := t.graders[g.Type]; m != nil && g.Type != g.Name {
+			m.sum, m.n = m.sum+g.Score, m.n+1
+		}
+	}
+}
+
+func (t *runTally) addTask(task int, res *TaskResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tasks[task] = res
+}
+
+func (t *runTally) summary(metrics []MetricRef) *Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &Summary{}
+	var scores []float64
+	var curves [][]stats.AtK
+	for _, res := range t.tasks {
+		if res == nil {
+			continue
+		}
+		s.Total++
+		s.Counts.add(res.Verdict)
+		if res.Flaky {
+			s.Flaky++
+		}
+		if res.Score != nil {
+			scores = append(scores, res.Score.Mean)
+		}
+		s.Usage = addUsage(s.Usage, res.Usage)
+		curves = append(curves, res.PassK)
+	}
+	s.PassK = stats.MeanCurve(curves)
+	s.Rate = rateOf(s.Counts)
+	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOf(t.trials)}
+	s.Score = scoreStats(scores)
+	s.Groups = t.groupResults()
+	t.measure(s, metrics)
+	return s
+}
+
+func (t *runTally) groupResults() []GroupResult {
+	var out []GroupResult
+	for name, c := range t.groups {
+		out = append(out, GroupResult{Group: name, TrialCounts: TrialCounts{Counts: *c, Rate: rateOf(*c)}})
+	}
+	slices.SortFunc(out, func(a, b GroupResult) int { return cmp.Compare(a.Group, b.Group) })
+	return out
+}
+
+// measure gives each metric its value, composite last: it is the weighted mean
+// of the others. A metric that could not be measured neither passes nor fails.
+func (t *runTally) measure(s *Summary, metrics []MetricRef) {
+	sum, weights := 0.0, 0.0
+	for _, m := range metrics {
+		res := MetricResult{MetricRef: m}
+		if m.Name == metricComposite {
+			continue
+		}
+		res.Value, res.Note = t.value(s, m.Name)
+		if res.Value != nil {
+			sum += m.Weight * *res.Value
+			weights += m.Weight
+		}
+		s.judge(res)
+	}
+	if len(metrics) == 0 {
+		return
+	}
+	composite := MetricResult{MetricRef: MetricRef{Name: metricComposite, Weight: 1}, Note: "nothing was measured"}
+	for _, m := range metrics {
+		if m.Name == metricComposite {
+			composite.MetricRef = m
+		}
+	}
+	if weights > 0 {
+		v := sum / weights
+		composite.Value, composite.Note = &v, ""
+	}
+	s.judge(composite)
+}
+
+func (s *Summary) judge(m MetricResult) {
+	if m.Value != nil {
+		ok := *m.Value >= m.Threshold-1e-9
+		m.Passed = &ok
+		if !ok {
+			s.Missed = append(s.Missed, m.Name)
+		}
+	}
+	s.Metrics = append(s.Metrics, m)
+}
+
+func (t *runTally) value(s *Summary, metric string) (*float64, string) {
+	switch metric {
+	case metricTaskCompletion:
+		if rate := s.passRate(); rate != nil {
+			return rate, ""
+		}
+		return nil, "no task was completed"
+	case metricTriggerAccuracy:
+		return nil, notMeasuredTriggers
+	}
+	m := t.graders[graderOfMetric(metric)]
+	if m == nil || m.n == 0 {
+		return nil, fmt.Sprintf("no grader has the name or type %q", graderOfMetric(metric))
+	}
+	v := m.sum / float64(m.n)
+	return &v, ""
+}

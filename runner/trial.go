@@ -1,0 +1,213 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// retryDelay is the pause before the first retry of a trial in error; each
+// further one is twice as long. Half of each is chance, so that trials which
+// met the same fault do not come back together.
+const retryDelay = 200 * time.Millisecond
+
+// attempt is one try of a trial.
+type attempt struct {
+	*AttemptResult
+	prompt string
+	usage  *executor.Usage
+	cause  error // why the verdict is error
+}
+
+// attempts tries a trial until it has a verdict that stands: one that failed is
+// tried max_attempts times in all, one in error retry_errors times more.
+func (s *scheduler) attempts(t *taskRun, num int) *TrialResult {
+	c := s.run.plan.config
+	res := &TrialResult{TaskID: t.ID, TrialNum: num, Hash: t.trialHash(num), StartedAt: time.Now().UTC()}
+	start := time.Now()
+	failures, errs := max(1, c.MaxAttempts)-1, c.RetryErrors
+	for n := 1; ; n++ {
+		a := s.attempt(t, num, n)
+		switch {
+		case a.Verdict == Failed && failures > 0:
+			failures--
+		case a.Verdict == Errored && errs > 0 && !executor.IsPermanent(a.cause):
+			errs--
+			s.run.logTask(t, "warning", "task %s, trial %d: %s; trying again", t.ID, num, a.Error)
+			pause(s.run.ctx, retryDelay<<(c.RetryErrors-errs-1))
+		default:
+			res.take(a)
+			res.DurationMS = time.Since(start).Milliseconds()
+			return res
+		}
+		if s.run.ctx.Err() != nil {
+			res.take(a)
+			res.DurationMS = time.Since(start).Milliseconds()
+			return res
+		}
+		res.Attempts = append(res.Attempts, *a.AttemptResult)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// take makes a the attempt that counts.
+func (res *TrialResult) take(a *attempt) {
+	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
+	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.usage
+	res.Graders, res.Transcript = a.Graders, a.Transcript
+}
+
+// attempt does a trial once: workspace, executor, graders, all within the deadline.
+func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
+	r := s.run
+	start := time.Now()
+	a := &attempt{AttemptResult: &AttemptResult{Graders: []grader.Result{}, Transcript: []executor.Entry{}}}
+	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
+	if t.broken != nil {
+		a.fail(r.ctx, t.broken)
+		return a
+	}
+	ctx, cancel := context.WithTimeoutCause(r.ctx, t.Timeout, errDeadline)
+	defer cancel()
+
+	vars := eval.TrialVars{RunID: r.ID(), Trial: num, Attempt: n}
+	expand := func(text string) string { return t.Expand(text, vars) }
+	ws := &workspace{
+		path: filepath.Join(r.log.WorkDir(), fmt.Sprintf("%d-%s-%d-%d", t.num, fileName(t.ID), num, n)),
+		task: t.Task, fill: expand,
+	}
+	defer func() {
+		if err := ws.close(); err != nil {
+			r.logTask(t, "warning", "workspace not removed: %v", err)
+		}
+	}()
+
+	trial := s.executorTrial(t, num, n, ws, expand)
+	a.prompt = trial.Prompt
+	out, err := s.execute(ctx, trial)
+	took := time.Since(start)
+	a.Transcript = orEmpty(trial.Transcript.Close())
+	a.Output, a.usage = clip(out.Output, executor.MaxOutputBytes), out.Usage
+	if err != nil || ctx.Err() != nil {
+		a.fail(ctx, err)
+		return a
+	}
+	subject := grader.NewSubject(grader.Subject{
+		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
+		Transcript: a.Transcript, Usage: a.usage, Duration: took, Dir: ws.dir, Env: t.env, Expand: expand,
+		Capabilities: s.caps,
+	})
+	a.grade(ctx, t.graders, subject)
+	return a
+}
+
+func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand func(string) string) *executor.Trial {
+	followUps := make([]string, len(t.Inputs.FollowUpPrompts))
+	for i, p := range t.Inputs.FollowUpPrompts {
+		followUps[i] = expand(p)
+	}
+	return &executor.Trial{
+		RunID: s.run.ID(), Suite: s.run.plan.Suite, Task: t.Task, Num: num, Attempt: n, Model: s.run.plan.config.Model,
+		Prompt: expand(t.Inputs.Prompt), FollowUps: followUps, Dir: ws.dir, Env: t.env, Expand: expand,
+		Transcript: executor.NewTranscript(),
+		Logf: func(level, format string, args ...any) {
+			s.run.logTask(t, level, "task %s, trial %d: %s", t.ID, num, fmt.Sprintf(format, args...))
+		},
+	}
+}
+
+// execute calls the executor. A panic in it is a fault of the harness and ends
+// this trial, not the run.
+func (s *scheduler) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.run.runner.log.Error("executor panicked", "run", t.RunID, "task", t.Task.ID, "panic", p, "stack", string(debug.Stack()))
+			err = executor.Permanent(fmt.Errorf("executor %s panicked: %v", s.run.plan.executor.Name, p))
+		}
+	}()
+	return s.exec.Execute(ctx, t)
+}
+
+// fail gives an attempt that was cut short its verdict.
+func (a *attempt) fail(ctx context.Context, err error) {
+	a.Score = nil
+	switch why := context.Cause(ctx); {
+	case errors.Is(why, errDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
+		a.Verdict, a.Error = TimedOut, "timeout exceeded"
+		if errors.Is(err, executor.ErrTimeout) {
+			a.Error = err.Error()
+		}
+	case why != nil:
+		a.Verdict, a.Error = Cancelled, why.Error()
+	default:
+		a.Verdict, a.Error, a.cause = Errored, err.Error(), err
+	}
+}
+
+// grade lets every grader score the subject and gives the verdict: passed when
+// all passed, and error when one of them could not do its work.
+func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
+	a.Graders = make([]grader.Result, 0, len(graders))
+	var broken error
+	passed, sum, weights := true, 0.0, 0.0
+	for _, g := range graders {
+		res, err := g.Grade(ctx, subject)
+		a.Graders = append(a.Graders, res)
+		if ctx.Err() != nil {
+			a.fail(ctx, err)
+			return
+		}
+		if err != nil {
+			if broken == nil {
+				broken = fmt.Errorf("grader %q: %w", res.Name, err)
+			}
+			continue
+		}
+		passed = passed && res.Passed
+		sum += res.Weight * res.Score
+		weights += res.Weight
+	}
+	if broken != nil {
+		a.fail(ctx, broken)
+		return
+	}
+	score := 1.0
+	if weights > 0 {
+		score = sum / weights
+	}
+	a.Score, a.Verdict = &score, Passed
+	if !passed {
+		a.Verdict = Failed
+	}
+}
+
+func orEmpty(entries []executor.Entry) []executor.Entry {
+	if entries == nil {
+		return []executor.Entry{}
+	}
+	return entries
+}
+
+// clip shortens text to at most n bytes and says so.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return text[:n] + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
+}

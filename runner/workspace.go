@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"waza/eval"
+)
+
+// workspace is the directory of one attempt. It is made when somebody first
+// asks for it, for many a trial never touches a file, and stays until close:
+// graders read what the executor left. It is safe for concurrent use.
+type workspace struct {
+	path string
+	task *eval.Task
+	fill func(text string) string // expands template variables of inline content
+
+	mu   sync.Mutex // guards made, err and gone
+	made bool
+	err  error
+	gone bool
+}
+
+var errWorkspaceGone = errors.New("the trial has ended and its workspace is gone")
+
+// dir returns the directory, which holds the task's files.
+func (w *workspace) dir() (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return "", errWorkspaceGone
+	}
+	if !w.made {
+		w.made = true
+		w.err = w.makeLocked()
+	}
+	return w.path, w.err
+}
+
+func (w *workspace) makeLocked() error {
+	if err := os.MkdirAll(w.path, 0o700); err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	root, err := os.OpenRoot(w.path)
+	if err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	defer root.Close()
+	for _, f := range w.task.Inputs.Files {
+		if err := w.put(root, f); err != nil {
+			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// put writes one input file. The root keeps it inside the workspace whatever its path says.
+func (w *workspace) put(root *os.Root, f eval.InputFile) error {
+	name := filepath.FromSlash(f.Path)
+	if dir := filepath.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if f.Content != nil {
+		return root.WriteFile(name, []byte(w.fill(*f.Content)), 0o644)
+	}
+	src, err := os.Open(f.Source)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	st, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	dst, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, st.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(dst, src); err != nil {
+		dst.Close()
+		return err
+	}
+	return dst.Close()
+}
+
+// close removes the directory with all the agent left in it.
+func (w *workspace) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = true
+	if !w.made {
+		return nil
+	}
+	return removeAll(w.path)
+}
+
+// removeAll removes a tree, also one that holds directories without write
+// permission, as agents and package managers leave them.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(p string, d os.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// fileName makes a task id usable as part of a file name.
+func fileName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, id)
+	return name[:min(len(name), 40)]
+}
