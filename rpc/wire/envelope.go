@@ -73,7 +73,9 @@ func (p *parser) parse(data []byte, maxBatch int) (list []envelope, batch bool, 
 	}
 	i := p.space(0)
 	batch = p.at(i) == '['
-	count, end, ok := 1, i, true
+	var end int
+	var ok bool
+	count := 1
 	if batch {
 		count, end, ok = p.batch(i, maxBatch)
 	} else {

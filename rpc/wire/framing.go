@@ -66,7 +66,7 @@ func (f *framer) next() ([]byte, error) {
 			}
 		}
 		switch {
-		case err == errTooLong:
+		case errors.Is(err, errTooLong):
 			return nil, tooLong(f.longest())
 		case err != nil:
 			return nil, err
@@ -97,7 +97,7 @@ func (f *framer) line(longest func() int) ([]byte, error) {
 		return bytes.Clone(frag[:len(frag)-1]), nil
 	}
 	parts, size, long := [][]byte{bytes.Clone(frag)}, len(frag), false
-	for err == bufio.ErrBufferFull {
+	for errors.Is(err, bufio.ErrBufferFull) {
 		frag, err = f.br.ReadSlice('\n')
 		size += len(frag)
 		if long = long || size > limit+1; long {
@@ -107,7 +107,7 @@ func (f *framer) line(longest func() int) ([]byte, error) {
 		parts = append(parts, bytes.Clone(frag))
 	}
 	switch {
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case size == 0:
 		return nil, io.EOF
@@ -137,9 +137,9 @@ func (f *framer) frame(first []byte) ([]byte, error) {
 			line, err = f.line(func() int { return maxHeader })
 		}
 		switch {
-		case err == io.EOF && begun:
+		case errors.Is(err, io.EOF) && begun:
 			return nil, parseError("input ends inside of a header")
-		case err == errTooLong:
+		case errors.Is(err, errTooLong):
 			begun, fault = true, "header is too long"
 			continue
 		case err != nil:
@@ -189,7 +189,7 @@ func (f *framer) body(length int, fault string) ([]byte, error) {
 	case length < 0:
 		return nil, parseError("header Content-Length is missing")
 	case length > limit:
-		if _, err := io.CopyN(io.Discard, f.br, int64(length)); err != nil && err != io.EOF {
+		if _, err := io.CopyN(io.Discard, f.br, int64(length)); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		return nil, tooLong(limit)

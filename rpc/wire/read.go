@@ -81,7 +81,7 @@ func (s *Stream) read() error {
 	case errors.As(err, &fault):
 		s.refuse(job{}, fault)
 		return nil
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		s.drain()
 		s.ended = true
 		return io.EOF
@@ -156,7 +156,7 @@ func (s *Stream) register(j job) (uint64, *Error) {
 // refuse answers a job with the stream's own error, whether or not the output
 // has room; but it waits first while too many such answers wait.
 func (s *Stream) refuse(j job, fault *Error) {
-	s.wait(s.ctx, func() bool { return s.own < maxOwnQueued })
+	_ = s.wait(s.ctx, func() bool { return s.own < maxOwnQueued })
 	reply := encodeReply(j.id, nil, fault.Reply())
 	s.mu.Lock()
 	defer s.mu.Unlock()

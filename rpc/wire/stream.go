@@ -254,7 +254,7 @@ func (s *Stream) changedLocked() {
 func (s *Stream) drain() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.opts.DrainTimeout)
 	defer cancel()
-	s.wait(ctx, func() bool { return len(s.pending) == 0 })
+	_ = s.wait(ctx, func() bool { return len(s.pending) == 0 }) // what ended it shows in Err
 	if s.opts.OnEOF != nil {
 		s.opts.OnEOF(s.ctx)
 	}
