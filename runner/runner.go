@@ -113,10 +113,20 @@ func (r *Runner) Start(p *Plan) (*Run, error) {
 		p.Close()
 		return nil, err
 	}
+	r.sweep()
 	run := newRun(r, p, rec, log)
 	r.live[rec.RunID] = run
 	go run.main()
 	return run, nil
+}
+
+// sweep removes the workspaces of runs whose process was killed.
+func (r *Runner) sweep() {
+	for _, dir := range r.store.Leftovers() {
+		if err := removeAll(dir); err != nil {
+			r.log.Warn("workspaces of a killed run not removed", "dir", dir, "error", err)
+		}
+	}
 }
 
 // newRunID gives an id that begins with the time, so that ids sort by age, and

@@ -621,6 +621,27 @@ bytes
 	require.Equal(t, []string{"journal.jsonl", "result.json", "run.json"}, names)
 }
 
+// Workspaces that a killed process left are removed by the next run, those of
+// runs that go on are not.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	work := func(id string) string { return filepath.Join(dir, "work", id, "1-a-1-1") }
+	r, err := runner.New(runner.Options{StateDir: dir})
+	require.NoError(t, err)
+	alive := start(t, r, `
+-- eval.yaml --
+name: long
+config: {mock: {latency_ms: 1000000}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	require.NoError(t, os.MkdirAll(work(alive.ID()), 0o700))
+	require.NoError(t, os.MkdirAll(work("20200101-000000-killed"), 0o500))
+	<-start(t, r, twoTasks, runner.Request{}).Done()
+	require.DirExists(t, work(alive.ID()))
+	require.NoDirExists(t, filepath.Join(dir, "work", "20200101-000000-killed"))
+}
+
 // A closed runner ends its runs and starts no more.
 func TestClose(t *testing.T) {
 	t.Parallel()

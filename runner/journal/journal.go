@@ -1,6 +1,7 @@
 // Package journal is the durable record of runs: one directory per run below
 // the state directory, holding run.json (what was asked), journal.jsonl (one
-// event per line, line n is event n) and result.json (written last). It knows
+// event per line, line n is event n) and result.json (written last). Workspaces
+// stand apart, so that those of dead runs are found without a look at each. It knows
 // lines and files, not what they mean. Call [NewStore], then [Store.Create] to
 // record a run or [Store.Open] to read one.
 package journal
@@ -15,7 +16,7 @@ import (
 	"strings"
 )
 
-// The files of a run's directory.
+// The files of a run's directory, and the directory of all workspaces.
 const (
 	runFile     = "run.json"
 	journalFile = "journal.jsonl"
@@ -53,6 +54,23 @@ func DefaultDir() (string, error) {
 func (s *Store) Dir() string { return s.dir }
 
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
+func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
+
+// Leftovers lists the directories of workspaces whose run's process did not live
+// to remove them.
+func (s *Store) Leftovers() []string {
+	entries, err := os.ReadDir(s.work())
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, e := range entries {
+		if run := (&Run{dir: filepath.Join(s.runs(), e.Name())}); validID(e.Name()) && !run.Alive() {
+			dirs = append(dirs, filepath.Join(s.work(), e.Name()))
+		}
+	}
+	return dirs
+}
 
 // List returns the ids of all runs, newest first: ids begin with their time.
 func (s *Store) List() ([]string, error) {
@@ -87,7 +105,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run directory: %w", err)
 	}
-	w, err := create(dir, run)
+	w, err := create(dir, filepath.Join(s.work(), id), run)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

@@ -23,6 +23,7 @@ const indexEvery = 64
 // syncs the file and ends with Close.
 type Writer struct {
 	dir  string
+	work string
 	file *os.File
 	buf  []byte // lines appended, not yet flushed
 
@@ -40,7 +41,7 @@ type Writer struct {
 	done  chan struct{} // closed when the syncing goroutine has ended
 }
 
-func create(dir string, run []byte) (*Writer, error) {
+func create(dir, work string, run []byte) (*Writer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func create(dir string, run []byte) (*Writer, error) {
 		f.Close()
 		return nil, err
 	}
-	w := &Writer{dir: dir, file: f, dirty: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Writer{dir: dir, work: work, file: f, dirty: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go w.sync()
 	return w, nil
 }
@@ -67,7 +68,7 @@ func create(dir string, run []byte) (*Writer, error) {
 func (w *Writer) Dir() string { return w.dir }
 
 // WorkDir is where the run's workspaces belong. It is not made by this package.
-func (w *Writer) WorkDir() string { return filepath.Join(w.dir, workDir) }
+func (w *Writer) WorkDir() string { return w.work }
 
 // Append adds a line, which must not contain a newline, and returns the offset
 // at which it will stand. It is kept in memory until Flush.
