@@ -1,0 +1,83 @@
+# make test    everything a change must pass: format, vet, lint, all tests
+# make build   ./waza
+# make lint    golangci-lint alone
+# make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
+# make fuzz    each fuzz target      (FUZZTIME=5s)
+# make docs    rewrite the generated documents and schemas
+#
+# Needs Go and make. Tests of Python assertions want python3, and the race
+# detector a C compiler; without them the tests run all the same and say so.
+
+GO         ?= go
+BENCH      ?= .
+BENCHTIME  ?= 1s
+BENCHFLAGS ?=
+FUZZTIME   ?= 5s
+
+BIN         := $(CURDIR)/.bin
+LINTER      := $(BIN)/golangci-lint
+LINTVERSION := 2.15.0
+SOURCES     := cmd eval rpc runner
+
+.PHONY: all test build format vet lint linter unit bench fuzz docs clean
+.NOTPARALLEL:
+
+all: test build
+
+test: format vet
+	@if $(MAKE) --no-print-directory linter; then \
+		$(MAKE) --no-print-directory lint; \
+	else \
+		echo 'notice: golangci-lint could not be installed, so nothing is linted; see above'; \
+	fi
+	@$(MAKE) --no-print-directory unit
+
+build:
+	$(GO) build -trimpath -o waza ./cmd/waza
+
+format:
+	@files=$$(gofmt -l $(SOURCES)) || exit 1; \
+	if [ -n "$$files" ]; then \
+		echo 'these files want gofmt -w:'; echo "$$files"; exit 1; \
+	fi
+
+vet:
+	$(GO) vet ./...
+
+lint: linter
+	$(LINTER) run ./...
+
+# The linter is built once, in its pinned version, into .bin.
+linter:
+	@$(LINTER) version 2>/dev/null | grep -qF '$(LINTVERSION)' || { \
+		echo 'installing golangci-lint $(LINTVERSION) into .bin (once, some minutes)'; \
+		GOBIN='$(BIN)' $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINTVERSION); \
+	}
+
+unit:
+	@command -v python3 >/dev/null || \
+		echo 'notice: python3 is missing, so tests of Python assertions are skipped (apt-get install python3)'
+	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null; then \
+		race=-race; \
+	else \
+		race=; \
+		echo 'notice: no C compiler, so the tests run without the race detector (apt-get install gcc libc6-dev)'; \
+	fi; \
+	echo "$(GO) test $$race ./..."; $(GO) test $$race ./...
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...
+
+fuzz:
+	@list=$$($(GO) test -list '^Fuzz' ./...) || { echo "$$list"; exit 1; }; \
+	echo "$$list" | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "fuzz $$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+docs:
+	$(GO) generate ./...
+
+clean:
+	rm -f waza
