@@ -55,14 +55,17 @@ func (e *UnknownExecutorError) Error() string {
 	return msg
 }
 
-// SelectionError says that filters leave nothing to run.
+// SelectionError says that there is nothing to run.
 type SelectionError struct {
-	What     string // "task", "tag" or "trial"
+	What     string // the filter that leaves nothing: "task", "tag" or "trial"; empty when the suite has no task
 	Patterns []string
 	Known    []string
 }
 
 func (e *SelectionError) Error() string {
+	if e.What == "" {
+		return "the suite has no task to run"
+	}
 	msg := fmt.Sprintf("no task of the suite matches %s %s", e.What, strings.Join(quoted(e.Patterns), ", "))
 	if len(e.Known) > 0 {
 		msg += "; there are " + strings.Join(e.Known[:min(len(e.Known), 20)], ", ")
@@ -269,6 +272,9 @@ func seconds(s float64) time.Duration {
 // choose applies the filters. Each pattern must match some task: one that
 // matches none is a slip that would go unnoticed.
 func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
+	if len(tasks) == 0 {
+		return nil, &SelectionError{}
+	}
 	var ids, tags []string
 	for _, t := range tasks {
 		ids = append(ids, t.ID)

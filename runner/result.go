@@ -103,6 +103,8 @@ type ScoreStats struct {
 
 // Reason is something that kept trials from passing.
 type Reason struct {
+	// Verdict of the trials it kept from passing.
+	Verdict Verdict `json:"verdict"`
 	// Grader is the name of the grader that was not satisfied; empty for an error.
 	Grader  string `json:"grader,omitempty"`
 	Message string `json:"message"`

@@ -191,7 +191,7 @@ end completed
 	require.True(t, res.Tasks[1].Flaky)
 	require.Len(t, res.Tasks[1].Trials, 2)
 	require.Equal(t, "Mock response for: be bad", res.Tasks[1].Trials[0].Output)
-	require.Equal(t, []runner.Reason{{Grader: "says_good", Message: res.Tasks[1].Trials[0].Graders[0].Feedback, Trials: 1}}, res.Tasks[1].Reasons)
+	require.Equal(t, []runner.Reason{{Verdict: runner.Failed, Grader: "says_good", Message: res.Tasks[1].Trials[0].Graders[0].Feedback, Trials: 1}}, res.Tasks[1].Reasons)
 }
 
 // The hash names a trial by its content: the same in another directory and

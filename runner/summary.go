@@ -43,12 +43,12 @@ func (t *taskTally) add(res *TrialResult) {
 		return
 	}
 	if res.Error != "" {
-		t.because(Reason{Message: res.Error})
+		t.because(Reason{Verdict: res.Verdict, Message: res.Error})
 		return
 	}
 	for _, g := range res.Graders {
 		if !g.Passed {
-			t.because(Reason{Grader: g.Name, Message: g.Feedback})
+			t.because(Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (t *taskTally) sortedReasons() []Reason {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
 	})
 	return out
 }

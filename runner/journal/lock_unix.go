@@ -11,11 +11,13 @@ import (
 // lock takes the lock that dies with its process.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
+func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
 // locked reports whether another open file holds the lock.
 func locked(f *os.File) bool {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		return true
 	}
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	unlock(f)
 	return false
 }

@@ -178,6 +178,9 @@ func (w *Writer) Close() error {
 	if serr := w.file.Sync(); err == nil {
 		err = serr
 	}
+	// Closing alone would leave the lock with a child that was forked just now
+	// and has not come to its own program yet.
+	unlock(w.file)
 	if cerr := w.file.Close(); err == nil {
 		err = cerr
 	}

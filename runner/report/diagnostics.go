@@ -1,0 +1,236 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"waza/eval"
+)
+
+// Diagnostics prints findings as a compiler does: place, severity, message and
+// code, then the source line with the place underlined, then a suggestion. A
+// source that cannot be read is left out.
+//
+//	evals/demo.yaml:4:3: warning: unknown key "trials_per_tsk" [unknown-key]
+//	    4 |   trials_per_tsk: 3
+//	      |   ^~~~~~~~~~~~~~
+//	      = did you mean "trials_per_task"?
+func Diagnostics(w io.Writer, ds eval.Diagnostics, o Options) error {
+	sources := sourceLines{}
+	var b strings.Builder
+	for _, d := range ds {
+		writeDiagnostic(&b, d, sources, o)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// DiagnosticsSummary tells in one line how many findings there are, "" for none.
+func DiagnosticsSummary(ds eval.Diagnostics) string {
+	n := map[eval.Severity]int{}
+	for _, d := range ds {
+		n[d.Severity]++
+	}
+	var parts []string
+	for _, x := range []struct {
+		s         eval.Severity
+		one, many string
+	}{{eval.Error, "error", "errors"}, {eval.Warning, "warning", "warnings"}, {eval.Info, "remark", "remarks"}} {
+		if n[x.s] > 0 {
+			parts = append(parts, count(n[x.s], x.one, x.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func severityColour(s eval.Severity) colour {
+	switch s {
+	case eval.Error:
+		return red
+	case eval.Warning:
+		return yellow
+	}
+	return cyan
+}
+
+func writeDiagnostic(b *strings.Builder, d eval.Diagnostic, sources sourceLines, o Options) {
+	place := Clean(d.File)
+	if d.Line > 0 {
+		place += fmt.Sprintf(":%d:%d", d.Line, d.Column)
+	}
+	fmt.Fprintf(b, "%s: %s: %s %s\n", o.paint(bold, place), o.paint(severityColour(d.Severity), string(d.Severity)),
+		Clean(d.Message), o.paint(dim, "["+string(d.Code)+"]"))
+	margin := "      "
+	if text, ok := sources.line(d.File, d.Line); ok {
+		number := fmt.Sprintf("%5d", d.Line)
+		margin = strings.Repeat(" ", len(number)+1)
+		room := defaultSourceColumns
+		if o.Width > 0 {
+			room = o.Width - len(margin) - 2
+		}
+		shown, mark := excerpt(text, d.Column, d.EndColumn, room)
+		fmt.Fprintf(b, "%s\n", strings.TrimRight(o.paint(dim, number+" |")+" "+shown, " "))
+		fmt.Fprintf(b, "%s%s %s\n", margin, o.paint(dim, "|"), o.paint(severityColour(d.Severity), mark))
+	}
+	if d.Suggestion != "" {
+		fmt.Fprintf(b, "%s%s did you mean %q?\n", margin, o.paint(dim, "="), d.Suggestion)
+	}
+}
+
+const (
+	// defaultSourceColumns is how much of a source line is shown when nothing
+	// says how wide the paper is.
+	defaultSourceColumns = 120
+	// leastSourceColumns is how much is shown however narrow it is.
+	leastSourceColumns = 20
+	tabWidth           = 4
+)
+
+// cell is a character of a source line as it is shown.
+type cell struct {
+	text string
+	cols int
+}
+
+// excerpt gives what is shown of a source line and what stands below it: a
+// caret under the character at column, and tildes up to end. Columns count
+// characters from 1; end is exclusive, and 0 when it is not known. Lines longer
+// than room are cut on the sides, so that the caret is in sight.
+func excerpt(line string, column, end, room int) (shown, mark string) {
+	room = max(room, leastSourceColumns)
+	cells := cellsOf(line)
+	from := min(max(0, column-1), len(cells))
+	to := min(max(from+1, end-1), max(len(cells), from+1))
+	first, last := window(cells, from, room)
+	var s, m strings.Builder
+	if first > 0 {
+		s.WriteString("…")
+		m.WriteString(" ")
+	}
+	for i := first; i < last; i++ {
+		s.WriteString(cells[i].text)
+		n := cells[i].cols
+		if i == from {
+			n = max(n, 1) // a combining character has no column of its own
+		}
+		m.WriteString(strings.Repeat(markOf(i, from, to), n))
+	}
+	if from == len(cells) { // the place is the end of the line
+		m.WriteString("^")
+	}
+	if last < len(cells) {
+		s.WriteString("…")
+	}
+	return s.String(), singleCaret(strings.TrimRight(m.String(), " "))
+}
+
+func cellsOf(line string) []cell {
+	var cells []cell
+	at := 0
+	for i := 0; i < len(line); {
+		_, size := utf8.DecodeRuneInString(line[i:])
+		c := cell{text: line[i : i+size]}
+		if c.text == "\t" {
+			c.text = strings.Repeat(" ", tabWidth-at%tabWidth)
+		} else {
+			c.text = Clean(c.text)
+		}
+		c.cols = Columns(c.text)
+		at += c.cols
+		cells = append(cells, c)
+		i += size
+	}
+	return cells
+}
+
+// window chooses which cells are shown: all, or as many as room has around the
+// one at the caret, with a bit more after it than before.
+func window(cells []cell, caret, room int) (first, last int) {
+	total := 0
+	for _, c := range cells {
+		total += c.cols
+	}
+	if total <= room {
+		return 0, len(cells)
+	}
+	room -= 2 // an ellipsis on each side
+	first = min(caret, len(cells))
+	n := 0
+	for first > 0 && n+cells[first-1].cols <= room*2/5 {
+		first--
+		n += cells[first].cols
+	}
+	last = min(caret, len(cells))
+	for last < len(cells) && n+cells[last].cols <= room {
+		n += cells[last].cols
+		last++
+	}
+	for first > 0 && n+cells[first-1].cols <= room {
+		first--
+		n += cells[first].cols
+	}
+	return first, last
+}
+
+func markOf(i, from, to int) string {
+	switch {
+	case i == from:
+		return "^"
+	case i > from && i < to:
+		return "~"
+	}
+	return " "
+}
+
+// singleCaret keeps the first of several carets that a wide character got.
+func singleCaret(mark string) string {
+	at := strings.IndexByte(mark, '^')
+	if at < 0 {
+		return mark
+	}
+	return mark[:at+1] + strings.ReplaceAll(mark[at+1:], "^", "~")
+}
+
+// maxSourceBytes is the largest file of which lines are shown.
+const maxSourceBytes = 8 << 20
+
+// sourceLines holds the lines of files that findings are about, nil for those
+// that cannot be shown.
+type sourceLines map[string][]string
+
+func (s sourceLines) line(file string, number int) (string, bool) {
+	if number < 1 {
+		return "", false
+	}
+	lines, ok := s[file]
+	if !ok {
+		lines = readLines(filepath.FromSlash(file))
+		s[file] = lines
+	}
+	if number > len(lines) {
+		return "", false
+	}
+	return strings.TrimSuffix(lines[number-1], "\r"), true
+}
+
+func readLines(path string) []string {
+	// Opening what is not a regular file could wait forever.
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSourceBytes {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
+	if err != nil || len(data) > maxSourceBytes || !utf8.Valid(data) {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"waza/runner"
+)
+
+// reasons tells, task by task, what kept trials from passing: first of those
+// where the agent fell short, then, apart from them, of those where the harness did.
+func (r *Report) reasons(b *strings.Builder, o Options) {
+	r.reasonsOf(b, o, "Not passed", func(why runner.Reason) bool {
+		return why.Verdict == runner.Failed || why.Verdict == runner.TimedOut
+	})
+	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(why runner.Reason) bool { return why.Verdict == runner.Errored })
+}
+
+func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(runner.Reason) bool) {
+	for _, t := range r.Tasks {
+		if t.Result == nil {
+			continue
+		}
+		first := true
+		for _, why := range t.Result.Reasons {
+			if !take(why) {
+				continue
+			}
+			if title != "" {
+				fmt.Fprintf(b, "\n%s\n", o.paint(bold, title))
+				title = ""
+			}
+			if first {
+				fmt.Fprintf(b, "  %s\n", Clean(t.ID))
+				first = false
+			}
+			writeReason(b, o, why, t.Result.Trials.Total)
+		}
+	}
+}
+
+// mostReasonLines bounds how much of a long feedback is shown; the record has all of it.
+const mostReasonLines = 6
+
+func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
+	head := fmt.Sprintf("in %d of %s: ", why.Trials, count(total, "trial", "trials"))
+	if why.Grader != "" {
+		head = Clean(why.Grader) + " " + head
+	}
+	text := strings.TrimSpace(why.Message)
+	if text == "" {
+		text = "no reason given"
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimRight(Clean(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if n := len(lines) - mostReasonLines; n > 0 {
+		lines = append(lines[:mostReasonLines], fmt.Sprintf("… and %s", count(n, "more line", "more lines")))
+	}
+	lines[0] = head + lines[0]
+	indent := "    "
+	for _, line := range lines {
+		for _, part := range wrap(line, o.Width-len(indent)-2) {
+			b.WriteString(indent + part + "\n")
+			indent = "      "
+		}
+	}
+}
+
+// metrics tells each metric, what it must reach and whether it did. One that
+// could not be measured says so: it is neither good nor bad.
+func (r *Report) metrics(b *strings.Builder, o Options) {
+	if r.Summary == nil || len(r.Summary.Metrics) == 0 {
+		r.triggers(b)
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", o.paint(bold, "Metrics"))
+	var rows []row
+	for _, m := range r.Summary.Metrics {
+		name := "  " + Clean(m.Name)
+		switch {
+		case m.Value == nil:
+			note := strings.TrimPrefix(Clean(m.Note), "not measured: ")
+			rows = append(rows, row{[]string{name, "–", "not measured: " + note}, []colour{0, 0, yellow}})
+		case m.Passed != nil && !*m.Passed:
+			rows = append(rows, row{[]string{name, score(*m.Value), "missed: at least " + threshold(m.Threshold)}, []colour{0, red, red}})
+		case m.Threshold > 0:
+			rows = append(rows, row{[]string{name, score(*m.Value), "at least " + threshold(m.Threshold)}, []colour{0, green, 0}})
+		default:
+			rows = append(rows, row{[]string{name, score(*m.Value), ""}, []colour{0, 0, 0}})
+		}
+	}
+	writeTable(b, rows, Options{Color: o.Color})
+	r.triggers(b)
+}
+
+// threshold gives what a metric must reach as the suite says it.
+func threshold(t float64) string {
+	s := fmt.Sprintf("%.4f", t)
+	for strings.HasSuffix(s, "0") && len(s) > len("0.00") {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func (r *Report) triggers(b *strings.Builder) {
+	if r.Summary == nil || r.Summary.Triggers == nil {
+		return
+	}
+	t := r.Summary.Triggers
+	if t.Measured {
+		fmt.Fprintf(b, "\nTrigger tests: %s\n", count(t.Prompts, "prompt", "prompts"))
+		return
+	}
+	note := strings.TrimPrefix(Clean(t.Note), "not measured: ")
+	fmt.Fprintf(b, "\nTrigger tests: %s, not measured: %s\n", count(t.Prompts, "prompt", "prompts"), note)
+}
+
+// closing sums up in a line or a few.
+func (r *Report) closing(b *strings.Builder, o Options) {
+	tasks, all := r.tally()
+	parts := []string{o.paint(closingColour(r, tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, count(tasks.Total, "task", "tasks")))}
+	for _, x := range []struct {
+		n    int
+		what string
+		c    colour
+	}{
+		{tasks.Failed, "failed", red}, {tasks.Timeouts, "timed out", red}, {tasks.Errors, "in error", magenta},
+		{tasks.Cancelled, "cancelled", yellow}, {tasks.Skipped, "skipped", yellow},
+		{tasks.Total - tasks.Done(), "not finished", yellow},
+	} {
+		if x.n > 0 {
+			parts = append(parts, o.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what)))
+		}
+	}
+	fmt.Fprintf(b, "\n%s", strings.Join(parts, ", "))
+	fmt.Fprintf(b, "; %d of %s passed", all.Passed, count(all.Counted(), "counted trial", "counted trials"))
+	if r.Summary != nil {
+		if r.Summary.Flaky > 0 {
+			fmt.Fprintf(b, ", %s", count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
+		}
+		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
+	}
+	b.WriteByte('\n')
+	if r.Summary != nil && len(r.Summary.Missed) > 0 {
+		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
+	}
+	switch r.Status {
+	case runner.StatusCancelled:
+		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted: what is not above was not finished."))
+	case runner.StatusInterrupted:
+		fmt.Fprintln(b, o.paint(yellow, "The process that did the run ended before the run did."))
+	case runner.StatusFailed:
+		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not go on:"), Clean(r.Error))
+	}
+}
+
+func closingColour(r *Report, tasks runner.Counts) colour {
+	switch {
+	case tasks.Passed == tasks.Total && tasks.Total > 0 && (r.Summary == nil || len(r.Summary.Missed) == 0):
+		return green
+	case tasks.Failed+tasks.Timeouts > 0 || r.Summary != nil && len(r.Summary.Missed) > 0:
+		return red
+	}
+	return yellow
+}

@@ -1,0 +1,98 @@
+// Package report tells people how a run went, and what is wrong with a suite.
+//
+// Make a [Report] of a run's [runner.Record] with [New], give it the run's events
+// with [Report.Add] and print it with [Report.Write]. [Diagnostics] prints the
+// findings about a suite as a compiler does. Nothing here controls a terminal:
+// what is written are lines, with colours if [Options] say so.
+package report
+
+import (
+	"waza/runner"
+)
+
+// Report is what there is to tell of a run, as far as its events were added. It
+// is not safe for concurrent use.
+type Report struct {
+	Record *runner.Record
+	// Tasks are those of the run, in its order.
+	Tasks []Task
+	// Status is [runner.StatusRunning] until the last event was added.
+	Status runner.Status
+	// Summary is nil until the run has completed.
+	Summary *runner.Summary
+	// Error says why the run itself could not go on.
+	Error string
+}
+
+// Task is a task of a run and how it ended.
+type Task struct {
+	runner.TaskRef
+	// Result is nil as long as the task has not ended.
+	Result *runner.TaskResult
+}
+
+// New makes the report of a run of which nothing is known yet but what was asked.
+func New(rec *runner.Record) *Report {
+	r := &Report{Record: rec, Status: runner.StatusRunning, Tasks: make([]Task, len(rec.Tasks))}
+	for i, t := range rec.Tasks {
+		r.Tasks[i].TaskRef = t
+	}
+	return r
+}
+
+// Add takes the next event of the run.
+func (r *Report) Add(e *runner.Event) {
+	switch e.Type {
+	case runner.TaskComplete:
+		if e.TaskNum >= 1 && e.TaskNum <= len(r.Tasks) {
+			r.Tasks[e.TaskNum-1].Result = e.Task
+		}
+	case runner.RunComplete:
+		r.Summary = e.Summary
+	case runner.End:
+		r.Status, r.Error = e.Status, e.Error
+		if e.Summary != nil {
+			r.Summary = e.Summary
+		}
+	}
+}
+
+// tally counts the tasks' verdicts, also those of a run that has not completed.
+func (r *Report) tally() (tasks, trials runner.Counts) {
+	if r.Summary != nil {
+		return r.Summary.Counts, r.Summary.Trials.Counts
+	}
+	tasks.Total = len(r.Tasks)
+	for _, t := range r.Tasks {
+		trials.Total += t.Trials
+		if t.Result == nil {
+			continue
+		}
+		addVerdict(&tasks, t.Result.Verdict)
+		c := t.Result.Trials
+		trials.Passed += c.Passed
+		trials.Failed += c.Failed
+		trials.Errors += c.Errors
+		trials.Timeouts += c.Timeouts
+		trials.Cancelled += c.Cancelled
+		trials.Skipped += c.Skipped
+	}
+	return tasks, trials
+}
+
+func addVerdict(c *runner.Counts, v runner.Verdict) {
+	switch v {
+	case runner.Passed:
+		c.Passed++
+	case runner.Failed:
+		c.Failed++
+	case runner.Errored:
+		c.Errors++
+	case runner.TimedOut:
+		c.Timeouts++
+	case runner.Cancelled:
+		c.Cancelled++
+	case runner.Skipped:
+		c.Skipped++
+	}
+}

@@ -1,0 +1,240 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// Write prints the whole report: the table of tasks, why some did not pass, the
+// metrics and a closing line.
+func (r *Report) Write(w io.Writer, o Options) error {
+	var b strings.Builder
+	r.table(&b, o)
+	r.reasons(&b, o)
+	r.groups(&b, o)
+	r.metrics(&b, o)
+	r.closing(&b, o)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Table prints rows of cells, the first of them as the head. Cells are made safe
+// to print; the first column is shortened when there is no room.
+func Table(w io.Writer, rows [][]string, o Options) error {
+	var lines []row
+	for i, cells := range rows {
+		r := row{colours: make([]colour, len(cells))}
+		for j, c := range cells {
+			r.cells = append(r.cells, Clean(c))
+			if i == 0 {
+				r.colours[j] = bold
+			}
+		}
+		lines = append(lines, r)
+	}
+	var b strings.Builder
+	writeTable(&b, lines, o)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// row is one line of a table; colours are those of its cells, by index.
+type row struct {
+	cells   []string
+	colours []colour
+}
+
+const gap = 2 // blanks between columns
+
+// tableColumns is how wide a table is at least.
+func tableColumns(rows []row) int {
+	widths := columnWidths(rows)
+	widths[0] = min(widths[0], leastName)
+	return sum(widths)
+}
+
+// sum is the width of a table with columns of those widths. A dropped column
+// has no width, and no gap.
+func sum(widths []int) int {
+	total := -gap
+	for _, n := range widths {
+		if n > 0 {
+			total += n + gap
+		}
+	}
+	return total
+}
+
+func columnWidths(rows []row) []int {
+	var widths []int
+	for _, r := range rows {
+		for i, c := range r.cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Columns(c))
+		}
+	}
+	return widths
+}
+
+// dropColumn empties a column, which takes it out of the table.
+func dropColumn(rows []row, column int) {
+	for _, r := range rows {
+		r.cells[column] = ""
+	}
+}
+
+// leastName is how narrow the first column gets before lines become too long.
+const leastName = 12
+
+// writeTable aligns rows. The first column is shortened when the lines would be
+// wider than the options allow.
+func writeTable(b *strings.Builder, rows []row, o Options) {
+	widths := columnWidths(rows)
+	total := sum(widths)
+	if over := total - o.Width; o.Width > 0 && over > 0 {
+		widths[0] = max(min(widths[0], leastName), widths[0]-over)
+	}
+	for _, r := range rows {
+		line, blanks := "", 0
+		for i, c := range r.cells {
+			c = Clip(c, widths[i])
+			if c != "" {
+				line += strings.Repeat(" ", blanks) + o.paint(r.colours[i], c)
+				blanks = 0
+			}
+			if widths[i] > 0 {
+				blanks += widths[i] - Columns(c) + gap
+			}
+		}
+		b.WriteString(line + "\n")
+	}
+}
+
+func (r *Report) table(b *strings.Builder, o Options) {
+	if len(r.Tasks) == 0 {
+		return
+	}
+	rows := []row{{
+		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Time/trial"},
+		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
+	}}
+	for _, t := range r.Tasks {
+		rows = append(rows, taskRow(t))
+	}
+	const interval, took, score = 5, 6, 3
+	for _, column := range []int{interval, took, score} { // what a narrow terminal does without
+		if o.Width > 0 && tableColumns(rows) > o.Width {
+			dropColumn(rows, column)
+		}
+	}
+	writeTable(b, rows, o)
+}
+
+func taskRow(t Task) row {
+	colours := make([]colour, 7)
+	res := t.Result
+	if res == nil {
+		return row{[]string{Clean(t.ID), "not finished", "–", "–", "–", "–", "–"}, colours}
+	}
+	colours[1] = verdictColour(res.Verdict)
+	verdict := string(res.Verdict)
+	if res.Flaky {
+		verdict += ", flaky"
+	}
+	cells := []string{Clean(t.ID), verdict, trials(res.Trials.Counts), "–", "–", "–", "–"}
+	if res.Score != nil {
+		cells[3] = score(res.Score.Mean)
+	}
+	if res.Trials.PassRate != nil {
+		cells[4] = percent(*res.Trials.PassRate)
+	}
+	if i := res.Trials.PassRateInterval; i != nil {
+		cells[5] = interval(*i)
+	}
+	if res.DurationMS != nil {
+		cells[6] = milliseconds(res.DurationMS.Mean)
+	}
+	return row{cells, colours}
+}
+
+// trials says how many of the counted trials passed, and how many are not counted.
+func trials(c runner.Counts) string {
+	s := fmt.Sprintf("%d/%d", c.Passed, c.Counted())
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}} {
+		if x.n > 0 {
+			s += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return s
+}
+
+func interval(i stats.Interval) string {
+	return strings.TrimSuffix(percent(i.Low), " %") + "–" + percent(i.High)
+}
+
+func milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }
+
+func verdictColour(v runner.Verdict) colour {
+	switch v {
+	case runner.Passed:
+		return green
+	case runner.Failed, runner.TimedOut:
+		return red
+	case runner.Errored:
+		return magenta
+	}
+	return yellow
+}
+
+// Line tells in one line how a task ended, num of total.
+func Line(e *runner.Event, o Options) string {
+	s := o.paint(verdictColour(e.Verdict), pad(string(e.Verdict), len(runner.Cancelled)))
+	s += fmt.Sprintf("  %d/%d  %s", e.TaskNum, e.TotalTasks, Clean(e.TaskID))
+	if e.Task == nil {
+		return s
+	}
+	s += "  trials " + trials(e.Task.Trials.Counts)
+	if e.Score != nil {
+		s += "  score " + score(*e.Score)
+	}
+	if e.Task.DurationMS != nil {
+		s += "  " + milliseconds(float64(e.DurationMS))
+	}
+	if e.Task.Flaky {
+		s += "  flaky"
+	}
+	return s
+}
+
+// groups compares the groups of config.group_by.
+func (r *Report) groups(b *strings.Builder, o Options) {
+	if r.Summary == nil || len(r.Summary.Groups) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	rows := []row{{
+		cells:   []string{"Group", "Trials", "Pass rate", "95 % interval"},
+		colours: []colour{bold, bold, bold, bold},
+	}}
+	for _, g := range r.Summary.Groups {
+		cells := []string{Clean(g.Group), trials(g.Counts), "–", "–"}
+		if g.PassRate != nil {
+			cells[2] = percent(*g.PassRate)
+		}
+		if g.PassRateInterval != nil {
+			cells[3] = interval(*g.PassRateInterval)
+		}
+		rows = append(rows, row{cells, make([]colour, len(cells))})
+	}
+	writeTable(b, rows, o)
+}

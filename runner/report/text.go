@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Options say how something is printed. The zero value prints plain text of any width.
+type Options struct {
+	// Color uses ANSI colours.
+	Color bool
+	// Width is how many columns there are; 0 means as many as it takes.
+	Width int
+}
+
+// A colour is the number of an ANSI colour, 0 for none.
+type colour int
+
+const (
+	red     colour = 31
+	green   colour = 32
+	yellow  colour = 33
+	magenta colour = 35
+	cyan    colour = 36
+	bold    colour = 1
+	dim     colour = 2
+)
+
+func (o Options) paint(c colour, s string) string {
+	if !o.Color || c == 0 || s == "" {
+		return s
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, s)
+}
+
+// Columns is how many columns of a terminal a text takes that [Clean] has seen.
+func Columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columns(r)
+	}
+	return n
+}
+
+func columns(r rune) int {
+	if r < utf8.RuneSelf {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Clean makes a text safe to print in one line: agents and suites wrote it, and
+// it must not move the cursor, set colours or turn the direction of writing.
+// Line ends and tabs become blanks, other such characters their escapes.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, unsafe) {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case !unsafe(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError:
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				fmt.Fprintf(&b, `\x%02x`, s[i])
+			} else {
+				b.WriteRune(r)
+			}
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// unsafe reports characters that [Clean] has to look at: control characters,
+// those that turn the direction of writing, line separators, and what may be
+// an invalid byte.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
+}
+
+// Clip shortens a text that [Clean] has seen to that many columns, the last of
+// them an ellipsis then.
+func Clip(s string, most int) string {
+	if Columns(s) <= most {
+		return s
+	}
+	if most <= 0 {
+		return ""
+	}
+	n := 0
+	for i, r := range s {
+		if n += columns(r); n > most-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// pad fills a text with blanks up to that many columns.
+func pad(s string, to int) string {
+	return s + strings.Repeat(" ", max(0, to-Columns(s)))
+}
+
+// wrap breaks a text at blanks into lines of at most that many columns; longer
+// words stay whole. A width of 0 or less breaks nothing.
+func wrap(s string, most int) []string {
+	if most <= 0 || Columns(s) <= most {
+		return []string{s}
+	}
+	var lines []string
+	line, n := "", 0
+	for word := range strings.FieldsSeq(s) {
+		w := Columns(word)
+		if line != "" && n+1+w > most {
+			lines = append(lines, line)
+			line, n = "", 0
+		}
+		if line != "" {
+			line, n = line+" ", n+1
+		}
+		line, n = line+word, n+w
+	}
+	return append(lines, line)
+}
+
+// Duration gives a time as people say it: 12 ms, 1.2 s, 3 min 05 s, 2 h 10 min.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", max(0, d.Milliseconds()))
+	case d < 59950*time.Millisecond:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour-time.Second/2:
+		s := int(math.Round(d.Seconds()))
+		return fmt.Sprintf("%d min %02d s", s/60, s%60)
+	}
+	m := int(math.Round(d.Minutes()))
+	return fmt.Sprintf("%d h %02d min", m/60, m%60)
+}
+
+// percent rounds to whole per cent, but never to 0 or 100 what is not.
+func percent(share float64) string {
+	p := math.Round(share * 100)
+	if share < 1 {
+		p = min(p, 99)
+	}
+	if share > 0 {
+		p = max(p, 1)
+	}
+	return fmt.Sprintf("%.0f %%", p)
+}
+
+// score rounds to two places, but never to 0 or 1 what is not.
+func score(s float64) string {
+	r := math.Round(s*100) / 100
+	if s < 1-1e-9 {
+		r = min(r, 0.99)
+	}
+	if s > 1e-9 {
+		r = max(r, 0.01)
+	}
+	return fmt.Sprintf("%.2f", r)
+}
+
+// count gives a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
