@@ -2,39 +2,43 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/sourcegraph/jsonrpc2"
 	"github.com/stretchr/testify/require"
 )
 
+// Room waits for the client to read, and fails where waiting could be for ever:
+// while a batch holds much.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	extra, reqs := held()
-	p := newPeer(t, Options{MaxQueued: 50}, extra)
+	room := make(chan error, 1)
+	big := strings.Repeat("x", 200_000)
+	p := newPeer(t, Options{MaxQueued: 100_000, NotifyQueued: 1000}, func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
+		if req.Method == "big" {
+			c.Reply(ctx, req.ID, big)
+		}
+		return req.Method == "big" || req.Method == "never"
+	})
 	require.NoError(t, p.s.Room(t.Context()))
 
-	// Waiting for a batch that waits for this reply would never end.
-	p.send("[" + hold("1") + "," + hold("2") + "]")
-	one, two := <-reqs, <-reqs
-	require.NoError(t, p.conn.Reply(t.Context(), one.ID, "more bytes than the fifty allowed here"))
-	var fault *Error
-	require.ErrorAs(t, p.s.Room(t.Context()), &fault)
-	require.Equal(t, int64(CodeBusy), fault.Code)
-	require.NoError(t, p.conn.Reply(t.Context(), two.ID, nil))
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"big"}`, `{"jsonrpc":"2.0","id":2,"method":"never"}`)
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		return p.s.Room(ctx) != nil
+	}, 10*time.Second, time.Millisecond)
+	go func() { room <- p.s.Room(t.Context()) }()
 	p.line()
-	require.NoError(t, p.s.Room(t.Context()))
-}
+	require.NoError(t, <-room)
 
-func TestRoomWaits(t *testing.T) {
-	t.Parallel()
-	r, w, _, _ := ioPipe(t) // nobody reads
-	s := NewStream(r, w, Options{NotifyQueued: 1, CloseTimeout: 1})
-	c := s.Connect(t.Context(), handler{})
-	require.NoError(t, s.Notify(t.Context(), "x", nil))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, s.Room(ctx), context.Canceled)
-	c.Close()
-	<-s.Done()
-	require.Equal(t, ErrClosed, s.Room(t.Context()))
+	p.send(`[{"jsonrpc":"2.0","id":3,"method":"big"},{"jsonrpc":"2.0","id":4,"method":"never"}]`)
+	require.Eventually(t, func() bool {
+		var fault *Error
+		ok := errors.As(p.s.Room(t.Context()), &fault)
+		return ok && fault.Code == CodeBusy
+	}, 10*time.Second, time.Millisecond)
 }

@@ -1,0 +1,271 @@
+package rpc_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+)
+
+// daemonEnv makes the test binary a daemon: "stdio", or the path of a socket.
+const daemonEnv = "WAZA_RPC_TEST_DAEMON"
+
+// daemon is the daemon as the command line runs it. It writes to its standard
+// output what has no business there.
+func daemon() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	out, err := rpc.TakeStdout()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	fmt.Println("noise by os.Stdout")
+	_, _ = syscall.Write(1, []byte("noise by its descriptor\n"))
+	d := rpc.Door{Listening: func(a net.Addr) { fmt.Fprintln(os.Stderr, "listening") }}
+	if path := os.Getenv(daemonEnv); path != "stdio" {
+		d.Socket = path
+	}
+	return rpc.Main(ctx, os.Stdin, out, os.Stderr, rpc.Options{}, d)
+}
+
+// A process is a daemon and the client's ends of its pipes.
+type process struct {
+	*client
+	cmd    *exec.Cmd
+	stderr *syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func spawn(t testing.TB, state, door string) *process {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	p := &process{cmd: exec.Command(exe), stderr: &syncBuffer{}}
+	p.cmd.Env = append(os.Environ(), daemonEnv+"="+door, "WAZA_STATE="+state)
+	p.cmd.Stderr = p.stderr
+	in, w, err := os.Pipe()
+	require.NoError(t, err)
+	r, out, err := os.Pipe()
+	require.NoError(t, err)
+	p.cmd.Stdin, p.cmd.Stdout = in, out
+	require.NoError(t, p.cmd.Start())
+	in.Close()
+	out.Close()
+	t.Cleanup(func() {
+		w.Close()
+		r.Close()
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	require.NoError(t, r.SetReadDeadline(time.Now().Add(patience)))
+	p.client = &client{TB: t, w: w, r: r, scan: bufio.NewReaderSize(r, 1<<20)}
+	return p
+}
+
+// code waits for the process to end, at most limit, and gives its exit code.
+func (p *process) code(limit time.Duration) int {
+	p.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.cmd.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		require.Fail(p, "the process does not end", p.stderr.String())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Whatever else is written to standard output, the client sees protocol only.
+func TestStdoutIsProtocol(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, t.TempDir(), "stdio")
+	id := p.start(map[string]any{"path": suite(t, short)})
+	p.follow(id)
+	require.NoError(t, p.w.Close())
+	require.Empty(t, p.rest())
+	require.Equal(t, 0, p.code(patience))
+	require.Contains(t, p.stderr.String(), "noise by os.Stdout\nnoise by its descriptor\n")
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do   func(p *process)
+		code int
+	}{
+		"empty input":   {func(p *process) { p.w.Close() }, 0},
+		"shutdown exit": {func(p *process) { p.must("shutdown", nil, nil); p.request("exit", nil) }, 0},
+		"exit":          {func(p *process) { p.request("exit", nil) }, 1},
+		"client gone":   {func(p *process) { p.w.Close(); p.r.Close() }, 1},
+		"output gone":   {func(p *process) { p.r.Close() }, 1},
+		"SIGTERM":       {func(p *process) { require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM)) }, 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := spawn(t, t.TempDir(), "stdio")
+			if name != "empty input" {
+				p.start(map[string]any{"path": suite(t, slow)})
+				p.wait("trial_start")
+			}
+			c.do(p)
+			require.Equal(t, c.code, p.code(5*time.Second), p.stderr.String())
+		})
+	}
+}
+
+// When the client is killed, nothing of ours is left within 5 s, however many
+// agents sleep.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("processes are looked up in /proc")
+	}
+	mark := fmt.Sprintf("%d.%d", 600+os.Getpid()%100, time.Now().UnixNano()%1_000_000_000) // seconds of sleep that nobody else asks for
+	path := suite(t, `
+name: sleepers
+config:
+  executor: command
+  command: [sh, -c, "sleep `+mark+` & sleep `+mark+`"]
+  trials_per_task: 50
+  parallel: true
+  workers: 50
+tasks:
+  - id: a
+    prompt: sleep
+    graders:
+      - {type: text, name: any, config: {regex_match: ["."]}}
+`)
+	p := spawn(t, t.TempDir(), "stdio")
+	p.start(map[string]any{"path": path})
+	require.Eventually(t, func() bool { return sleepers(mark) >= 100 }, patience, 20*time.Millisecond)
+	begin := time.Now()
+	p.w.Close()
+	p.r.Close()
+	require.Equal(t, 1, p.code(5*time.Second), p.stderr.String())
+	require.Zero(t, sleepers(mark))
+	require.Less(t, time.Since(begin), 5*time.Second)
+}
+
+// sleepers counts the processes with mark as an argument of sleep.
+func sleepers(mark string) int {
+	n := 0
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && string(b) == "sleep\x00"+mark+"\x00" {
+			n++
+		}
+	}
+	return n
+}
+
+// A daemon that was killed leaves runs that another one knows as interrupted,
+// and whose subscribers are told so.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	first := spawn(t, state, "stdio")
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	first.wait("trial_start")
+
+	second := spawn(t, state, "stdio")
+	fault := second.call("run.cancel", map[string]any{"runId": id}).Error
+	require.NotNil(t, fault)
+	require.EqualValues(t, -32002, fault.Code)
+	require.Contains(t, fault.Message, fmt.Sprint(first.cmd.Process.Pid))
+	second.must("run.subscribe", map[string]any{"runId": id}, nil)
+	begun := []message{second.next()}
+	for begun[len(begun)-1].Params.Event != "trial_start" {
+		begun = append(begun, second.next())
+	}
+	require.NoError(t, first.cmd.Process.Kill())
+	list := slices.Concat(begun, second.follow(id))
+	consecutive(t, 1, list)
+	last := list[len(list)-1].Params
+	require.Equal(t, "interrupted", last.Status)
+	require.Contains(t, last.Error, "Eval execution failed")
+
+	var s struct{ Status, Error string }
+	second.must("run.status", map[string]any{"runId": id}, &s)
+	require.Equal(t, "interrupted", s.Status)
+	require.Equal(t, last.Error, s.Error)
+	second.must("run.cancel", map[string]any{"runId": id}, &s)
+	require.Equal(t, "interrupted", s.Status)
+	require.NoError(t, second.w.Close())
+	require.Empty(t, second.rest())
+	require.Equal(t, 0, second.code(patience))
+}
+
+// The daemon on a socket ends by a signal, its runs with it.
+func TestSocketDaemon(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	p := spawn(t, t.TempDir(), path)
+	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "listening") }, patience, 5*time.Millisecond)
+	c := dial(t, &net.UnixAddr{Name: path, Net: "unix"})
+	id := c.start(map[string]any{"path": suite(t, slow)})
+	c.wait("trial_start")
+
+	other := spawn(t, t.TempDir(), path) // it does not take the place
+	require.Equal(t, 2, other.code(patience))
+	require.Contains(t, other.stderr.String(), "another server")
+
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	list := c.follow(id)
+	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
+	require.Empty(t, c.rest())
+	require.Equal(t, 130, p.code(5*time.Second))
+	require.NoFileExists(t, path)
+}
+
+// The client of the protocol document takes the line after a request for its
+// reply, and then reads up to eval.complete.
+func TestNextLineIsTheReply(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, t.TempDir(), "stdio")
+	for range 3 {
+		p.request("eval.run", map[string]any{"path": suite(t, short), "executor": "mock"})
+		m := p.next()
+		var r struct{ RunID string }
+		require.NoError(t, json.Unmarshal(m.Result, &r))
+		require.NotEmpty(t, r.RunID)
+		p.follow(r.RunID)
+	}
+	require.NoError(t, p.w.Close())
+	require.Equal(t, 0, p.code(patience))
+}

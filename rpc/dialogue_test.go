@@ -1,0 +1,206 @@
+package rpc_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+)
+
+var update = flag.Bool("update", false, "rewrite the dialogues in testdata as the server speaks them")
+
+// TestDialogues plays the two-sided dialogues of testdata/dialogues. Each is a
+// txtar archive: files that the suite needs and one named dialogue, of lines
+//
+//	> text       the client sends a line, and waits for what it is owed: the
+//	             reply to a request, nothing after a notification
+//	>> text      the client sends a line and goes on
+//	await NAME   the client reads up to a notification of that method
+//	close        the client ends its input
+//	< text       what the server is to say, in order
+//	# text       a comment
+//
+// The archive's comment may hold "transports: stdio" or "token: TEXT". What
+// differs from run to run is written $DIR, $RUN1, $TIME and so on. With -update,
+// the server's lines are written anew.
+func TestDialogues(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "dialogues", "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	schemas := loadSchemas(t)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		archive := txtar.Parse(data)
+		for name, connect := range transports {
+			if only := setting(archive, "transports"); only != "" && only != name || *update && name != "stdio" && only == "" {
+				continue
+			}
+			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				d := &dialogue{T: t, dir: write(t, string(data)), schemas: schemas}
+				d.client = connect(t, newServer(t, rpc.Options{Token: setting(archive, "token")}))
+				script := content(archive, "dialogue")
+				got := d.play(script)
+				if *update {
+					rewrite(t, file, archive, got)
+					return
+				}
+				if diff := cmp.Diff(strings.Split(script, "\n"), strings.Split(got, "\n")); diff != "" {
+					t.Errorf("the dialogue is another (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func setting(a *txtar.Archive, name string) string {
+	for line := range strings.Lines(string(a.Comment)) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func content(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func rewrite(t *testing.T, file string, a *txtar.Archive, dialogue string) {
+	for i := range a.Files {
+		if a.Files[i].Name == "dialogue" {
+			a.Files[i].Data = []byte(dialogue)
+		}
+	}
+	require.NoError(t, os.WriteFile(file, txtar.Format(a), 0o644))
+}
+
+type dialogue struct {
+	*testing.T
+	client  *client
+	dir     string
+	schemas *schemas
+	runs    []string          // ids, in the order in which they came
+	methods map[string]string // of requests, by id
+	out     strings.Builder
+}
+
+// play speaks the client's part of a script, and gives the whole dialogue.
+func (d *dialogue) play(script string) string {
+	d.methods = map[string]string{}
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "<") {
+			continue
+		}
+		d.out.WriteString(line + "\n")
+		switch text := d.fill(line); {
+		case strings.HasPrefix(text, ">> "):
+			d.client.send(text[3:] + "\n")
+		case strings.HasPrefix(text, "> "):
+			d.client.send(text[2:] + "\n")
+			d.hear(d.owed(text[2:]))
+		case strings.HasPrefix(text, "await "):
+			d.hear(func(m message) bool { return m.Method == text[6:] })
+		case text == "close":
+			require.NoError(d, d.client.w.Close())
+		case text != "" && text[0] != '#':
+			d.Fatalf("not a line of a dialogue: %s", line)
+		}
+	}
+	d.client.w.Close() // it may have ended already
+	for _, line := range d.client.rest() {
+		d.heard(line)
+	}
+	return d.out.String()
+}
+
+// owed says which message answers what the client has sent; nil for none.
+func (d *dialogue) owed(sent string) func(message) bool {
+	var req struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if err := json.Unmarshal([]byte(sent), &req); err != nil || req.Method == "" {
+		return func(m message) bool { return m.Method == "" }
+	}
+	if req.ID == nil {
+		return nil
+	}
+	d.methods[string(req.ID)] = req.Method
+	return func(m message) bool { return m.Method == "" && string(m.ID) == string(req.ID) }
+}
+
+// hear reads lines up to one that is wanted.
+func (d *dialogue) hear(wanted func(message) bool) {
+	for wanted != nil {
+		line, ok := d.client.line()
+		require.True(d, ok, "the output has ended; so far:\n%s", d.out.String())
+		d.heard(line)
+		var m message
+		_ = json.Unmarshal([]byte(line), &m) // a batch is no single message, and wanted as it is
+		if wanted(m) {
+			return
+		}
+	}
+}
+
+// heard writes a line of the server's down, and checks that it is of the shape
+// that rpc.discover promises.
+func (d *dialogue) heard(line string) {
+	d.schemas.check(d, line, d.methods)
+	d.out.WriteString("< " + d.simplify(line) + "\n")
+}
+
+var (
+	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[a-z0-9]{10}\b`)
+	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
+	duration = regexp.MustCompile(`"durationMs":(\d+|\{[^}]*\})`)
+	hashes   = regexp.MustCompile(`"hash":"[^"]*"`)
+)
+
+// simplify replaces what differs from run to run.
+func (d *dialogue) simplify(line string) string {
+	line = strings.ReplaceAll(line, d.dir, "$DIR")
+	line = runID.ReplaceAllStringFunc(line, d.nameRun)
+	line = times.ReplaceAllString(line, `"$$TIME"`)
+	line = duration.ReplaceAllString(line, `"durationMs":$$MS`)
+	return hashes.ReplaceAllString(line, `"hash":"$$HASH"`)
+}
+
+func (d *dialogue) nameRun(id string) string {
+	for i, known := range d.runs {
+		if known == id {
+			return runName(i)
+		}
+	}
+	d.runs = append(d.runs, id)
+	return runName(len(d.runs) - 1)
+}
+
+func runName(i int) string { return "$RUN" + string(rune('1'+i)) }
+
+// fill puts in what the script leaves open.
+func (d *dialogue) fill(line string) string {
+	line = strings.ReplaceAll(line, "$DIR", d.dir)
+	for i, id := range d.runs {
+		line = strings.ReplaceAll(line, runName(i), id)
+	}
+	return line
+}

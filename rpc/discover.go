@@ -1,0 +1,231 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/invopop/jsonschema"
+
+	"waza/rpc/wire"
+)
+
+func discoverMethods() []*method {
+	return []*method{
+		define("rpc.discover", quick, "Describe all methods and notifications as an OpenRPC document.", (*call).discover),
+	}
+}
+
+// openRPC is an OpenRPC document; the members are those of its specification
+// and, as x-notifications, what the server sends of itself.
+type openRPC struct {
+	OpenRPC       string             `json:"openrpc"`
+	Info          openInfo           `json:"info"`
+	Methods       []openMethod       `json:"methods"`
+	Notifications []openNotification `json:"x-notifications"`
+	Components    openComponents     `json:"components"`
+}
+
+type openInfo struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+}
+
+type openMethod struct {
+	Name           string        `json:"name"`
+	Summary        string        `json:"summary"`
+	Description    string        `json:"description,omitempty"`
+	ParamStructure string        `json:"paramStructure"`
+	Params         []openContent `json:"params"`
+	Result         openContent   `json:"result"`
+	Errors         []openRef     `json:"errors"`
+}
+
+type openNotification struct {
+	Name    string             `json:"name"`
+	Summary string             `json:"summary"`
+	Params  *jsonschema.Schema `json:"params"`
+}
+
+// openContent is a content descriptor.
+type openContent struct {
+	Name        string             `json:"name"`
+	Description string             `json:"description,omitempty"`
+	Required    bool               `json:"required,omitempty"`
+	Schema      *jsonschema.Schema `json:"schema"`
+}
+
+type openRef struct {
+	Ref string `json:"$ref"`
+}
+
+type openComponents struct {
+	Schemas map[string]*jsonschema.Schema `json:"schemas"`
+	Errors  map[string]openError          `json:"errors"`
+}
+
+type openError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+func (c *call) discover(context.Context, *noParams) (json.RawMessage, error) {
+	return discovered(c.server.o.Version)
+}
+
+// OpenRPC describes the protocol as an OpenRPC document. version is that of the
+// program.
+func OpenRPC(version string) ([]byte, error) { return discovered(version) }
+
+var discoveries sync.Map // version → json.RawMessage
+
+func discovered(version string) (json.RawMessage, error) {
+	if raw, ok := discoveries.Load(version); ok {
+		return raw.(json.RawMessage), nil
+	}
+	raw, err := wire.Encode(describe(version))
+	if err != nil {
+		return nil, err
+	}
+	raw = json.RawMessage(strings.ReplaceAll(string(raw), `"#/$defs/`, `"#/components/schemas/`))
+	discoveries.Store(version, raw)
+	return raw, nil
+}
+
+func describe(version string) *openRPC {
+	d := &openRPC{
+		OpenRPC:    "1.3.2",
+		Info:       openInfo{"waza", "Evaluates AI agents. JSON-RPC 2.0, a message per line.", version},
+		Components: openComponents{map[string]*jsonschema.Schema{}, map[string]openError{}},
+	}
+	var errors []openRef
+	for _, c := range codes {
+		name := errorName(c)
+		d.Components.Errors[name] = openError{c.Code, c.Message}
+		errors = append(errors, openRef{"#/components/errors/" + name})
+	}
+	for _, m := range table() {
+		summary, rest, _ := strings.Cut(m.doc, ". ")
+		d.Methods = append(d.Methods, openMethod{
+			Name: m.name, Summary: strings.TrimSuffix(summary, "."), Description: rest, ParamStructure: "by-name",
+			Params: d.params(m.params), Result: openContent{Name: "result", Schema: d.schema(m.result)}, Errors: errors,
+		})
+	}
+	for _, n := range notifications {
+		d.Notifications = append(d.Notifications, openNotification{n.name, n.doc, d.schema(n.params)})
+	}
+	return d
+}
+
+// errorName makes "evalNotFound" of "Eval not found".
+func errorName(c codeDoc) string {
+	words := strings.Fields(c.Message)
+	for i, w := range words {
+		words[i] = strings.ToUpper(w[:1]) + strings.ToLower(w[1:])
+	}
+	words[0] = strings.ToLower(words[0])
+	return strings.Join(words, "")
+}
+
+// params describes the parameters of a method one by one.
+func (d *openRPC) params(t reflect.Type) []openContent {
+	r := reflector()
+	r.ExpandedStruct, r.RequiredFromJSONSchemaTags = true, true
+	whole := r.ReflectFromType(t)
+	d.take(whole)
+	list := []openContent{}
+	for _, p := range parametersOf(t) {
+		schema, ok := whole.Properties.Get(p.name)
+		if !ok {
+			continue
+		}
+		schema.Description = ""
+		list = append(list, openContent{Name: p.name, Description: p.doc, Required: p.required, Schema: schema})
+	}
+	return list
+}
+
+// schema describes a result or the params of a notification.
+func (d *openRPC) schema(t reflect.Type) *jsonschema.Schema {
+	if t.Kind() == reflect.Interface {
+		return &jsonschema.Schema{Type: "null"}
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &jsonschema.Schema{Type: "object"}
+	}
+	r := reflector()
+	structs := map[string]reflect.Type{}
+	r.Namer = func(t reflect.Type) string {
+		name := schemaName(t)
+		if t.Kind() == reflect.Struct && !selfDescribed(t) {
+			structs[name] = t
+		}
+		return name
+	}
+	s := r.ReflectFromType(t)
+	for name, def := range s.Definitions {
+		if t := structs[name]; t != nil {
+			allowNulls(def, t)
+		}
+	}
+	d.take(s)
+	return s
+}
+
+// take moves the definitions of a schema into the document.
+func (d *openRPC) take(s *jsonschema.Schema) {
+	for name, def := range s.Definitions {
+		d.Components.Schemas[name] = def
+	}
+	s.Definitions, s.Version = nil, ""
+}
+
+// reflector gives the means to describe types: their comments are the doc tags.
+func reflector() *jsonschema.Reflector {
+	return &jsonschema.Reflector{
+		Anonymous: true, AllowAdditionalProperties: true, Namer: schemaName,
+		LookupComment: func(t reflect.Type, field string) string {
+			if t.Kind() != reflect.Struct {
+				return ""
+			}
+			f, _ := t.FieldByName(field)
+			return f.Tag.Get("doc")
+		},
+	}
+}
+
+// allowNulls completes a schema with what the reflector does not tell: that
+// encoding/json writes a nil as null where omitempty does not leave it out.
+func allowNulls(s *jsonschema.Schema, t reflect.Type) {
+	for _, f := range membersOf(t) {
+		property, ok := s.Properties.Get(f.name)
+		if !ok || f.omitted {
+			continue
+		}
+		switch f.Type.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			s.Properties.Set(f.name, &jsonschema.Schema{
+				Description: property.Description,
+				OneOf:       []*jsonschema.Schema{property, {Type: "null"}},
+			})
+		}
+	}
+}
+
+// schemaName keeps types of the same name in different packages apart.
+func schemaName(t reflect.Type) string {
+	name := t.Name()
+	if name == "" {
+		return ""
+	}
+	name = strings.ToUpper(name[:1]) + name[1:]
+	switch pkg := t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]; pkg {
+	case "", "rpc", "runner":
+		return name
+	default:
+		return strings.ToUpper(pkg[:1]) + pkg[1:] + name
+	}
+}

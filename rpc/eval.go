@@ -1,0 +1,251 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/invopop/jsonschema"
+
+	"waza/eval"
+	"waza/runner"
+)
+
+func evalMethods() []*method {
+	return []*method{
+		define("eval.run", heavy,
+			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.", (*call).evalRun),
+		define("eval.list", heavy, "List the suites below a directory.", (*call).evalList),
+		define("eval.get", heavy, "Tell what a suite says of itself.", (*call).evalGet),
+		define("eval.validate", heavy,
+			"Check a suite and all it refers to without running it, and whether this machine has what it needs.", (*call).evalValidate),
+	}
+}
+
+// RunOptions are the parameters that eval.run and task.run share.
+type RunOptions struct {
+	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
+	Model          string   `json:"model" doc:"Model to ask for instead of the suite's."`
+	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task."`
+	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Trials to run at once, instead of the suite's setting."`
+	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Seconds that one attempt at a trial may take, instead of the timeouts of suite and tasks."`
+	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Verbose        bool     `json:"verbose" doc:"Send more eval.log notifications."`
+	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
+}
+
+type evalRunParams struct {
+	Path  string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Tasks []string `json:"tasks" doc:"Run only tasks whose id or name matches one of these globs."`
+	Tags  []string `json:"tags" doc:"Run only tasks with a tag that matches one of these globs."`
+	RunOptions
+}
+
+type runStarted struct {
+	RunID  string        `json:"runId" doc:"Id of the run."`
+	Status runner.Status `json:"status" doc:"Always running."`
+	// Diagnostics are only there when there is something to tell.
+	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
+}
+
+func (c *call) evalRun(ctx context.Context, p *evalRunParams) (*runStarted, error) {
+	return c.start(ctx, p.Path, p.RunOptions, func(*eval.Suite) (runner.Request, error) {
+		return runner.Request{Tasks: p.Tasks, Tags: p.Tags}, nil
+	})
+}
+
+// start loads, plans and starts. choose says which of the suite's tasks to run.
+func (c *call) start(ctx context.Context, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
+	if o.Executor != "" {
+		if err := c.server.runner.CheckExecutor(o.Executor); err != nil {
+			return nil, err
+		}
+	}
+	suite, err := c.loadValid(ctx, path, loadOptions{o.Executor, o.ContextDir})
+	if err != nil {
+		return nil, err
+	}
+	req, err := choose(suite)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.complete(&req, o); err != nil {
+		return nil, err
+	}
+	plan, err := c.server.runner.Plan(suite, req)
+	if err != nil {
+		return nil, err
+	}
+	ds := plan.Preflight(ctx)
+	if err := ctx.Err(); err != nil {
+		plan.Close()
+		return nil, err
+	}
+	if ds.HasErrors() {
+		plan.Close()
+		return nil, &invalidSuiteError{path: path, diagnostics: ds}
+	}
+	run, err := c.server.runner.Start(plan)
+	if err != nil {
+		return nil, &runFailedError{err}
+	}
+	c.own(run)
+	c.follow(run, 1, c.replied())
+	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
+}
+
+// complete puts the common options into a request.
+func (c *call) complete(req *runner.Request, o RunOptions) error {
+	req.Executor, req.Model, req.Trials, req.Workers = o.Executor, o.Model, o.Trials, o.Workers
+	req.Verbose, req.FailFast = o.Verbose, o.FailFast
+	if o.TimeoutSeconds != nil {
+		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
+	}
+	if o.ContextDir == "" {
+		return nil
+	}
+	var err error
+	req.ContextDir, err = c.resolve("context_dir", o.ContextDir)
+	return err
+}
+
+type evalListParams struct {
+	Directory string `json:"directory" alias:"dir" doc:"Where to search; the workspace folder or the process's directory when absent."`
+}
+
+type evalListResult struct {
+	Evals []eval.Summary `json:"evals" doc:"The suites, by path."`
+	// Problems are only there when there is something to tell.
+	Problems eval.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
+}
+
+func (c *call) evalList(ctx context.Context, p *evalListParams) (*evalListResult, error) {
+	given := p.Directory
+	if given == "" {
+		given = "."
+	}
+	dir, err := c.resolve("directory", given)
+	if err != nil {
+		return nil, err
+	}
+	found, err := eval.Discover(dir, eval.Options{Vocabulary: c.server.runner.Vocabulary()})
+	if err != nil {
+		return nil, &suiteError{given: given, path: dir, err: err}
+	}
+	r := &evalListResult{Evals: found.Suites, Problems: found.Problems}
+	if r.Evals == nil {
+		r.Evals = []eval.Summary{}
+	}
+	return r, ctx.Err()
+}
+
+type evalDetails struct {
+	Path        string      `json:"path" doc:"Absolute path of the suite file."`
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitempty"`
+	Skill       string      `json:"skill"`
+	Version     string      `json:"version"`
+	Config      eval.Config `json:"config"`
+	Metrics     metrics     `json:"metrics" doc:"pass_threshold, where the suite sets it, and each metric by its name."`
+}
+
+// metrics are a suite's metrics by name, and pass_threshold among them.
+type metrics map[string]any
+
+// JSONSchema describes what metricsOf makes.
+func (metrics) JSONSchema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	s.Properties.Set("pass_threshold", &jsonschema.Schema{Type: "number"})
+	s.AdditionalProperties = &jsonschema.Schema{Type: "object"}
+	return s
+}
+
+func metricsOf(suite *eval.Suite) metrics {
+	m := metrics{}
+	for _, metric := range suite.Metrics.List {
+		m[metric.Name] = metric
+	}
+	for _, threshold := range []*float64{suite.PassThreshold, suite.Metrics.PassThreshold} {
+		if threshold != nil {
+			m["pass_threshold"] = *threshold
+		}
+	}
+	return m
+}
+
+func (c *call) evalGet(ctx context.Context, p *suiteParams) (*evalDetails, error) {
+	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &evalDetails{
+		Path: suite.File, Name: suite.Name, Description: suite.Description, Skill: suite.Skill, Version: suite.Version,
+		Config: configOf(suite), Metrics: metricsOf(suite),
+	}, nil
+}
+
+// configOf is the suite's config as JSON can hold it.
+func configOf(suite *eval.Suite) eval.Config {
+	config := suite.Config
+	if config.MCPServers != nil {
+		config.MCPServers = plainMap(config.MCPServers)
+	}
+	return config
+}
+
+type evalValidateParams struct {
+	Path       string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Executor   string `json:"executor" doc:"Check for a run with this executor instead of the suite's."`
+	ContextDir string `json:"context_dir" doc:"Check for a run with this fixture directory instead of every task's."`
+}
+
+type evalValidation struct {
+	Valid       bool             `json:"valid" doc:"Whether the suite can be run."`
+	Name        *string          `json:"name,omitempty" doc:"Name of the suite, when it is valid."`
+	Skill       *string          `json:"skill,omitempty" doc:"Skill under test, when the suite is valid."`
+	Errors      []string         `json:"errors,omitempty" doc:"What keeps the suite from running, one line each; absent when it is valid."`
+	Diagnostics eval.Diagnostics `json:"diagnostics" doc:"All findings, warnings included."`
+}
+
+func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalValidation, error) {
+	if p.Executor != "" {
+		if err := c.server.runner.CheckExecutor(p.Executor); err != nil {
+			return nil, err
+		}
+	}
+	suite, ds, err := c.load(ctx, p.Path, loadOptions{p.Executor, p.ContextDir})
+	if err != nil {
+		return nil, err
+	}
+	if suite != nil && !ds.HasErrors() {
+		found, err := c.preflight(ctx, suite, p)
+		if err != nil {
+			return nil, err
+		}
+		ds = append(ds, found...)
+	}
+	v := &evalValidation{Valid: suite != nil && !ds.HasErrors(), Diagnostics: ds}
+	if ds == nil {
+		v.Diagnostics = eval.Diagnostics{}
+	}
+	if v.Valid {
+		v.Name, v.Skill = &suite.Name, &suite.Skill
+	} else {
+		v.Errors = sentences(ds.Errors())
+	}
+	return v, nil
+}
+
+// preflight says what this machine lacks.
+func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (eval.Diagnostics, error) {
+	plan, err := c.server.runner.Plan(suite, runner.Request{Executor: p.Executor})
+	var selection *runner.SelectionError
+	if errors.As(err, &selection) {
+		return nil, nil // a suite of trigger tests alone has no task to plan
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	return plan.Preflight(ctx), ctx.Err()
+}

@@ -1,0 +1,56 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+)
+
+// A group counts goroutines. Unlike a sync.WaitGroup it may grow while somebody
+// waits, and waiting can be given up.
+type group struct {
+	mu   sync.Mutex // guards the fields below
+	n    int
+	idle chan struct{} // closed when n falls to 0; nil when nobody waits
+}
+
+// Go runs f in a goroutine of the group.
+func (g *group) Go(f func()) {
+	g.mu.Lock()
+	g.n++
+	g.mu.Unlock()
+	go func() {
+		defer g.done()
+		f()
+	}()
+}
+
+func (g *group) done() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n--
+	if g.n == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+// Wait waits until there is none, or ctx ends.
+func (g *group) Wait(ctx context.Context) {
+	for {
+		g.mu.Lock()
+		if g.n == 0 {
+			g.mu.Unlock()
+			return
+		}
+		if g.idle == nil {
+			g.idle = make(chan struct{})
+		}
+		idle := g.idle
+		g.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

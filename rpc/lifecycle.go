@@ -1,0 +1,246 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+
+	"waza/rpc/wire"
+)
+
+// protocolVersion is that of the methods and notifications as a whole. It
+// changes its first number when a client could break.
+const protocolVersion = "1.0"
+
+func lifecycleMethods() []*method {
+	return []*method{
+		define("initialize", quick,
+			"Tell who the client is. Optional, but where the server asks for a token it must be the first call. "+
+				"Relative paths are then meant from the first workspace folder. "+
+				"On stdio, the daemon ends its runs and itself when the process processId ends.", (*call).initialize),
+		define("shutdown", quick,
+			"Prepare to end: further requests but `exit` get -32007. On stdio the client's runs are cancelled; "+
+				"runs of a client that is connected to a socket go on.", (*call).doShutdown),
+		define("exit", quick,
+			"End the connection. On stdio the process ends, with exit code 0 after `shutdown` and 1 without.", (*call).exit),
+		define("ping", quick, "Answer `pong`.", (*call).ping),
+		define("$/cancelRequest", quick,
+			"Cancel a request that has no reply yet; it is then answered with -32800, or with its result if that was quicker. "+
+				"A run that eval.run has started is cancelled with run.cancel.", (*call).cancelRequest),
+	}
+}
+
+type noParams struct{}
+
+type initializeParams struct {
+	Token            string            `json:"token" doc:"What the server was told to ask for."`
+	ProcessID        int               `json:"processId" jsonschema:"minimum=0" doc:"Process whose end is the client's end; null or 0 for none. Only heeded on stdio."`
+	ClientInfo       clientInfo        `json:"clientInfo" doc:"Name and version of the client."`
+	WorkspaceFolders []workspaceFolder `json:"workspaceFolders" doc:"Directories the client works in; relative paths are meant from the first."`
+
+	// What clients of the Language Server Protocol send beside.
+	RootURI               string `json:"rootUri" doc:"Taken as the workspace folder when there is no other."`
+	RootPath              string `json:"rootPath" doc:"Taken as the workspace folder when there is no other."`
+	Capabilities          any    `json:"capabilities" doc:"Ignored."`
+	InitializationOptions any    `json:"initializationOptions" doc:"Ignored."`
+	Locale                any    `json:"locale" doc:"Ignored."`
+	Trace                 any    `json:"trace" doc:"Ignored."`
+	WorkDoneToken         any    `json:"workDoneToken" doc:"Ignored."`
+}
+
+type clientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// workspaceFolder is a path, a file URI, or an object that holds one.
+type workspaceFolder struct{ path string }
+
+func (w *workspaceFolder) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &w.path) == nil {
+		return nil
+	}
+	var o struct{ URI, Path string }
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	if w.path = o.URI; w.path == "" {
+		w.path = o.Path
+	}
+	return nil
+}
+
+func (*workspaceFolder) expected() string { return "a path, a file URI, or an object with uri or path" }
+
+// JSONSchema describes what UnmarshalJSON takes.
+func (workspaceFolder) JSONSchema() *jsonschema.Schema {
+	o := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	for _, name := range []string{"uri", "path", "name"} {
+		o.Properties.Set(name, &jsonschema.Schema{Type: "string"})
+	}
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, o}}
+}
+
+type initializeResult struct {
+	ServerInfo      serverInfo   `json:"serverInfo"`
+	ProtocolVersion string       `json:"protocolVersion"`
+	Capabilities    capabilities `json:"capabilities"`
+}
+
+type serverInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+type capabilities struct {
+	Methods       []string `json:"methods"`
+	Notifications []string `json:"notifications"`
+	Executors     []string `json:"executors"`
+}
+
+func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeResult, error) {
+	if !c.authorise(p.Token) {
+		return nil, c.turnAway()
+	}
+	folder := ""
+	for _, w := range p.WorkspaceFolders {
+		if folder == "" {
+			folder = w.path
+		}
+	}
+	for _, root := range []string{p.RootURI, p.RootPath} {
+		if folder == "" {
+			folder = root
+		}
+	}
+	if folder != "" {
+		abs, err := absolute("workspaceFolders", folder, "")
+		if err != nil {
+			return nil, err
+		}
+		c.setFolder(abs)
+	}
+	if c.stdio && p.ProcessID > 0 {
+		c.watchProcess(p.ProcessID)
+	}
+	c.server.log.Info("client", "name", p.ClientInfo.Name, "version", p.ClientInfo.Version, "processId", p.ProcessID)
+	return c.server.describe(), nil
+}
+
+func (s *Server) describe() *initializeResult {
+	r := &initializeResult{ServerInfo: serverInfo{"waza", s.o.Version}, ProtocolVersion: protocolVersion}
+	for _, k := range s.runner.Vocabulary().Executors {
+		r.Capabilities.Executors = append(r.Capabilities.Executors, k.Name)
+	}
+	for _, m := range table() {
+		r.Capabilities.Methods = append(r.Capabilities.Methods, m.name)
+	}
+	for _, n := range notifications {
+		r.Capabilities.Notifications = append(r.Capabilities.Notifications, n.name)
+	}
+	return r
+}
+
+// authorise compares the token without telling by its time how much is right.
+func (s *session) authorise(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.authorised {
+		return true
+	}
+	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.server.o.Token))
+	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 {
+		return false
+	}
+	s.authorised = true
+	s.stream.SetMaxLine(0)
+	return true
+}
+
+// turnAway ends the connection: a token is not guessed many times on one.
+func (c *call) turnAway() error {
+	c.leaveAfterReply()
+	return &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised", Data: map[string]any{"hint": "the token is missing or wrong"}}
+}
+
+// leaveAfterReply ends the session once the reply to this call is on its way.
+func (c *call) leaveAfterReply() {
+	replied := c.replied()
+	if replied == nil {
+		c.leave()
+		return
+	}
+	c.calls.Go(func() {
+		<-replied // closed, too, when the stream ends
+		c.leave()
+	})
+}
+
+func (s *session) setFolder(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.folder = path
+}
+
+// leave lets the owner of the session end it.
+func (s *session) leave() { s.exitOnce.Do(func() { close(s.exits) }) }
+
+func (c *call) doShutdown(context.Context, *noParams) (any, error) {
+	c.mu.Lock()
+	c.shutdown = true
+	c.mu.Unlock()
+	if c.stdio {
+		c.cancelRuns()
+	}
+	return nil, nil
+}
+
+func (c *call) exit(context.Context, *noParams) (any, error) {
+	c.leaveAfterReply()
+	return nil, nil
+}
+
+func (c *call) ping(context.Context, *noParams) (string, error) { return "pong", nil }
+
+type cancelParams struct {
+	ID requestID `json:"id" jsonschema:"required" doc:"Id of the request, a string or a number."`
+}
+
+// requestID is the client's id of a request as it wrote it.
+type requestID struct{ raw json.RawMessage }
+
+func (r *requestID) UnmarshalJSON(b []byte) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	switch v.(type) {
+	case string, float64:
+		r.raw = slices.Clone(b)
+		return nil
+	}
+	return &json.UnmarshalTypeError{Value: "id"}
+}
+
+func (*requestID) expected() string { return "a string or a number" }
+
+// JSONSchema describes what UnmarshalJSON takes.
+func (requestID) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
+}
+
+func (c *call) cancelRequest(_ context.Context, p *cancelParams) (any, error) {
+	ids := c.stream.Lookup(p.ID.raw)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		if cancel := c.inFlight[id]; cancel != nil {
+			cancel()
+		}
+	}
+	return nil, nil
+}

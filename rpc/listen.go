@@ -1,0 +1,131 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"waza/rpc/wire"
+)
+
+// ListenTCP listens on an address such as "localhost:9000", port 0 meaning any
+// that is free. Addresses that other machines can reach are refused without
+// Options.AllowRemote and a token.
+func (s *Server) ListenTCP(address string) (net.Listener, error) {
+	addr, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	switch {
+	case addr.IP.IsLoopback():
+	case !s.o.AllowRemote:
+		return nil, fmt.Errorf("listen on %s: other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token", address)
+	case s.o.Token == "":
+		return nil, fmt.Errorf("listen on %s: remote clients are allowed only with a token", address)
+	}
+	return net.ListenTCP("tcp", addr)
+}
+
+// Serve takes clients from l until Shutdown is called, and then returns
+// [ErrServerClosed]; or until ctx ends, and returns the cause; or until l fails.
+// It closes l, and waits for the connections it took to end. Runs go on when
+// their client is gone.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if !s.addListener(l) {
+		l.Close()
+		return ErrServerClosed
+	}
+	defer s.removeListener(l)
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	var clients group
+	err := s.accept(l, &clients)
+	l.Close()
+	if ctx.Err() != nil {
+		s.hangUp()
+		err = context.Cause(ctx)
+	}
+	clients.Wait(context.WithoutCancel(ctx))
+	return err
+}
+
+// hangUp ends the connections of all listeners' clients.
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sess := range s.sessions {
+		if !sess.stdio {
+			sess.leave()
+		}
+	}
+}
+
+func (s *Server) addListener(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.listeners[l] = true
+	}
+	return !s.closing
+}
+
+func (s *Server) removeListener(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
+// accept takes clients until the listener is closed. An error that passes, such
+// as too many open files, is waited out.
+func (s *Server) accept(l net.Listener, clients *group) error {
+	pause := 5 * time.Millisecond
+	for {
+		conn, err := l.Accept()
+		var passing interface{ Temporary() bool }
+		switch {
+		case err == nil:
+			pause = 5 * time.Millisecond
+			clients.Go(func() { s.serveConn(conn) })
+		case s.isClosing():
+			return ErrServerClosed
+		case errors.As(err, &passing) && passing.Temporary():
+			s.log.Warn("accept", "error", err, "again", pause)
+			time.Sleep(pause)
+			pause = min(2*pause, time.Second)
+		default:
+			return fmt.Errorf("accept: %w", err)
+		}
+	}
+}
+
+// serveConn serves one client, if it may be.
+func (s *Server) serveConn(conn net.Conn) {
+	if err := checkPeer(conn); err != nil {
+		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
+		conn.Close()
+		return
+	}
+	sess, err := s.newSession(conn, conn, false)
+	if err != nil {
+		s.refuse(conn, err)
+		return
+	}
+	sess.serve()
+	s.log.Info("client has left", "client", conn.RemoteAddr(), "cause", sess.stream.Err())
+}
+
+// refuse tells a client why it is not served.
+func (s *Server) refuse(conn net.Conn, why error) {
+	defer conn.Close()
+	fault := errShuttingDown
+	if errors.Is(why, errTooManyClients) {
+		fault = newFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": s.o.MaxConnections})
+	}
+	reply, err := wire.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": fault.Reply()})
+	if err != nil || conn.SetWriteDeadline(time.Now().Add(time.Second)) != nil {
+		return
+	}
+	_, _ = conn.Write(append(reply, '\n')) // it is going in any case
+}

@@ -1,0 +1,211 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+)
+
+// A run outlives the connection that started it.
+func TestRunOutlivesConnection(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	addr := listen(t, s)
+	first := dial(t, addr)
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	require.NoError(t, first.r.Close())
+	second := dial(t, addr)
+	second.must("run.subscribe", map[string]any{"runId": id}, nil)
+	second.wait("trial_start")
+	var st struct{ Status string }
+	second.must("run.status", map[string]any{"runId": id}, &st)
+	require.Equal(t, "running", st.Status)
+	second.must("run.cancel", map[string]any{"runId": id}, nil)
+	second.follow(id)
+}
+
+// shutdown and exit end the connection of a socket, not the runs.
+func TestExitOnSocket(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	addr := listen(t, s)
+	first := dial(t, addr)
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	first.must("shutdown", nil, nil)
+	require.EqualValues(t, -32007, first.call("run.list", nil).Error.Code)
+	first.must("exit", nil, nil)
+	first.rest()
+	second := dial(t, addr)
+	var st struct{ Status string }
+	second.must("run.status", map[string]any{"runId": id}, &st)
+	require.Equal(t, "running", st.Status)
+}
+
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{MaxConnections: 2})
+	addr := listen(t, s)
+	one, two := dial(t, addr), dial(t, addr)
+	one.must("ping", nil, nil)
+	two.must("ping", nil, nil)
+	three := dial(t, addr)
+	m := three.next()
+	require.EqualValues(t, -32005, m.Error.Code)
+	require.Equal(t, "null", string(m.ID))
+	require.Empty(t, three.rest())
+	require.NoError(t, two.w.Close())
+	require.Empty(t, two.rest())
+	require.Eventually(t, func() bool { // the place is free once the server has noticed
+		c := dial(t, addr)
+		c.request("ping", nil)
+		m := c.next()
+		return m.Error == nil
+	}, patience, 10*time.Millisecond)
+}
+
+func TestHTTPIsRefused(t *testing.T) {
+	t.Parallel()
+	addr := listen(t, newServer(t, rpc.Options{}))
+	body := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for _, first := range []string{"POST / HTTP/1.1", "GET / HTTP/1.1", "OPTIONS * HTTP/1.1", "PRI * HTTP/2.0"} {
+		c := dial(t, addr)
+		_, _ = io.WriteString(c.w, fmt.Sprintf("%s\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s\n", first, len(body), body))
+		got, _ := io.ReadAll(c.r) // a reset is as good as an end
+		require.Empty(t, got, first)
+	}
+}
+
+func TestAuthorisation(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{Token: "sesame", AuthTimeout: 200 * time.Millisecond})
+	addr := listen(t, s)
+	silent, right := dial(t, addr), dial(t, addr)
+	right.must("initialize", map[string]any{"token": "sesame"}, nil)
+	long := strings.Repeat("x", 100_000)
+	begin := time.Now()
+	require.Empty(t, silent.rest(), "closed when it is late")
+	require.Less(t, time.Since(begin), patience/2)
+	right.must("eval.list", map[string]any{"directory": t.TempDir()}, nil) // it stays
+	require.EqualValues(t, -32602, right.call("ping", map[string]any{long: 1}).Error.Code)
+
+	early := dial(t, addr) // before it is authorised, only short messages are read
+	require.EqualValues(t, -32600, early.call2(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"`+long+`":1}}`).Error.Code)
+}
+
+// call2 sends a line and gives the next message.
+func (c *client) call2(line string) message {
+	c.Helper()
+	c.send(line + "\n")
+	return c.next()
+}
+
+func TestListenTCP(t *testing.T) {
+	t.Parallel()
+	plain := newServer(t, rpc.Options{})
+	_, err := plain.ListenTCP("0.0.0.0:0")
+	require.ErrorContains(t, err, "--allow-remote")
+	_, err = plain.ListenTCP(":0")
+	require.ErrorContains(t, err, "--allow-remote")
+	_, err = newServer(t, rpc.Options{AllowRemote: true}).ListenTCP("0.0.0.0:0")
+	require.ErrorContains(t, err, "token")
+	_, err = plain.ListenTCP("nonsense")
+	require.Error(t, err)
+	for s, address := range map[*rpc.Server]string{plain: "localhost:0", newServer(t, rpc.Options{AllowRemote: true, Token: "t"}): "0.0.0.0:0"} {
+		l, err := s.ListenTCP(address)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := s.ListenUnix(path)
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	serve(t, s, l)
+	c := dial(t, l.Addr())
+	c.must("ping", nil, nil)
+
+	_, err = s.ListenUnix(path)
+	require.ErrorContains(t, err, "another server")
+	c.must("ping", nil, nil)
+
+	// A stale one is replaced.
+	stale := filepath.Join(t.TempDir(), "s")
+	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	require.NoError(t, err)
+	old.SetUnlinkOnClose(false)
+	require.NoError(t, old.Close())
+	l, err = s.ListenUnix(stale)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.NoFileExists(t, stale)
+
+	// A file is not.
+	file := filepath.Join(t.TempDir(), "s")
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	_, err = s.ListenUnix(file)
+	require.ErrorContains(t, err, "no socket")
+	_, err = s.ListenUnix(filepath.Join(t.TempDir(), "none", "s"))
+	require.Error(t, err)
+}
+
+// Shutdown tells every client how its runs ended, and closes all connections.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	l, err := s.ListenTCP("localhost:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(context.Background(), l) }()
+	owner, watcher, pipe := dial(t, l.Addr()), dial(t, l.Addr()), stdio(t, s)
+	id := owner.start(map[string]any{"path": suite(t, slow)})
+	owner.wait("trial_start")
+	watcher.must("run.subscribe", map[string]any{"runId": id}, nil)
+	pipe.must("ping", nil, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	require.NoError(t, s.Shutdown(ctx))
+	require.ErrorIs(t, <-served, rpc.ErrServerClosed)
+	for _, c := range []*client{owner, watcher} {
+		list := c.follow(id)
+		require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
+		require.Empty(t, c.rest())
+	}
+	require.ErrorIs(t, pipe.exit(), rpc.ErrServerClosed)
+	require.ErrorIs(t, s.ServeStdio(ctx, strings.NewReader(""), io.Discard), rpc.ErrServerClosed)
+	l, err = net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Serve(ctx, l), rpc.ErrServerClosed)
+}
+
+// Ending the context of Serve ends its connections; the server goes on.
+func TestServeContext(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	l, err := s.ListenTCP("localhost:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	c := dial(t, l.Addr())
+	c.must("ping", nil, nil)
+	cancel()
+	require.ErrorIs(t, <-served, context.Canceled)
+	require.Empty(t, c.rest())
+	tcp(t, s).must("ping", nil, nil)
+}

@@ -1,0 +1,69 @@
+//go:build unix
+
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ListenUnix listens on a socket at path that only this user can connect to. A
+// socket that nobody listens on any more is replaced; one that is in use, or
+// another kind of file, is not. Closing the listener removes the socket.
+func (s *Server) ListenUnix(path string) (net.Listener, error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	defer dir.Close()
+	// The lock keeps two servers that start at once from each taking the
+	// other's fresh socket for a stale one.
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("listen on %s: lock its directory: %w", path, err)
+	}
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// removeStale removes a socket that nobody listens on.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("listen on %s: %w", path, err)
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("listen on %s: a file that is no socket stands there", path)
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		conn.Close()
+		return fmt.Errorf("listen on %s: another server listens there", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("listen on %s: a socket stands there, and it cannot be told whether it is in use: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("listen on %s: remove the stale socket: %w", path, err)
+	}
+	return nil
+}

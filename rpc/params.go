@@ -1,0 +1,322 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"waza/eval"
+)
+
+// Parameters are the fields of a struct. Their tags say all there is to know:
+//
+//	json        the documented name
+//	alias       other names, separated by commas
+//	jsonschema  required, minimum=N, maximum=N
+//	doc         one sentence for reference documents
+//
+// Every name is also taken in its other spelling, contextDir for context_dir
+// and run_id for runId. A null means that the parameter is absent.
+
+// parameter is one field.
+type parameter struct {
+	name     string
+	spelling []string // all names, the documented one first
+	index    []int
+	typ      reflect.Type
+	required bool
+	min, max *float64
+	doc      string
+}
+
+var parametersCache sync.Map // reflect.Type → []parameter
+
+// parametersOf lists the parameters of a struct type, embedded ones included.
+func parametersOf(t reflect.Type) []parameter {
+	if cached, ok := parametersCache.Load(t); ok {
+		return cached.([]parameter)
+	}
+	var list []parameter
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == "-" {
+			continue
+		}
+		p := parameter{name: name, index: f.Index, typ: f.Type, doc: f.Tag.Get("doc")}
+		p.spelling = spellings(name, f.Tag.Get("alias"))
+		p.rules(f.Tag.Get("jsonschema"))
+		list = append(list, p)
+	}
+	parametersCache.Store(t, list)
+	return list
+}
+
+func (p *parameter) rules(tag string) {
+	for part := range strings.SplitSeq(tag, ",") {
+		rule, text, _ := strings.Cut(part, "=")
+		number, err := strconv.ParseFloat(text, 64)
+		switch {
+		case rule == "required":
+			p.required = true
+		case err == nil && rule == "minimum":
+			p.min = &number
+		case err == nil && rule == "maximum":
+			p.max = &number
+		}
+	}
+}
+
+// spellings lists a parameter's names without repeating one.
+func spellings(name, aliases string) []string {
+	list := []string{name}
+	if aliases != "" {
+		list = append(list, strings.Split(aliases, ",")...)
+	}
+	for _, n := range slices.Clone(list) {
+		list = append(list, camelCase(n), snakeCase(n))
+	}
+	var unique []string
+	for _, n := range list {
+		if !slices.Contains(unique, n) {
+			unique = append(unique, n)
+		}
+	}
+	return unique
+}
+
+func camelCase(name string) string {
+	words := strings.Split(name, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+func snakeCase(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// decodeParams fills the struct that p points to, or says which parameter is wrong.
+func decodeParams(raw json.RawMessage, p any) error {
+	given, err := members(raw)
+	if err != nil {
+		return err
+	}
+	v := reflect.ValueOf(p).Elem()
+	list := parametersOf(v.Type())
+	values := map[string]member{}
+	for _, m := range given {
+		param := lookup(list, m.name)
+		if param == nil {
+			return unknownParameter(m.name, list)
+		}
+		if before, twice := values[param.name]; twice {
+			return twiceGiven(before.name, m.name)
+		}
+		values[param.name] = m
+	}
+	for _, param := range list {
+		m, ok := values[param.name]
+		if !ok || string(m.value) == "null" {
+			if param.required {
+				return &paramError{parameter: param.name, message: fmt.Sprintf("parameter %q is missing", param.name)}
+			}
+			continue
+		}
+		if err := param.set(v, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lookup(list []parameter, name string) *parameter {
+	for i := range list {
+		if slices.Contains(list[i].spelling, name) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func unknownParameter(name string, list []parameter) error {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.name)
+	}
+	e := &paramError{parameter: clip(name), message: fmt.Sprintf("unknown parameter %q", clip(name)), data: map[string]any{"known": names}}
+	if near := eval.Nearest(name, names); near != "" {
+		e.message += fmt.Sprintf(" (did you mean %q?)", near)
+		e.data["suggestion"] = near
+	}
+	return e
+}
+
+func twiceGiven(first, second string) error {
+	if first == second {
+		return &paramError{parameter: first, message: fmt.Sprintf("parameter %q is given twice", first)}
+	}
+	return &paramError{parameter: first, message: fmt.Sprintf("parameters %q and %q mean the same; give one", first, second)}
+}
+
+// member is one parameter as the client wrote it.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members takes the params of a request apart, keeping order and duplicates.
+func members(raw json.RawMessage) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	token, err := dec.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil // absent
+	case err != nil:
+		return nil, notParams(err)
+	case token == json.Delim('['):
+		if dec.More() {
+			return nil, &paramError{message: "parameters must be given by name, in an object, not by position"}
+		}
+		return nil, nil
+	case token != json.Delim('{'):
+		return nil, &paramError{message: "parameters must be an object"}
+	}
+	var list []member
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, notParams(err)
+		}
+		m := member{name: fmt.Sprint(name)}
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, notParams(err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func notParams(err error) error {
+	return &paramError{message: "parameters cannot be read: " + err.Error()}
+}
+
+// set decodes one value into its field and checks it.
+func (p *parameter) set(v reflect.Value, m member) error {
+	field := v.FieldByIndex(p.index)
+	raw := m.value
+	if p.typ.Kind() == reflect.Int {
+		raw = wholeNumber(raw)
+	}
+	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil || hasNull(p.typ, raw) {
+		return p.wrong(m.name, "must be "+expected(p.typ)+", not "+kindOf(m.value))
+	}
+	switch number, ok := asNumber(field); {
+	case p.required && p.typ.Kind() == reflect.String && field.Len() == 0:
+		return p.wrong(m.name, "must not be empty")
+	case ok && p.min != nil && number < *p.min:
+		return p.wrong(m.name, fmt.Sprintf("must be at least %v", *p.min))
+	case ok && p.max != nil && number > *p.max:
+		return p.wrong(m.name, fmt.Sprintf("must be at most %.0f", *p.max))
+	}
+	return nil
+}
+
+func (p *parameter) wrong(as, what string) error {
+	return &paramError{parameter: p.name, message: fmt.Sprintf("parameter %q %s", as, what)}
+}
+
+// wholeNumber writes 3.0 as 3: some languages have no other numbers.
+func wholeNumber(raw json.RawMessage) json.RawMessage {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(f), 10)
+}
+
+// hasNull reports whether a list of strings holds a null, which encoding/json
+// would take for an empty string.
+func hasNull(t reflect.Type, raw json.RawMessage) bool {
+	if t != reflect.TypeFor[[]string]() {
+		return false
+	}
+	var list []*string
+	return json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil)
+}
+
+func asNumber(v reflect.Value) (float64, bool) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return 0, false
+		}
+		v = v.Elem()
+	}
+	switch {
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanFloat():
+		return v.Float(), true
+	}
+	return 0, false
+}
+
+// expected says what a parameter of that type takes, as a noun.
+func expected(t reflect.Type) string {
+	if e, ok := reflect.New(t).Interface().(interface{ expected() string }); ok {
+		return e.expected()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return expected(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.String {
+			return "a list of strings"
+		}
+		return "a list, each " + expected(t.Elem())
+	}
+	return "an object"
+}
+
+// kindOf says what a JSON value is, as a noun.
+func kindOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '"':
+		return "a string"
+	case '{':
+		return "an object"
+	case '[':
+		return "this list"
+	case 't', 'f':
+		return string(raw)
+	case 'n':
+		return "null"
+	}
+	return "the number " + clip(string(raw))
+}

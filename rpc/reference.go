@@ -1,0 +1,235 @@
+package rpc
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Reference gives the reference document of the protocol in Markdown: every
+// method with its parameters and result, every notification, every error code.
+// It is made of the tables that the server works by.
+func Reference() string {
+	d := &document{}
+	d.line("# Methods, notifications and errors")
+	d.line("")
+	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name; each is also taken in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and a null counts as absent. A parameter that is not listed is refused with -32602.")
+	d.line("")
+	d.line("Relative paths are meant from the first workspace folder of `initialize` or, without one, from the directory of the daemon's process. A file URI is taken where a path is. Where a suite is wanted and a directory given, it must hold exactly one.")
+	d.line("")
+	d.line("## Methods")
+	d.line("")
+	for _, m := range table() {
+		d.method(m)
+	}
+	d.line("## Notifications")
+	d.line("")
+	d.line("The server sends them of itself, after the reply to the request that asked for them.")
+	d.line("")
+	for _, n := range notifications {
+		d.line("### `%s`", n.name)
+		d.line("")
+		d.line("%s", n.doc)
+		d.line("")
+		d.members(n.params)
+	}
+	d.types()
+	d.codes()
+	return d.String()
+}
+
+// document gathers the text, and the types that are still to be described.
+type document struct {
+	strings.Builder
+	queue []reflect.Type
+	known map[string]bool
+}
+
+func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+func (d *document) method(m *method) {
+	d.line("### `%s`", m.name)
+	d.line("")
+	defer d.line("")
+	d.line("%s", m.doc)
+	d.line("")
+	if list := parametersOf(m.params); len(list) > 0 {
+		d.line("| parameter | type | |")
+		d.line("|---|---|---|")
+		for _, p := range list {
+			d.line("| `%s` | %s | %s |", p.name, d.typeName(p.typ), p.sentence())
+		}
+		d.line("")
+	}
+	if m.result.Kind() == reflect.Interface {
+		d.line("Result: null.")
+		return
+	}
+	if t := structOf(m.result); t != nil {
+		d.line("Result:")
+		d.line("")
+		d.members(t)
+		return
+	}
+	d.line("Result: %s.", d.typeName(m.result))
+}
+
+// sentence tells what a parameter is for and which rules it has.
+func (p parameter) sentence() string {
+	s := p.doc
+	if p.required {
+		s = "Required. " + s
+	}
+	switch {
+	case p.min != nil && p.max != nil:
+		s += fmt.Sprintf(" From %v to %.0f.", *p.min, *p.max)
+	case p.min != nil:
+		s += fmt.Sprintf(" At least %v.", *p.min)
+	}
+	var others []string
+	for _, n := range p.spelling[1:] {
+		if n != camelCase(p.name) && n != snakeCase(p.name) {
+			others = append(others, "`"+n+"`")
+		}
+	}
+	if len(others) > 0 {
+		s += " Also " + strings.Join(others, ", ") + "."
+	}
+	return s
+}
+
+// members lists the members of an object.
+func (d *document) members(t reflect.Type) {
+	d.line("| member | type | |")
+	d.line("|---|---|---|")
+	for _, m := range membersOf(t) {
+		doc := m.Tag.Get("doc")
+		if m.omitted {
+			doc = strings.TrimSpace("Optional. " + doc)
+		}
+		d.line("| `%s` | %s | %s |", m.name, d.typeName(m.Type), doc)
+	}
+	d.line("")
+}
+
+// jsonMember is a field as encoding/json writes it.
+type jsonMember struct {
+	reflect.StructField
+	name    string
+	omitted bool // when empty
+}
+
+// membersOf lists what encoding/json writes of a struct: of fields with the same
+// name the one that is embedded least deep, and none when that is not one alone.
+func membersOf(t reflect.Type) []jsonMember {
+	all := map[string][]jsonMember{}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
+			continue
+		}
+		if all[name] == nil {
+			names = append(names, name)
+		}
+		all[name] = append(all[name], jsonMember{f, name, strings.Contains(options, "omit")})
+	}
+	var list []jsonMember
+	for _, name := range names {
+		slices.SortStableFunc(all[name], func(a, b jsonMember) int { return len(a.Index) - len(b.Index) })
+		if same := all[name]; len(same) == 1 || len(same[0].Index) < len(same[1].Index) {
+			list = append(list, same[0])
+		}
+	}
+	return list
+}
+
+// types describes the objects that have been named so far, and those they name.
+func (d *document) types() {
+	d.line("## Objects")
+	d.line("")
+	for len(d.queue) > 0 {
+		t := d.queue[0]
+		d.queue = d.queue[1:]
+		d.line("### %s", schemaName(t))
+		d.line("")
+		d.members(t)
+	}
+}
+
+func (d *document) codes() {
+	d.line("## Error codes")
+	d.line("")
+	d.line("`data` is an object, or absent. Messages are for people and may say more than is shown here.")
+	d.line("")
+	d.line("| code | message | meaning |")
+	d.line("|---|---|---|")
+	for _, c := range codes {
+		d.line("| %d | %s | %s |", c.Code, c.Message, c.Doc)
+	}
+}
+
+// structOf gives the struct that a result is, or nil.
+func structOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct && !selfDescribed(t) {
+		return t
+	}
+	return nil
+}
+
+func selfDescribed(t reflect.Type) bool {
+	_, ok := reflect.Zero(t).Interface().(interface{ JSONSchema() *jsonschema.Schema })
+	return ok
+}
+
+// typeName says what a value of that type is in JSON, and sees to it that an
+// object is described.
+func (d *document) typeName(t reflect.Type) string {
+	if e, ok := reflect.New(t).Interface().(interface{ expected() string }); ok {
+		return e.expected()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return "time"
+	case t == reflect.TypeFor[json.RawMessage]():
+		return "object"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.typeName(t.Elem())
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		return "list of " + d.typeName(t.Elem())
+	case reflect.Map:
+		return "object"
+	case reflect.Interface:
+		return "any"
+	case reflect.Struct:
+		d.describe(t)
+		return "[" + schemaName(t) + "](#" + strings.ToLower(schemaName(t)) + ")"
+	}
+	return "integer"
+}
+
+func (d *document) describe(t reflect.Type) {
+	if d.known == nil {
+		d.known = map[string]bool{}
+	}
+	if !d.known[schemaName(t)] {
+		d.known[schemaName(t)] = true
+		d.queue = append(d.queue, t)
+	}
+}

@@ -1,0 +1,252 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"waza/rpc/wire"
+	"waza/runner"
+)
+
+func runMethods() []*method {
+	return []*method{
+		define("run.status", long, "Tell how a run stands.", (*call).runStatus),
+		define("run.cancel", long,
+			"Cancel a run. The reply does not wait until all is cleaned up; eval.complete tells when it is. A run that is over keeps its status.", (*call).runCancel),
+		define("run.list", heavy, "List runs, newest first: those that go on and those of the past.", (*call).runList),
+		define("run.result", long,
+			"Give all that is known of a run: summary, config, and every trial of every task. A run that goes on is told as far as it has come.", (*call).runResult),
+		define("run.subscribe", quick,
+			"Receive the notifications of a run from event fromSeq on, each once, up to eval.complete. They follow the reply. "+
+				"A connection receives a run once: where it does so already, because it started or subscribed to the run, nothing it was sent is sent again until eval.complete; "+
+				"after run.unsubscribe or eval.complete, subscribing sends again what is asked for.", (*call).runSubscribe),
+		define("run.unsubscribe", quick, "Receive no more of a run: nothing of it follows the reply, also not eval.complete.", (*call).runUnsubscribe),
+	}
+}
+
+type runParams struct {
+	RunID string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+}
+
+// find gives the run, or an error that names it.
+func (c *call) find(id string) (runner.Handle, error) {
+	h, err := c.server.runner.Run(id)
+	if errors.Is(err, runner.ErrRunNotFound) {
+		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(id)})
+	}
+	return h, err
+}
+
+// statusOf is the status of a run as the client is told: one that was cancelled
+// is, from then on, even while its processes are being ended.
+func statusOf(h runner.Handle, status runner.Status) runner.Status {
+	if run, ok := h.(*runner.Run); ok && status == runner.StatusRunning && run.Cancelled() {
+		return runner.StatusCancelled
+	}
+	return status
+}
+
+type runStatus struct {
+	RunID  string          `json:"runId"`
+	Status runner.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
+	Result *runner.Summary `json:"result" doc:"The summary, when the run completed; else null."`
+	Error  *string         `json:"error" doc:"Why the run failed; null when it did not."`
+}
+
+func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status)}
+	switch s.Status {
+	case runner.StatusCompleted:
+		s.Result = progress.Summary
+	case runner.StatusFailed, runner.StatusInterrupted:
+		text := failure(s.Status, progress.Error)
+		s.Error = &text
+	}
+	return s, nil
+}
+
+type runState struct {
+	RunID  string        `json:"runId"`
+	Status runner.Status `json:"status"`
+}
+
+func (c *call) runCancel(_ context.Context, p *runParams) (*runState, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if run, ok := h.(*runner.Run); ok {
+		run.Cancel()
+	}
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	status := statusOf(h, progress.Status)
+	if status == runner.StatusRunning {
+		pid := h.Record().PID
+		return nil, &runFailedError{fmt.Errorf("run %s belongs to process %d; cancel it there", h.ID(), pid)}
+	}
+	return &runState{h.ID(), status}, nil
+}
+
+type runListParams struct {
+	Limit  int           `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Most runs to list; 100 when absent."`
+	Status runner.Status `json:"status" doc:"List only runs of this status."`
+	Path   string        `json:"path" doc:"List only runs of this suite file."`
+}
+
+type runListResult struct {
+	Runs []runner.Info `json:"runs"`
+}
+
+// allStatuses are what runs can be.
+var allStatuses = []runner.Status{runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled, runner.StatusInterrupted}
+
+func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, error) {
+	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
+		return nil, &paramError{parameter: "status", message: fmt.Sprintf("parameter \"status\" must be one of %v", allStatuses), data: map[string]any{"known": allStatuses}}
+	}
+	limit, all := p.Limit, 0
+	if limit == 0 {
+		limit = 100
+	}
+	path := ""
+	if p.Path != "" {
+		var err error
+		if path, err = c.resolve("path", p.Path); err != nil {
+			return nil, err
+		}
+	}
+	if path == "" && p.Status == "" {
+		all = limit
+	}
+	infos, err := c.server.runner.List(all)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(infos, func(a, b runner.Info) int { return b.StartedAt.Compare(a.StartedAt) })
+	r := &runListResult{Runs: []runner.Info{}}
+	for _, info := range infos {
+		if live := c.server.runner.Live(info.RunID); live != nil {
+			info.Status = statusOf(live, info.Status)
+		}
+		if (p.Status == "" || p.Status == info.Status) && (path == "" || path == info.Suite.Path) && len(r.Runs) < limit {
+			r.Runs = append(r.Runs, info)
+		}
+	}
+	return r, ctx.Err()
+}
+
+// runResult is a whole result. The members are there for documents; what is
+// sent are the bytes that the runner writes.
+type runResult struct {
+	RunID     string           `json:"runId"`
+	Status    runner.Status    `json:"status"`
+	Error     string           `json:"error,omitempty"`
+	Suite     runner.SuiteRef  `json:"suite"`
+	StartedAt time.Time        `json:"startedAt"`
+	EndedAt   *time.Time       `json:"endedAt"`
+	Summary   *runner.Summary  `json:"summary"`
+	Config    runner.RunConfig `json:"config"`
+	Tasks     []taskWithTrials `json:"tasks"`
+	bytes     json.RawMessage
+}
+
+type taskWithTrials struct {
+	runner.TaskRef
+	runner.TaskResult
+	Trials []runner.TrialResult `json:"trials"`
+}
+
+// rawJSON gives the bytes that the runner wrote.
+func (r *runResult) rawJSON() json.RawMessage { return r.bytes }
+
+// maxResult bounds a result that is sent in one message.
+const maxResult = 64 << 20
+
+// runResult makes one result at a time, and none while much output waits: a
+// client that does not read cannot pile up results in memory.
+func (c *call) runResult(ctx context.Context, p *runParams) (*runResult, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case c.result <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.after = func() { <-c.result }
+	if err := c.stream.Room(ctx); err != nil {
+		return nil, err
+	}
+	out := limitedBuffer{limit: maxResult}
+	if err := h.WriteResult(&out); err != nil {
+		if out.full {
+			return nil, newFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
+		}
+		return nil, err
+	}
+	return &runResult{bytes: bytes.TrimSpace(out.Bytes())}, nil
+}
+
+// limitedBuffer takes no more than limit bytes.
+type limitedBuffer struct {
+	bytes.Buffer
+	limit int
+	full  bool
+}
+
+var errTooLarge = errors.New("too large")
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		b.full = true
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+type subscribeParams struct {
+	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	FromSeq int64  `json:"fromSeq" jsonschema:"minimum=0,maximum=9007199254740991" doc:"Number of the first event to receive; 0, 1 or absent for all."`
+}
+
+type subscribed struct {
+	RunID   string `json:"runId"`
+	FromSeq int64  `json:"fromSeq" doc:"Number of the first event that follows: greater than asked for where the connection was sent the ones before already."`
+}
+
+func (c *call) runSubscribe(_ context.Context, p *subscribeParams) (*subscribed, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	return &subscribed{h.ID(), c.follow(h, p.FromSeq, c.replied())}, nil
+}
+
+type unsubscribed struct {
+	RunID      string `json:"runId"`
+	Subscribed bool   `json:"subscribed" doc:"Whether the connection was receiving the run before."`
+}
+
+func (c *call) runUnsubscribe(_ context.Context, p *runParams) (*unsubscribed, error) {
+	if _, err := c.find(p.RunID); err != nil {
+		return nil, err
+	}
+	return &unsubscribed{p.RunID, c.unfollow(p.RunID)}, nil
+}

@@ -1,0 +1,168 @@
+package rpc_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+	"waza/runner"
+)
+
+// One line by a pipe: the reply, all notifications and eval.complete come back
+// before the end.
+func TestRunThenEOF(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, connect transport) {
+		c := connect(t, newServer(t, rpc.Options{}))
+		c.request("eval.run", map[string]any{"path": suite(t, short)})
+		require.NoError(t, c.w.Close())
+		lines := c.rest()
+		require.Contains(t, lines[0], `"result":{"runId":`)
+		require.Contains(t, lines[len(lines)-1], `"eval.complete"`)
+		if c.ended != nil {
+			require.NoError(t, c.exit())
+		}
+	})
+}
+
+// As a notification, too, eval.run runs, though it is owed no reply.
+func TestRunAsNotification(t *testing.T) {
+	t.Parallel()
+	c := stdio(t, newServer(t, rpc.Options{}))
+	c.send(`{"jsonrpc":"2.0","method":"eval.run","params":{"path":"` + suite(t, short) + `"}}` + "\n")
+	require.NoError(t, c.w.Close())
+	lines := c.rest()
+	require.Contains(t, lines[0], `"run_start"`)
+	require.Contains(t, lines[len(lines)-1], `"eval.complete"`)
+	require.NoError(t, c.exit())
+}
+
+func TestEmptyInput(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, newServer(t, rpc.Options{}).ServeStdio(t.Context(), strings.NewReader(""), &out))
+	require.Empty(t, out.String())
+}
+
+// gone starts a run, lets the client go by some means, and checks that the run
+// is cancelled and the server ends with err.
+func gone(t *testing.T, leave func(c *client), want error) {
+	t.Helper()
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	c := stdio(t, newServer(t, rpc.Options{Runner: r}))
+	id := c.start(map[string]any{"path": suite(t, slow)})
+	c.wait("trial_start")
+	begin := time.Now()
+	leave(c)
+	require.ErrorIs(t, c.exit(), want)
+	require.Less(t, time.Since(begin), 5*time.Second)
+	h, err := r.Run(id)
+	require.NoError(t, err)
+	p, err := h.Progress()
+	require.NoError(t, err)
+	require.Equal(t, runner.StatusCancelled, p.Status)
+}
+
+// The server notices that nobody reads any more though it has nothing to write
+// and its input is open.
+func TestOutputGone(t *testing.T) {
+	t.Parallel()
+	gone(t, func(c *client) { c.r.Close() }, rpc.ErrClientGone)
+}
+
+func TestClientKilled(t *testing.T) {
+	t.Parallel()
+	gone(t, func(c *client) {
+		c.w.Close()
+		c.r.Close()
+	}, rpc.ErrClientGone)
+}
+
+func TestProcessGone(t *testing.T) {
+	t.Parallel()
+	owner := exec.Command("sleep", "600")
+	if err := owner.Start(); err != nil {
+		t.Skip("there is no sleep: ", err)
+	}
+	gone(t, func(c *client) {
+		c.must("initialize", map[string]any{"processId": owner.Process.Pid}, nil)
+		require.NoError(t, owner.Process.Kill())
+		_ = owner.Wait()
+	}, rpc.ErrClientGone)
+}
+
+func TestNoSuchProcess(t *testing.T) {
+	t.Parallel()
+	gone(t, func(c *client) {
+		c.send(`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"processId":2147483646}}` + "\n")
+	}, rpc.ErrClientGone)
+}
+
+func TestExitWithoutShutdown(t *testing.T) {
+	t.Parallel()
+	gone(t, func(c *client) { c.send(`{"jsonrpc":"2.0","method":"exit"}` + "\n") }, rpc.ErrExit)
+}
+
+// shutdown cancels the client's runs; it is told of their end, then exit ends
+// the process well.
+func TestShutdownThenExit(t *testing.T) {
+	t.Parallel()
+	gone(t, func(c *client) {
+		_, told := c.collect(c.request("shutdown", nil))
+		refused, more := c.collect(c.request("ping", nil))
+		require.EqualValues(t, -32007, refused.Error.Code)
+		told = append(told, more...)
+		c.send(`{"jsonrpc":"2.0","method":"exit"}` + "\n")
+		for _, line := range c.rest() {
+			var m message
+			require.NoError(t, json.Unmarshal([]byte(line), &m))
+			told = append(told, m)
+		}
+		last := told[len(told)-1]
+		require.Equal(t, "eval.complete", last.Method)
+		require.Equal(t, "cancelled", last.Params.Status)
+	}, nil)
+}
+
+func TestContextOfStdio(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeStdio(ctx, inR, outW) }()
+	c := &client{TB: t, w: inW, r: outR}
+	c.scan = bufio.NewReader(outR)
+	id := c.start(map[string]any{"path": suite(t, slow)})
+	c.wait("trial_start")
+	why := errors.New("a signal")
+	cancel(why)
+	list := c.follow(id) // it is told before the end
+	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
+	require.ErrorIs(t, <-ended, why)
+}
+
+// Framed by Content-Length, as clients of language servers speak.
+func TestContentLength(t *testing.T) {
+	t.Parallel()
+	c := stdio(t, newServer(t, rpc.Options{}))
+	body := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	c.send("Content-Length: 40\r\n\r\n" + body)
+	require.Len(t, body, 40)
+	require.NoError(t, c.w.Close())
+	got, err := io.ReadAll(c.scan)
+	require.NoError(t, err)
+	require.Equal(t, "Content-Length: 40\r\n\r\n"+`{"jsonrpc":"2.0","id":1,"result":"pong"}`, string(got))
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package rpc
+
+import "golang.org/x/sys/unix"
+
+// redirect makes the descriptor to another of what from is.
+func redirect(from, to int) error { return unix.Dup2(from, to) }

@@ -1,0 +1,193 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/invopop/jsonschema"
+
+	"waza/eval"
+	"waza/runner"
+)
+
+func taskMethods() []*method {
+	return []*method{
+		define("task.list", heavy, "List the tasks of a suite.", (*call).taskList),
+		define("task.get", heavy, "Tell what a task is given and how it is graded.", (*call).taskGet),
+		define("task.run", heavy,
+			"Start a run of some tasks of a suite, or of one trial of them. Reply and notifications are those of eval.run.", (*call).taskRun),
+	}
+}
+
+type taskListResult struct {
+	Tasks []taskLine `json:"tasks"`
+}
+
+type taskLine struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	File        string   `json:"file" doc:"File that declares the task, relative to the suite's directory."`
+	Tags        []string `json:"tags,omitempty"`
+}
+
+func (c *call) taskList(ctx context.Context, p *suiteParams) (*taskListResult, error) {
+	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := &taskListResult{Tasks: []taskLine{}}
+	for _, t := range suite.Tasks {
+		r.Tasks = append(r.Tasks, lineOf(t))
+	}
+	return r, nil
+}
+
+func lineOf(t *eval.Task) taskLine {
+	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags}
+}
+
+type taskParams struct {
+	Path   string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	TaskID string `json:"taskId" jsonschema:"required" doc:"Id of the task."`
+}
+
+type taskDetails struct {
+	ID              string        `json:"id"`
+	Name            string        `json:"name"`
+	Description     string        `json:"description"`
+	Prompt          string        `json:"prompt" doc:"What the agent is asked; template variables are not filled in."`
+	FollowUpPrompts []string      `json:"follow_up_prompts,omitempty"`
+	Graders         []graderShown `json:"graders" doc:"The graders that apply to the task, those of the suite included."`
+	File            string        `json:"file" doc:"File that declares the task, relative to the suite's directory."`
+	Line            int           `json:"line" doc:"Line where the task begins, from 1."`
+	Tags            []string      `json:"tags,omitempty"`
+	TimeoutSeconds  float64       `json:"timeout_seconds,omitempty" doc:"The task's own timeout; absent when the suite's holds."`
+}
+
+// graderShown is a grader: name, type, weight and config, and beside them the
+// members of config whose names are not taken.
+type graderShown map[string]any
+
+// JSONSchema describes what showGrader makes.
+func (graderShown) JSONSchema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"name", "type", "weight", "config"}}
+	s.Properties.Set("name", &jsonschema.Schema{Type: "string"})
+	s.Properties.Set("type", &jsonschema.Schema{Type: "string", Description: "As the suite writes it."})
+	s.Properties.Set("kind", &jsonschema.Schema{Type: "string", Description: "The type's first name, where the suite uses another."})
+	s.Properties.Set("weight", &jsonschema.Schema{Type: "number"})
+	s.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "The options as the suite writes them; they stand beside it, too, where their names are free."})
+	s.AdditionalProperties = jsonschema.TrueSchema
+	return s
+}
+
+func (c *call) taskGet(ctx context.Context, p *taskParams) (*taskDetails, error) {
+	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	t := suite.Task(p.TaskID)
+	if t == nil {
+		return nil, noTask(suite, p.TaskID)
+	}
+	d := &taskDetails{
+		ID: t.ID, Name: t.Name, Description: t.Description, Prompt: t.Inputs.Prompt, FollowUpPrompts: t.Inputs.FollowUpPrompts,
+		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, TimeoutSeconds: t.TimeoutSeconds,
+	}
+	for _, g := range t.Effective {
+		d.Graders = append(d.Graders, showGrader(g))
+	}
+	return d, nil
+}
+
+func noTask(suite *eval.Suite, id string) error {
+	e := &taskNotFoundError{id: id}
+	for _, t := range suite.Tasks {
+		e.known = append(e.known, t.ID)
+	}
+	return e
+}
+
+func showGrader(g *eval.Grader) graderShown {
+	config := plainMap(g.Config)
+	shown := graderShown{}
+	for k, v := range config {
+		shown[k] = v
+	}
+	weight := g.Weight
+	if weight <= 0 {
+		weight = 1
+	}
+	shown["name"], shown["type"], shown["weight"], shown["config"] = g.Name, g.Type, weight, config
+	if g.TypeAlias != "" && g.TypeAlias != g.Type {
+		shown["type"], shown["kind"] = g.TypeAlias, g.Type
+	}
+	return shown
+}
+
+// plainMap makes a map of a suite's values into one that JSON can hold.
+func plainMap(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = plain(v)
+	}
+	return out
+}
+
+// plain makes a value of a suite into one that JSON can hold: keys become
+// strings, and what JSON has no form for is written out.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return plainMap(v)
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[fmt.Sprint(k)] = plain(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v)
+		}
+	}
+	if _, err := json.Marshal(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return v
+}
+
+type taskRunParams struct {
+	Path   string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	TaskID string   `json:"taskId" doc:"Id of the task to run. Either this or tasks is required."`
+	Tasks  []string `json:"tasks" doc:"Globs; the tasks to run are those whose id or name matches one."`
+	Trial  int      `json:"trial" jsonschema:"minimum=1" doc:"Run only the trial of this number, from 1."`
+	RunOptions
+}
+
+func (c *call) taskRun(ctx context.Context, p *taskRunParams) (*runStarted, error) {
+	switch {
+	case p.TaskID == "" && len(p.Tasks) == 0:
+		return nil, &paramError{parameter: "taskId", message: `parameter "taskId" is missing (or give "tasks")`}
+	case p.TaskID != "" && len(p.Tasks) > 0:
+		return nil, &paramError{parameter: "tasks", message: `give either "taskId" or "tasks", not both`}
+	}
+	return c.start(ctx, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
+		req := runner.Request{Tasks: p.Tasks, Trial: p.Trial}
+		if p.TaskID != "" {
+			if suite.Task(p.TaskID) == nil {
+				return req, noTask(suite, p.TaskID)
+			}
+			req.Tasks = []string{p.TaskID}
+		}
+		return req, nil
+	})
+}

@@ -1,0 +1,106 @@
+//go:build unix
+
+package rpc
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watchOutput calls gone, once, when nobody can read any more what is written
+// to f. It costs a goroutine, which stop ends and waits for. f itself is left
+// as it is.
+func watchOutput(f *os.File, gone func()) (stop func()) {
+	fd := duplicate(f)
+	if fd < 0 {
+		return func() {}
+	}
+	return watch(gone, func(wake int) bool {
+		defer unix.Close(fd)
+		// POLLERR and POLLHUP are told unasked. A device that cannot be
+		// polled tells POLLNVAL: then there is nothing to watch.
+		got := poll(fd, 0, wake)
+		return got&(unix.POLLERR|unix.POLLHUP) != 0 && got&unix.POLLNVAL == 0
+	})
+}
+
+// duplicate gives another descriptor of f, or -1. It does not use f.Fd, which
+// would make f block.
+func duplicate(f *os.File) int {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1
+	}
+	fd := -1
+	if raw.Control(func(old uintptr) {
+		if n, err := unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3); err == nil {
+			fd = n
+		}
+	}) != nil {
+		return -1
+	}
+	return fd
+}
+
+// watch runs wait in a goroutine, and gone when wait says true. wait returns
+// when the descriptor it is given can be read, which stop brings about.
+func watch(gone func(), wait func(wake int) bool) (stop func()) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return func() {}
+	}
+	wake := duplicate(r)
+	r.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer unix.Close(wake)
+		if wait(wake) {
+			gone()
+		}
+	}()
+	return func() {
+		w.Close()
+		<-done
+	}
+}
+
+// poll waits until fd has one of the events, or an error, and gives them; 0
+// when wake came first.
+func poll(fd int, events int16, wake int) int16 {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(wake), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return 0
+		}
+		switch {
+		case fds[1].Revents != 0:
+			return 0
+		case fds[0].Revents != 0:
+			return fds[0].Revents
+		}
+	}
+}
+
+// processInterval is how often a process is looked for where its end cannot be
+// waited for.
+const processInterval = 500 * time.Millisecond
+
+// lookFor waits until there is no process pid, or wake can be read.
+func lookFor(pid, wake int) bool {
+	for {
+		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
+			return true
+		}
+		fds := []unix.PollFd{{Fd: int32(wake), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, int(processInterval.Milliseconds())); err != nil && !errors.Is(err, unix.EINTR) {
+			return false
+		}
+		if fds[0].Revents != 0 {
+			return false
+		}
+	}
+}
