@@ -1,0 +1,8 @@
+#!/bin/sh
+# Uses the skill whenever it is asked to explain something.
+if grep -qi explain; then
+	echo '{"type":"skill","name":"explainer"}' >&3
+	echo "The loop counts to ten."
+else
+	echo "I will think about it."
+fi
