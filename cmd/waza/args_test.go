@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/urfave/cli/v2"
+)
+
+func newProgram() *program {
+	var out, err bytes.Buffer
+	p := &program{ctx: context.Background(), stdin: strings.NewReader(""), stdout: &output{w: &out}, stderr: &err}
+	p.app = p.newApp()
+	return p
+}
+
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	app := newProgram().app
+	for in, want := range map[string]string{
+		"waza":                              "waza",
+		"waza run":                          "waza run",
+		"waza run a b --json":               "waza run --json -- a b",
+		"waza run a --task x b --trials=3":  "waza run --task x --trials=3 -- a b",
+		"waza run -t x --task y a":          "waza run -t x --task y -- a",
+		"waza run -- --json":                "waza run -- --json",
+		"waza run a -- b --json":            "waza run -- a b --json",
+		"waza run -":                        "waza run -- -",
+		"waza run --output - a":             "waza run --output - -- a",
+		"waza run --task --json a":          "waza run --task --json -- a",
+		"waza runs show --json id":          "waza runs show --json -- id",
+		"waza runs --json list":             "waza runs --json list",
+		"waza complete -- run --bogus":      "waza complete -- run --bogus",
+		"waza nonsense more":                "waza -- nonsense more",
+		"waza --help":                       "waza --help",
+		"waza run run":                      "waza run -- run",
+		"waza tasks runs":                   "waza tasks -- runs",
+		"waza validate evals --strict more": "waza validate --strict -- evals more",
+	} {
+		got, err := arrange(app, strings.Fields(in))
+		require.NoError(t, err, in)
+		require.Equal(t, want, strings.Join(got, " "), in)
+	}
+	got, err := arrange(app, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"waza"}, got)
+}
+
+func TestArrangeRefuses(t *testing.T) {
+	t.Parallel()
+	app := newProgram().app
+	for in, want := range map[string][2]string{
+		"waza run --taks x":      {"waza run: unknown flag --taks", "did you mean --task?"},
+		"waza run --zzzzzz=1":    {"waza run: unknown flag --zzzzzz", "waza run --help lists the flags"},
+		"waza run --task":        {"--task needs a value", "waza run --help tells which"},
+		"waza run a --trials":    {"--trials needs a value", "waza run --help tells which"},
+		"waza runs show --jsn x": {"waza runs show: unknown flag --jsn", "did you mean --json?"},
+		"waza -x":                {"waza: unknown flag -x", "waza --help lists the flags"},
+	} {
+		_, err := arrange(app, strings.Fields(in))
+		pr := problemOf(err)
+		require.Equal(t, exitUsage, pr.code)
+		require.Equal(t, want, [2]string{pr.Error(), pr.hint}, in)
+	}
+}
+
+// Whatever is typed, the program says what is wrong with it and does not panic.
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{"run --task", "validate\x00--json", "help\x00help", "schema\x00--help\x00x", "runs\x00show\x00a\x00b", "complete\x00--\x00run\x00--executor=", "\x00\x00", "tasks\x00-"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		args := append([]string{"waza"}, strings.Split(s, "\x00")...)
+		switch args[1] {
+		case "help", "schema", "version", "completion", "complete":
+		default: // others do more than print
+			args = slices.Insert(args, 2, "--help")
+		}
+		t.Setenv("WAZA_STATE", t.TempDir())
+		var out, err bytes.Buffer
+		code := run(context.Background(), args, strings.NewReader(""), &out, &err)
+		require.Contains(t, []int{exitPassed, exitUsage}, code, "%q: %s", args, err.String())
+		if code == exitUsage {
+			require.NotEmpty(t, err.String()+out.String(), "%q is refused without a word", args)
+		}
+	})
+}
+
+// eachCommand calls f for every command that help lists, and its subcommands.
+func eachCommand(commands []*cli.Command, f func(*cli.Command)) {
+	for _, c := range commands {
+		if !c.Hidden {
+			f(c)
+			eachCommand(c.Subcommands, f)
+		}
+	}
+}
+
+func TestEveryCommandIsDocumented(t *testing.T) {
+	t.Parallel()
+	eachCommand(newProgram().app.Commands, func(c *cli.Command) {
+		require.NotEmpty(t, c.Usage, c.HelpName)
+		require.NotNil(t, findFlag(c.Flags, "json"), "%s has no --json", c.HelpName)
+		if strings.Count(c.HelpName, " ") == 1 {
+			require.Contains(t, c.Description, "Examples:\n", c.HelpName)
+			require.Contains(t, groups, c.Category, c.HelpName)
+		}
+		for _, f := range c.Flags {
+			h := describeFlag(f)
+			require.NotEmpty(t, h.Usage, "%s %s", c.HelpName, h.Flag)
+			require.NotEmpty(t, h.Default, "%s %s says no default", c.HelpName, h.Flag)
+		}
+	})
+}
+
+func TestComplete(t *testing.T) {
+	t.Setenv("WAZA_STATE", t.TempDir())
+	p := newProgram()
+	for in, want := range map[string]string{
+		"v":                      "validate version",
+		"--":                     "--version --help",
+		"run --fa":               "--fail-fast",
+		"run --executor mo":      "mock",
+		"run --executor = mo":    "mock",
+		"run --executor=mo":      "mock",
+		"run --output x --j":     "--json",
+		"run e":                  "",
+		"run --task ":            "",
+		"schema t":               "task trigger_tests",
+		"completion ":            "bash zsh fish",
+		"completion bash ":       "",
+		"help sche":              "schema",
+		"runs ":                  "list show",
+		"runs show ":             "",
+		"jsonrpc --log-level d":  "debug",
+		"run -- --js":            "",
+		"nonsense ":              "",
+		"guar":                   "",
+		"run --executor mock --": "--task --tag --trials --trial --executor --model --workers --timeout --context-dir --fail-fast --verbose --json --events --output --help",
+	} {
+		got := p.complete(strings.Split(in, " "))
+		require.Equal(t, want, strings.Join(got, " "), "%q", in)
+	}
+	require.Contains(t, p.complete(nil), "run")
+	require.NotContains(t, p.complete(nil), "guard")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// What a terminal is told.
+const (
+	hideCursor   = "\x1b[?25l"
+	showCursor   = "\x1b[?25h"
+	clearToEnd   = "\x1b[J"
+	cursorUp     = "\x1b[%dA"
+	beginAtomic  = "\x1b[?2026h" // terminals that know it show no half-drawn block
+	finishAtomic = "\x1b[?2026l"
+)
+
+// block is the display for a terminal: a few lines that are drawn anew in place.
+// What is to stay is printed above them.
+//
+//	warning: before_run hook "make": exit status 2      stays, scrolls away
+//	demo  ███████░░░░░  7/12 trials  3.1 s, about 2 s left   ┐
+//	2 tasks passed, 1 failed                                 │ the block
+//	  explain-sql-join  trial 2 of 3  0.4 s                  ┘
+//
+// The cursor rests, hidden, at the beginning of the line below the block. How
+// far up the block begins is worked out from the widths of its lines and the
+// width that the terminal has now: one that got narrower has broken them.
+type block struct {
+	lines    *lines // what is printed above, and how
+	progress *progress
+	screen   io.Writer
+	size     func() (columns, rows int)
+
+	drawn []int // columns of the lines on the screen
+	shown bool  // whether anything was drawn since close
+}
+
+func (b *block) event(e *runner.Event) {
+	b.progress.apply(e)
+	if e.Type == runner.Log && b.lines.tells(e) {
+		b.above(logLine(e))
+	}
+	if e.Type == runner.TaskComplete && b.lines.verbose {
+		b.above(report.Line(e, b.lines.options))
+	}
+}
+
+func (b *block) note(text string) {
+	b.progress.note = text
+	b.draw(time.Now())
+}
+
+// draw replaces what is on the screen by what there is to show now.
+func (b *block) draw(now time.Time) {
+	columns, rows := b.size()
+	b.replace("", b.progress.lines(now, columns, rows), columns)
+}
+
+// above prints something that stays, and takes the block away until it is drawn
+// again, which is soon.
+func (b *block) above(text string) {
+	columns, _ := b.size()
+	b.replace(text+"\n", nil, columns)
+}
+
+func (b *block) replace(above string, lines []line, columns int) {
+	var s strings.Builder
+	s.WriteString(beginAtomic)
+	if !b.shown {
+		s.WriteString(hideCursor)
+		b.shown = true
+	}
+	s.WriteString(b.erase(columns) + above)
+	b.drawn = b.drawn[:0]
+	for _, l := range lines {
+		s.WriteString(l.text(b.lines.options.Color) + "\n")
+		b.drawn = append(b.drawn, l.columns())
+	}
+	s.WriteString(finishAtomic)
+	_, _ = io.WriteString(b.screen, s.String()) // a terminal that is gone sends SIGHUP
+}
+
+// erase takes the block off a screen of that many columns.
+func (b *block) erase(columns int) string {
+	rows := 0
+	for _, n := range b.drawn {
+		rows += max(1, (n+columns-1)/max(1, columns))
+	}
+	if rows == 0 {
+		return ""
+	}
+	return "\r" + fmt.Sprintf(cursorUp, rows) + clearToEnd
+}
+
+func (b *block) close() {
+	if !b.shown {
+		return
+	}
+	columns, _ := b.size()
+	_, _ = io.WriteString(b.screen, b.erase(columns)+showCursor)
+	b.drawn, b.shown = nil, false
+}
+
+func (b *block) abandon() { _, _ = io.WriteString(b.screen, showCursor) }

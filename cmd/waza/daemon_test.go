@@ -1,0 +1,339 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// daemon is a `waza jsonrpc` process with its own state directory. Lines of its
+// stderr come on errors.
+type daemon struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stdout io.ReadCloser
+	errors *bufio.Reader
+}
+
+func startDaemon(t *testing.T, args ...string) *daemon {
+	t.Helper()
+	cmd := exec.Command("waza", append([]string{"jsonrpc"}, args...)...)
+	cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	errs, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &daemon{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20), stdout: out, errors: bufio.NewReader(errs)}
+}
+
+func (d *daemon) send(t *testing.T, format string, args ...any) {
+	t.Helper()
+	_, err := fmt.Fprintf(d.in, format+"\n", args...)
+	require.NoError(t, err)
+}
+
+// message is a reply or a notification.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+	Params struct {
+		RunID  string `json:"runId"`
+		Event  string `json:"event"`
+		Status string `json:"status"`
+		Seq    int64  `json:"seq"`
+	} `json:"params"`
+}
+
+func readMessage(t *testing.T, r *bufio.Reader) message {
+	t.Helper()
+	line, err := r.ReadBytes('\n')
+	require.NoError(t, err)
+	var m message
+	require.NoError(t, json.Unmarshal(line, &m), "%s", line)
+	return m
+}
+
+// sleepers is a suite of n command trials at once, each of which starts a tree
+// of processes that sleep and write their ids into pids.
+func sleepers(t *testing.T, n int) (suite, pids string) {
+	t.Helper()
+	dir := t.TempDir()
+	suite, pids = filepath.Join(dir, "eval.yaml"), filepath.Join(dir, "pids")
+	require.NoError(t, os.Mkdir(pids, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.sh"), []byte(`
+touch "$PIDS/$$"
+sh -c 'touch "$PIDS/$$"; exec sleep 1000' &
+if command -v setsid >/dev/null; then setsid sh -c 'touch "$PIDS/$$"; exec sleep 1000' & else touch "$PIDS/none-$$"; fi
+wait
+`), 0o600))
+	require.NoError(t, os.WriteFile(suite, fmt.Appendf(nil, `
+name: sleepers
+config:
+  executor: command
+  command: [sh, agent.sh]
+  env: {PIDS: %q}
+  parallel: true
+  workers: %d
+  trials_per_task: %d
+tasks: [{id: sleep, prompt: x}]
+`, pids, n, n), 0o600))
+	return suite, pids
+}
+
+// sleeping waits until n process trees sleep, and returns the ids of their processes.
+func sleeping(t *testing.T, pids string, n int) []int {
+	t.Helper()
+	var ids []int
+	require.Eventually(t, func() bool {
+		entries, err := os.ReadDir(pids)
+		require.NoError(t, err)
+		ids = nil
+		for _, e := range entries {
+			if id, err := strconv.Atoi(e.Name()); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		return len(entries) == 3*n
+	}, time.Minute, 10*time.Millisecond, "the agents did not start")
+	return ids
+}
+
+func requireAllGone(t *testing.T, ids []int) {
+	t.Helper()
+	for _, id := range ids {
+		require.Eventually(t, func() bool {
+			if unix.Kill(id, 0) != nil {
+				return true
+			}
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+			return err == nil && strings.Contains(string(stat), ") Z ")
+		}, 5*time.Second, 5*time.Millisecond, "process %d is left", id)
+	}
+}
+
+// exitCode waits for a process to end by itself.
+func exitCode(t *testing.T, cmd *exec.Cmd, within time.Duration) int {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(within):
+		t.Fatalf("waza did not exit within %s", within)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// Nothing to read is nothing to do.
+func TestDaemonEmptyInput(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	require.NoError(t, d.in.Close())
+	rest, err := io.ReadAll(d.out)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+	require.Equal(t, 0, exitCode(t, d.cmd, 5*time.Second))
+}
+
+// A client that is killed, so that both pipes close, leaves nothing behind.
+func TestDaemonClientKilled(t *testing.T) {
+	t.Parallel()
+	const n = 50
+	suite, pids := sleepers(t, n)
+	d := startDaemon(t)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":%q}}`, suite)
+	require.Nil(t, readMessage(t, d.out).Error)
+	ids := sleeping(t, pids, n)
+	require.NoError(t, d.in.Close())
+	require.NoError(t, d.stdout.Close())
+	require.NotEqual(t, 0, exitCode(t, d.cmd, 5*time.Second))
+	requireAllGone(t, ids)
+}
+
+// Nor does a daemon that is killed without a chance to clean up.
+func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	suite, pids := sleepers(t, n)
+	d := startDaemon(t)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":%q}}`, suite)
+	ids := sleeping(t, pids, n)
+	require.NoError(t, d.cmd.Process.Kill())
+	requireAllGone(t, ids)
+}
+
+// SIGTERM cancels, tells the client, cleans up and exits.
+func TestDaemonTerminated(t *testing.T) {
+	t.Parallel()
+	const n = 5
+	suite, pids := sleepers(t, n)
+	d := startDaemon(t)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":%q}}`, suite)
+	ids := sleeping(t, pids, n)
+	require.NoError(t, d.cmd.Process.Signal(unix.SIGTERM))
+	last := message{}
+	for line, err := d.out.ReadBytes('\n'); err == nil; line, err = d.out.ReadBytes('\n') {
+		last = message{}
+		require.NoError(t, json.Unmarshal(line, &last))
+	}
+	require.Equal(t, "eval.complete", last.Method)
+	require.Equal(t, "cancelled", last.Params.Status)
+	exitCode(t, d.cmd, 5*time.Second)
+	requireAllGone(t, ids)
+}
+
+// run.cancel is answered at once, the trees are gone, and eval.complete follows.
+func TestDaemonCancel(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	suite, pids := sleepers(t, n)
+	d := startDaemon(t)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":%q}}`, suite)
+	var reply struct {
+		RunID string `json:"runId"`
+	}
+	require.NoError(t, json.Unmarshal(readMessage(t, d.out).Result, &reply))
+	ids := sleeping(t, pids, n)
+	d.send(t, `{"jsonrpc":"2.0","id":2,"method":"run.cancel","params":{"runId":%q}}`, reply.RunID)
+	answered := false
+	for {
+		m := readMessage(t, d.out)
+		if string(m.ID) == "2" {
+			require.JSONEq(t, fmt.Sprintf(`{"runId":%q,"status":"cancelled"}`, reply.RunID), string(m.Result))
+			answered = true
+		}
+		if m.Method == "eval.complete" {
+			require.Equal(t, "cancelled", m.Params.Status)
+			break
+		}
+	}
+	require.True(t, answered, "the answer comes first")
+	requireAllGone(t, ids)
+}
+
+// The Python client printed in the protocol document works as it is: only the
+// path stands for something, and the executor is that of this machine.
+func TestDaemonDocumentedPythonClient(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "protocols", "waza-jsonrpc.md"))
+	if err != nil {
+		t.Skip("the protocol document is not beside this checkout")
+	}
+	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllSubmatch(doc, -1)
+	require.Len(t, blocks, 1)
+	hello, err := filepath.Abs(filepath.Join("..", "..", "testdata", "suites", "hello", "eval.yaml"))
+	require.NoError(t, err)
+	for _, executor := range []string{"copilot-sdk", "mock"} {
+		client := strings.ReplaceAll(string(blocks[0][1]), "/path/to/eval.yaml", hello)
+		client = strings.ReplaceAll(client, "copilot-sdk", executor)
+		cmd := exec.CommandContext(t.Context(), python, "-c", client)
+		cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Regexp(t, `(?s)^Started run: \S+\nRun complete: \{.*'summary'.*\}\n$`, string(out))
+		if executor == "mock" {
+			require.Contains(t, string(out), "'passRate': 1")
+		}
+	}
+}
+
+// A request piped in is answered and its run followed to the end, on stdin and
+// through a half-closed TCP connection, here with nc where there is one.
+func TestDaemonPipedRequest(t *testing.T) {
+	t.Parallel()
+	request := `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"../../testdata/suites/hello/eval.yaml"}}` + "\n"
+
+	d := startDaemon(t)
+	d.send(t, "%s", request)
+	require.NoError(t, d.in.Close())
+	requireWholeRun(t, d.out)
+	require.Equal(t, 0, exitCode(t, d.cmd, 10*time.Second))
+
+	addr := "127.0.0.1:" + freePort(t)
+	tcp := startDaemon(t, "--tcp", addr)
+	conn := dial(t, addr, tcp)
+	_, err := io.WriteString(conn, request)
+	require.NoError(t, err)
+	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	requireWholeRun(t, bufio.NewReader(conn))
+
+	if nc, err := exec.LookPath("nc"); err == nil {
+		host, port, _ := net.SplitHostPort(addr)
+		cmd := exec.CommandContext(t.Context(), nc, "-N", host, port)
+		cmd.Stdin = strings.NewReader(request)
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		requireWholeRun(t, bufio.NewReader(strings.NewReader(string(out))))
+	}
+}
+
+// requireWholeRun reads a reply, then the notifications of its run without a
+// gap, of which eval.complete is the last before the end of the stream.
+func requireWholeRun(t *testing.T, r *bufio.Reader) {
+	t.Helper()
+	require.JSONEq(t, "1", string(readMessage(t, r).ID))
+	for seq := int64(1); ; seq++ {
+		m := readMessage(t, r)
+		require.Equal(t, seq, m.Params.Seq)
+		if m.Method == "eval.complete" {
+			break
+		}
+	}
+	rest, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// dial connects once the daemon has said where it listens.
+func dial(t *testing.T, addr string, d *daemon) net.Conn {
+	t.Helper()
+	line, err := d.errors.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, addr)
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}

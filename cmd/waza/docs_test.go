@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/eval/schema"
+	"waza/rpc"
+	"waza/runner"
+	"waza/runner/grader"
+)
+
+// TestDocuments holds the documents and schemas that are generated to the code
+// that they tell of. With -update it writes them anew, which is what make docs does.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	for path, text := range documents(t) {
+		file := filepath.Join(filepath.FromSlash(repositoryRoot), filepath.FromSlash(path))
+		if *update {
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+			continue
+		}
+		have, err := os.ReadFile(file)
+		require.NoError(t, err, "make docs writes it")
+		if string(have) != text {
+			t.Errorf("%s lags behind the code: run make docs\n%s", path, firstDifference(string(have), text))
+		}
+	}
+}
+
+// repositoryRoot is where this package's directory stands in.
+const repositoryRoot = "../.."
+
+func firstDifference(have, want string) string {
+	h, w := strings.Split(have, "\n"), strings.Split(want, "\n")
+	for i := range min(len(h), len(w)) {
+		if h[i] != w[i] {
+			return fmt.Sprintf("line %d\nis      %s\nought   %s", i+1, h[i], w[i])
+		}
+	}
+	return fmt.Sprintf("it has %d lines and ought to have %d", len(h), len(w))
+}
+
+func vocabulary() *eval.Vocabulary {
+	return &eval.Vocabulary{Executors: runner.Executors.Kinds(), Graders: grader.Builtin.Kinds()}
+}
+
+// documents are all generated files by their paths in the repository.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	v := vocabulary()
+	schemas, err := schema.Generate(v, repositoryRoot)
+	require.NoError(t, err)
+	docs := map[string]string{
+		"docs/cli.md":         cliDocument(),
+		"docs/methods.md":     rpc.Reference(),
+		"docs/diagnostics.md": diagnosticsDocument(),
+		"docs/graders.md":     gradersDocument(t, v, schemas[schema.SuiteFile]),
+		"docs/executors.md":   executorsDocument(t, v, schemas[schema.SuiteFile]),
+		"docs/suite.md":       suiteDocument(t, v, schemas[schema.SuiteFile], schemas[schema.TriggerTestsFile]),
+	}
+	for name, text := range schemas {
+		docs["eval/schema/"+name] = string(text)
+	}
+	return docs
+}
+
+func cliDocument() string {
+	var b strings.Builder
+	p := newProgram()
+	b.WriteString("# The command line\n\nWhat `waza help` and `waza COMMAND --help` print.\n\n## waza\n\n```\n")
+	p.writeAppHelp(&b)
+	b.WriteString("```\n")
+	eachCommand(p.app.Commands, func(c *cli.Command) {
+		fmt.Fprintf(&b, "\n##%s %s\n\n```\n", strings.Repeat("#", strings.Count(c.HelpName, " ")-1), c.HelpName)
+		p.writeCommandHelp(&b, c)
+		b.WriteString("```\n")
+	})
+	b.WriteString(`
+## The environment
+
+| variable | meaning |
+|---|---|
+| ` + "`WAZA_STATE`" + ` | the state directory, where runs are recorded; else waza below ` + "`$XDG_STATE_HOME`, else `~/.local/state/waza`" + ` |
+| ` + "`NO_COLOR`" + ` | not empty: no colours |
+| ` + "`CLICOLOR_FORCE`" + ` | neither empty nor 0: colours also where there is no terminal, unless NO_COLOR forbids them |
+| ` + "`TERM`" + ` | dumb: no colours, and lines in place of the block that is drawn anew |
+`)
+	return b.String()
+}
+
+func diagnosticsDocument() string {
+	var b strings.Builder
+	b.WriteString(`# Findings about suites
+
+` + "`waza validate`" + ` prints findings, ` + "`eval.validate`" + ` returns them. Each has a code, which keeps its meaning. Errors keep a suite
+from running, warnings and remarks do not.
+
+| code | when it is reported |
+|---|---|
+`)
+	for _, c := range eval.Codes() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Code, inCell(c.Doc))
+	}
+	return b.String()
+}
+
+// inCell makes a text fit for a cell of a table: one line, and what looks like
+// HTML is text.
+func inCell(s string) string {
+	parts := strings.Split(strings.Join(strings.Fields(s), " "), "`")
+	for i := 0; i < len(parts); i += 2 { // those between are code
+		parts[i] = strings.ReplaceAll(parts[i], "<", `\<`)
+	}
+	return strings.ReplaceAll(strings.Join(parts, "`"), "|", `\|`)
+}

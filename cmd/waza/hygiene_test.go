@@ -1,0 +1,95 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// untidy are things that no file of the repository holds. The patterns are
+// written so that they do not match themselves.
+var untidy = []struct {
+	what    string
+	pattern *regexp.Regexp
+}{
+	{"a note to do something later", regexp.MustCompile(`\b(T[O]DO|F[I]XME|X[X]X)\b`)},
+	{"a path of somebody's machine", regexp.MustCompile(`(^|[\s"'=(` + "`" + `])(/(home|Users)/\w|/(root|work)/|[A-Z]:\\Users\\)`)},
+	{"a merge conflict", regexp.MustCompile(`(?m)^(<{7}|>{7}) `)},
+}
+
+// mayHoldAnything tells the files whose content the tests are about.
+func mayHoldAnything(name string) bool {
+	return strings.Contains("/"+name, "/testdata/") || filepath.Base(name) == "go.sum"
+}
+
+func TestRepositoryIsTidy(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(repositoryRoot)
+	require.NoError(t, err)
+	for _, name := range repositoryFiles(t, root) {
+		if mayHoldAnything(name) {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) {
+			continue // removed, but not committed yet
+		}
+		require.NoError(t, err)
+		if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+			continue
+		}
+		for _, u := range untidy {
+			if at := u.pattern.FindIndex(content); at != nil {
+				t.Errorf("%s:%d: holds %s: %q", name, 1+bytes.Count(content[:at[0]], []byte("\n")), u.what, content[at[0]:at[1]])
+			}
+		}
+		if at := bytes.Index(content, []byte(root+string(filepath.Separator))); at >= 0 {
+			t.Errorf("%s:%d: holds the path of this checkout", name, 1+bytes.Count(content[:at], []byte("\n")))
+		}
+	}
+}
+
+func TestUntidyPatternsBite(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"// TO" + "DO: later":          true,
+		"cd /ho" + "me/ann/src":        true,
+		`"/wo` + `rk/main/eval.yaml"`:  true,
+		"<<<<<<" + "< HEAD":            true,
+		"see docs/work/here":           false,
+		"path: /path/to/eval.yaml":     false,
+		"https://example.org/home/ann": false,
+	} {
+		found := false
+		for _, u := range untidy {
+			found = found || u.pattern.MatchString(text)
+		}
+		require.Equal(t, want, found, "%q", text)
+	}
+}
+
+// repositoryFiles lists the files that are tracked, or would be by adding all.
+func repositoryFiles(t *testing.T, root string) []string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	list := exec.Command(git, "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	out, err := list.Output()
+	if err != nil {
+		t.Skip("not a git checkout")
+	}
+	files := strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+	if len(files) == 0 {
+		t.Skip("the files are not those of a git checkout")
+	}
+	return files
+}

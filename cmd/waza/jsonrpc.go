@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/rpc"
+)
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+func (p *program) jsonrpcCommand() *cli.Command {
+	const where = "Where it listens"
+	return &cli.Command{
+		Name: "jsonrpc", Category: groupDaemon,
+		Usage: "serve editors and scripts by JSON-RPC",
+		Description: `One JSON-RPC 2.0 message a line, on stdin and stdout unless told to listen. It
+ends when its input does and the runs asked for are over. SIGINT and SIGTERM
+cancel the runs, clean up and end it; a second one ends it at once.
+
+Examples:
+  echo '{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"evals/demo/eval.yaml"}}' | waza jsonrpc
+  waza jsonrpc --tcp localhost:9000
+  waza jsonrpc --socket /run/user/1000/waza.sock`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000", DefaultText: "stdin and stdout"},
+			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen at the unix socket `PATH`, for this user alone", DefaultText: "stdin and stdout"},
+			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp take an address that other machines reach; wants a token"},
+			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`", DefaultText: "none is asked for"},
+			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`", DefaultText: "none is asked for"},
+			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			jsonFlag("log as lines of JSON; the protocol is JSON in any case"),
+		},
+		Action: p.jsonrpc,
+	}
+}
+
+func (p *program) jsonrpc(c *cli.Context) error {
+	if err := most(c, 0); err != nil {
+		return err
+	}
+	options, door, err := p.daemonOptions(c)
+	if err != nil {
+		return err
+	}
+	in, out, err := p.protocolFiles()
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(p.ctx)
+	defer stop()
+	return exit(rpc.Main(ctx, in, out, p.stderr, options, door))
+}
+
+func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, err error) {
+	if err := oneOf("log-level", c.String("log-level"), logLevels...); err != nil {
+		return o, d, err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return o, d, err
+	}
+	o.Logger = p.logger(level, c.Bool("json"))
+	o.Version = buildVersion().Version
+	o.AllowRemote = c.Bool("allow-remote")
+	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
+	d.Listening = func(a net.Addr) { o.Logger.Info("listening", "network", a.Network(), "address", a.String()) }
+	switch {
+	case o.AllowRemote && d.TCP == "":
+		return o, d, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp, which is not there")
+	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "":
+		return o, d, usage("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
+	}
+	o.Token, err = token(c)
+	return o, d, err
+}
+
+// token is what clients have to show; empty when they need not. It is not a
+// flag itself, as everybody can read those of running programs.
+func token(c *cli.Context) (string, error) {
+	file, env := c.String("token-file"), c.String("token-env")
+	if c.IsSet("token-file") && c.IsSet("token-env") {
+		return "", usage("name one of them", "--token-file and --token-env do not go together")
+	}
+	var token, from string
+	switch {
+	case c.IsSet("token-file"):
+		from = "--token-file " + file
+		f, err := os.Open(file)
+		if err != nil {
+			return "", usage("", "--token-file: %v", err)
+		}
+		defer f.Close()
+		content, err := io.ReadAll(io.LimitReader(f, maxToken))
+		if err != nil {
+			return "", usage("", "--token-file: %v", err)
+		}
+		token = string(content)
+	case c.IsSet("token-env"):
+		from = "--token-env " + env
+		token = os.Getenv(env)
+	default:
+		return "", nil
+	}
+	if token = strings.TrimSpace(token); token == "" {
+		return "", usage("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
+	}
+	return token, nil
+}
+
+// maxToken is how much of a token file is read.
+const maxToken = 4096
+
+// protocolFiles are what the protocol is spoken on. Nothing but the daemon can
+// write to its stdout any more.
+func (p *program) protocolFiles() (in, out *os.File, err error) {
+	in, inOK := p.stdin.(*os.File)
+	out, outOK := p.stdout.w.(*os.File)
+	if !inOK || !outOK {
+		return nil, nil, fmt.Errorf("jsonrpc: stdin and stdout must be files of the operating system")
+	}
+	if out == os.Stdout {
+		out, err = rpc.TakeStdout()
+	}
+	return in, out, err
+}
+
+// untilSignal gives a context that ends with the first signal to end. The
+// second ends the program at once; what it leaves running, the guard ends.
+func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	stopped := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case sig := <-signals:
+				if n > 0 {
+					os.Exit(exitInterrupted)
+				}
+				cancel(fmt.Errorf("ended by %v", sig))
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(stopped)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
+
+// TestMain makes waza a command of scripts and of tests that start it: this
+// binary, under that name, is the program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"waza": main})
+}
+
+// TestScript runs the scripts of testdata/script. Beside the usual commands
+// they have:
+//
+//	code N program args...    the program must end with that exit code
+//	jsonline N path value     what stands at a path of the nth JSON document of stdout
+func TestScript(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Deadline:            time.Now().Add(2 * time.Minute),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("WAZA_STATE", e.WorkDir+"/.state")
+			e.Setenv("TERM", "xterm")
+			for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE"} {
+				e.Setenv(name, "")
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":     exitCodeCmd,
+			"jsonline": jsonLineCmd,
+		},
+	})
+}
+
+func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N program args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var ee *exec.ExitError
+		if !errors.As(err, &ee) {
+			ts.Fatalf("%v", err)
+		}
+		got = ee.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func jsonLineCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: jsonline N path value")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	dec := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	var doc any
+	for range n {
+		doc = nil
+		ts.Check(dec.Decode(&doc))
+	}
+	got := fmt.Sprint(lookup(doc, args[1]))
+	if (got == args[2]) == neg {
+		ts.Fatalf("%s is %s", args[1], got)
+	}
+}
+
+// lookup follows a path such as tasks.0.id; len is the length of a list.
+func lookup(doc any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		switch d := doc.(type) {
+		case map[string]any:
+			v, ok := d[key]
+			if !ok {
+				return "absent"
+			}
+			doc = v
+		case []any:
+			i, err := strconv.Atoi(key)
+			switch {
+			case key == "len":
+				doc = len(d)
+			case err != nil || i >= len(d):
+				return "absent"
+			default:
+				doc = d[i]
+			}
+		default:
+			return "absent"
+		}
+	}
+	return doc
+}
+
+// wazaPath is the program, as TestMain has put it on PATH.
+func wazaPath(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("waza")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// environment is this process's, with the given variables and a state
+// directory of the test's own.
+func environment(t *testing.T, more ...string) []string {
+	t.Helper()
+	env := append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=")
+	return append(env, more...)
+}

@@ -1,0 +1,359 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// held is a suite whose trials hold on to something: each opens the fifo
+// "alive", writes a line to it, and then waits, with a child that waits as well,
+// until it can read a line from the fifo "go". So a test knows when trials run
+// and, when "alive" comes to its end, that nothing of them does any more.
+type held struct {
+	t     *testing.T
+	suite string
+	alive *bufio.Reader
+	goOn  string
+	// keeper keeps "alive" from ending between two trials, until gone closes it.
+	keeper *os.File
+}
+
+func holdingSuite(t *testing.T, config string) *held {
+	t.Helper()
+	dir := t.TempDir()
+	alive, goOn := filepath.Join(dir, "alive"), filepath.Join(dir, "go")
+	require.NoError(t, unix.Mkfifo(alive, 0o600))
+	require.NoError(t, unix.Mkfifo(goOn, 0o600))
+	suite := filepath.Join(dir, "eval.yaml")
+	require.NoError(t, os.WriteFile(suite, []byte(`name: held
+config:
+  executor: command
+  command: 'exec 9>"$ALIVE"; echo started >&9; sleep 1000 & read line <"$GO"; kill $!; echo "$line"'
+`+config+`
+graders: [{type: text, name: says, config: {contains: [go]}}]
+tasks:
+  - {id: first, inputs: {prompt: "1"}}
+  - {id: second, inputs: {prompt: "2"}}
+`), 0o600))
+	// cat rather than this process, because it can be waited for: opening a
+	// fifo blocks until there is a writer.
+	cat := exec.Command("cat", alive)
+	out, err := cat.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cat.Start())
+	keeper, err := os.OpenFile(alive, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	h := &held{t: t, suite: suite, alive: bufio.NewReader(out), goOn: goOn, keeper: keeper}
+	t.Cleanup(func() {
+		keeper.Close()
+		_ = cat.Process.Kill()
+		_ = cat.Wait()
+	})
+	return h
+}
+
+func (h *held) env() []string {
+	return environment(h.t, "ALIVE="+filepath.Join(filepath.Dir(h.suite), "alive"), "GO="+h.goOn)
+}
+
+// started waits until that many trials run.
+func (h *held) started(n int) {
+	h.t.Helper()
+	for range n {
+		line, err := h.alive.ReadString('\n')
+		require.NoError(h.t, err)
+		require.Equal(h.t, "started\n", line)
+	}
+}
+
+// release lets one trial go on.
+func (h *held) release() {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(h.goOn, []byte("go\n"), 0o600))
+}
+
+// gone waits until no process of a trial is left.
+func (h *held) gone() {
+	h.t.Helper()
+	h.keeper.Close()
+	rest, err := io.ReadAll(h.alive)
+	require.NoError(h.t, err)
+	require.Empty(h.t, string(rest))
+}
+
+// command starts waza, whose stderr can be read while it runs.
+type command struct {
+	*exec.Cmd
+	out    bytes.Buffer
+	stderr *bufio.Reader
+}
+
+func startWaza(t *testing.T, env []string, args ...string) *command {
+	t.Helper()
+	c := &command{Cmd: exec.Command(wazaPath(t), args...)}
+	c.Env = env
+	c.Stdout = &c.out
+	pipe, err := c.StderrPipe()
+	require.NoError(t, err)
+	c.stderr = bufio.NewReader(pipe)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	return c
+}
+
+// says waits for a line of stderr that holds the text.
+func (c *command) says(t *testing.T, text string) {
+	t.Helper()
+	for {
+		line, err := c.stderr.ReadString('\n')
+		require.NoError(t, err, "stderr ended without %q", text)
+		if strings.Contains(line, text) {
+			return
+		}
+	}
+}
+
+func (c *command) exitCode(t *testing.T) int {
+	t.Helper()
+	_, _ = io.Copy(io.Discard, c.stderr)
+	_ = c.Wait()
+	return c.ProcessState.ExitCode()
+}
+
+func TestFirstInterruptWaitsForWhatRuns(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	c.says(t, "no more trials are started")
+	h.release()
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	h.gone()
+	require.Regexp(t, `(?m)^first +passed +1/1`, c.out.String())
+	require.Regexp(t, `(?m)^second +skipped +0/0, 1 skipped`, c.out.String())
+	require.Contains(t, c.out.String(), "The run was interrupted")
+	require.Contains(t, c.out.String(), "recorded in")
+}
+
+func TestSecondInterruptCancels(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "  parallel: true")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(2)
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	c.says(t, "no more trials are started")
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	c.says(t, "are cancelled")
+	h.gone()
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Regexp(t, `(?m)^first +cancelled`, c.out.String())
+	require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 cancelled")
+}
+
+func TestThirdInterruptLeavesAtOnceAndNothingBehind(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, `hooks: {after_run: [{command: 'exec 9>"$ALIVE"; echo started >&9; sleep 1000'}]}`)
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM)) // counts as two
+	c.says(t, "are cancelled")
+	h.started(1) // the hook after the run, which would be waited for
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.NotContains(t, c.out.String(), "passed")
+	h.gone()
+}
+
+// Of a list of suites none is begun after an interrupt, and JSON still comes.
+func TestInterruptEndsTheList(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", "--json", h.suite, h.suite+"2")
+	h.started(1)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, 1, strings.Count(c.out.String(), "\n"))
+	require.Contains(t, c.out.String(), `"status":"cancelled"`)
+}
+
+// Looking at a run that goes on in another process does not wait for its end.
+func TestShowOfARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	env := h.env()
+	c := startWaza(t, env, "run", h.suite)
+	h.started(1)
+	look := func(args ...string) string {
+		cmd := exec.Command(wazaPath(t), args...)
+		cmd.Env = env
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	list := look("runs")
+	require.Regexp(t, `held +running .* 0/2`, list)
+	_, id, _ := strings.Cut(list, "\n")
+	id, _, _ = strings.Cut(id, " ")
+	require.Regexp(t, `(?m)^first +not finished`, look("runs", "show", id))
+	require.Contains(t, look("runs", "show", "--json", id), `"status":"running"`)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Regexp(t, `(?m)^first +cancelled`, look("runs", "show", id))
+}
+
+func TestKilledWazaLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "  parallel: true\n  trials_per_task: 10\n  workers: 20")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(20)
+	require.NoError(t, c.Process.Kill())
+	h.gone()
+	_ = c.Wait()
+}
+
+// The guard gets the signals of a terminal's group as well, and must not mind.
+func TestGuardOutlivesSignals(t *testing.T) {
+	t.Parallel()
+	guard := exec.Command(wazaPath(t), "guard")
+	in, err := guard.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, guard.Start())
+	victim := exec.Command("sleep", "1000")
+	victim.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, victim.Start())
+	pgid := victim.Process.Pid
+	// The guard reads a line at a time; that it has read one shows that it is
+	// deaf to signals by then, as that comes first. Filling the pipe shows it:
+	// a write of more than the pipe holds returns when the guard reads.
+	_, err = io.WriteString(in, strings.Repeat("-1\n", 64<<10))
+	require.NoError(t, err)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		require.NoError(t, guard.Process.Signal(sig))
+	}
+	_, err = io.WriteString(in, "+"+strconv.Itoa(pgid)+"\n")
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	require.NoError(t, guard.Wait())
+	err = victim.Wait()
+	require.ErrorContains(t, err, "killed")
+}
+
+// The daemon that is told to end cancels its runs and leaves nothing behind.
+func TestDaemonEndsOnSignal(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "  parallel: true")
+	c := &command{Cmd: exec.Command(wazaPath(t), "jsonrpc")}
+	c.Env = h.env()
+	c.Stdout = &c.out
+	in, err := c.StdinPipe()
+	require.NoError(t, err)
+	pipe, err := c.StderrPipe()
+	require.NoError(t, err)
+	c.stderr = bufio.NewReader(pipe)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"`+h.suite+`"}}`+"\n")
+	require.NoError(t, err)
+	h.started(2)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	h.gone()
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Contains(t, c.out.String(), `"method":"eval.complete"`)
+}
+
+func TestDaemonListens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(shortDir(t), "s")
+	c := startWaza(t, environment(t), "jsonrpc", "--tcp", "localhost:0", "--socket", path)
+	c.says(t, "network=tcp")
+	c.says(t, "network=unix")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	_, err = os.Stat(path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// shortDir is a directory whose path leaves room for the name of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "w")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestBashCompletes(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	script := `eval "$(waza completion bash)"
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _waza; echo "${COMPREPLY[*]}"; }
+try waza va
+try waza run --fail
+try waza run --executor = mo
+try waza run --executor ""
+try waza run ""
+complete -p waza`
+	cmd := exec.Command(bash, "--norc", "-c", script)
+	cmd.Env = environment(t)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, `validate
+--fail-fast
+mock
+mock command copilot-sdk
+
+complete -o bashdefault -o default -F _waza waza
+`, string(out))
+}
+
+// Scripts of other shells are checked by those shells, where there are any.
+func TestCompletionScriptsParse(t *testing.T) {
+	t.Parallel()
+	for shell, script := range map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		cmd := exec.Command(path, "-n")
+		cmd.Stdin = strings.NewReader(script)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", shell, out)
+	}
+}
+
+// A reader that goes away is no reason to print or to go on.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	r.Close() // so that whatever is written first meets a closed pipe
+	cmd := exec.Command(wazaPath(t), "schema")
+	cmd.Env = environment(t)
+	cmd.Stdout = w
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run()
+	w.Close()
+	require.Equal(t, exitError, cmd.ProcessState.ExitCode())
+	require.Empty(t, stderr.String())
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// progress is the state of a run as its events tell it, and how that looks.
+type progress struct {
+	suite   string
+	started time.Time
+	tasks   runner.Counts
+	trials  runner.Counts
+	running map[int]*runningTask // by number
+	note    string               // a last line to show; may be empty
+}
+
+// runningTask is a task of which trials run.
+type runningTask struct {
+	num, total int
+	name       string
+	trials     map[int]time.Time // when each that runs was started
+}
+
+func newProgress(rec *runner.Record) *progress {
+	p := &progress{suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
+	p.tasks.Total = len(rec.Tasks)
+	for _, t := range rec.Tasks {
+		p.trials.Total += t.Trials
+	}
+	return p
+}
+
+func (p *progress) apply(e *runner.Event) {
+	switch e.Type {
+	case runner.RunStart:
+		p.started = e.Time
+	case runner.TrialStart:
+		t := p.running[e.TaskNum]
+		if t == nil {
+			t = &runningTask{num: e.TaskNum, name: e.TaskID, total: e.TotalTrials, trials: map[int]time.Time{}}
+			p.running[e.TaskNum] = t
+		}
+		t.trials[e.TrialNum] = e.Time
+	case runner.TrialComplete:
+		tally(&p.trials, e.Verdict)
+		if t := p.running[e.TaskNum]; t != nil {
+			delete(t.trials, e.TrialNum)
+			if len(t.trials) == 0 {
+				delete(p.running, e.TaskNum)
+			}
+		}
+	case runner.TaskComplete:
+		tally(&p.tasks, e.Verdict)
+	}
+}
+
+func tally(c *runner.Counts, v runner.Verdict) {
+	switch v {
+	case runner.Passed:
+		c.Passed++
+	case runner.Failed:
+		c.Failed++
+	case runner.Errored:
+		c.Errors++
+	case runner.TimedOut:
+		c.Timeouts++
+	case runner.Cancelled:
+		c.Cancelled++
+	case runner.Skipped:
+		c.Skipped++
+	}
+}
+
+// span is a piece of a line in one colour.
+type span struct {
+	text   string
+	colour string // of ANSI, such as "32"; empty for none
+}
+
+// line is a line of the block.
+type line []span
+
+func (l line) columns() int {
+	n := 0
+	for _, s := range l {
+		n += report.Columns(s.text)
+	}
+	return n
+}
+
+func (l line) text(colour bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		if colour && s.colour != "" {
+			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", s.colour, s.text)
+		} else {
+			b.WriteString(s.text)
+		}
+	}
+	return b.String()
+}
+
+// clip shortens a line to that many columns.
+func (l line) clip(most int) line {
+	if l.columns() <= most {
+		return l
+	}
+	var out line
+	for _, s := range l {
+		n := report.Columns(s.text)
+		if n >= most {
+			return append(out, span{report.Clip(s.text+" ", most), s.colour})
+		}
+		out = append(out, s)
+		most -= n
+	}
+	return out
+}
+
+// mostRunning is how many running tasks are shown at most.
+const mostRunning = 8
+
+// lines is what is shown on a screen of that many columns and rows: no line is
+// as wide as the screen, and there are fewer lines than rows.
+func (p *progress) lines(now time.Time, columns, rows int) []line {
+	columns, rows = max(1, columns-1), max(1, rows-1)
+	out := []line{p.bar(now, columns), p.counts()}
+	space := rows - len(out)
+	if p.note != "" {
+		space--
+	}
+	out = append(out, p.runningLines(now, columns, min(space, mostRunning))...)
+	if p.note != "" {
+		out = append(out, line{{p.note, "33"}})
+	}
+	out = out[:min(len(out), rows)]
+	for i := range out {
+		out[i] = out[i].clip(columns)
+	}
+	return out
+}
+
+// The widths of the bar, and how much a suite's name may take.
+const (
+	leastBar, mostBar = 8, 40
+	mostName          = 30
+)
+
+func (p *progress) bar(now time.Time, columns int) line {
+	done, total := p.trials.Done(), p.trials.Total
+	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
+	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.started)))
+	if left, ok := p.estimate(now); ok {
+		right += ", about " + report.Duration(left) + " left"
+	}
+	width := min(mostBar, columns-report.Columns(name)-report.Columns(right)-4)
+	if width < leastBar {
+		return line{{name + "  ", "1"}, {right, ""}}
+	}
+	full := 0
+	if total > 0 {
+		full = min(width, width*done/total)
+	}
+	return line{
+		{name + "  ", "1"},
+		{strings.Repeat("█", full), "32"}, {strings.Repeat("░", width-full), "2"},
+		{"  " + right, ""},
+	}
+}
+
+// estimate says how much longer the run takes if it goes on as it did.
+func (p *progress) estimate(now time.Time) (time.Duration, bool) {
+	did := p.trials.Counted() + p.trials.Errors
+	left := p.trials.Total - p.trials.Done()
+	if did == 0 || left == 0 {
+		return 0, false
+	}
+	each := float64(now.Sub(p.started)) / float64(did)
+	return time.Duration(each * float64(left)).Round(time.Second), true
+}
+
+func (p *progress) counts() line {
+	c := p.tasks
+	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, plural(c.Total, "task", "tasks")), ""}}
+	for _, x := range []struct {
+		n            int
+		what, colour string
+	}{
+		{c.Failed, "failed", "31"}, {c.Timeouts, "timed out", "31"}, {c.Errors, "in error", "35"},
+		{c.Cancelled, "cancelled", "33"}, {c.Skipped, "skipped", "33"},
+	} {
+		if x.n > 0 {
+			l = append(l, span{", ", ""}, span{fmt.Sprintf("%d %s", x.n, x.what), x.colour})
+		}
+	}
+	return l
+}
+
+// runningLines shows the running tasks in the order of the suite, at most so
+// many lines.
+func (p *progress) runningLines(now time.Time, columns, most int) []line {
+	if most <= 0 {
+		return nil
+	}
+	tasks := slices.SortedFunc(maps.Values(p.running), func(a, b *runningTask) int { return cmp.Compare(a.num, b.num) })
+	var out []line
+	for i, t := range tasks {
+		if i == most-1 && len(tasks) > most {
+			return append(out, line{{fmt.Sprintf("  and %d more", len(tasks)-i), "2"}})
+		}
+		out = append(out, t.line(now, columns))
+	}
+	return out
+}
+
+func (t *runningTask) line(now time.Time, columns int) line {
+	nums := slices.Sorted(maps.Keys(t.trials))
+	first := now
+	for _, since := range t.trials {
+		if since.Before(first) {
+			first = since
+		}
+	}
+	what := plural(len(nums), "trial", "trials")
+	switch {
+	case len(nums) == 1:
+		what = fmt.Sprintf("trial %d of %d", nums[0], t.total)
+	case len(nums) <= 4:
+		what = fmt.Sprintf("trials %s of %d", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(nums)), ", "), "[]"), t.total)
+	default:
+		what += fmt.Sprintf(" of %d", t.total)
+	}
+	right := "  " + what + "  " + report.Duration(now.Sub(first))
+	name := report.Clip(report.Clean(t.name), max(8, columns-2-report.Columns(right)))
+	return line{{"  " + name, ""}, {right, "2"}}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+
+// exampleProgress is a run of 3 tasks with 4 trials each after ten seconds.
+func exampleProgress() *progress {
+	rec := &runner.Record{Suite: runner.SuiteRef{Name: "demo"}, CreatedAt: noon}
+	for _, id := range []string{"read", "write", "arithmetic"} {
+		rec.Tasks = append(rec.Tasks, runner.TaskRef{ID: id, Trials: 4})
+	}
+	p := newProgress(rec)
+	p.apply(&runner.Event{Type: runner.RunStart, Time: noon})
+	for n := range 4 {
+		p.apply(&runner.Event{Type: runner.TrialStart, Time: at(0), TaskNum: 1, TaskID: "read", TrialNum: n + 1, TotalTrials: 4})
+	}
+	for n := range 4 {
+		p.apply(&runner.Event{Type: runner.TrialComplete, Time: at(1), TaskNum: 1, TaskID: "read", TrialNum: n + 1, Verdict: runner.Passed})
+	}
+	p.apply(&runner.Event{Type: runner.TaskComplete, Time: at(1), TaskNum: 1, TaskID: "read", Verdict: runner.Passed})
+	p.apply(&runner.Event{Type: runner.TrialStart, Time: at(4), TaskNum: 3, TaskID: "arithmetic", TrialNum: 2, TotalTrials: 4})
+	p.apply(&runner.Event{Type: runner.TrialStart, Time: at(6), TaskNum: 2, TaskID: "write", TrialNum: 1, TotalTrials: 4})
+	p.apply(&runner.Event{Type: runner.TrialStart, Time: at(9), TaskNum: 2, TaskID: "write", TrialNum: 3, TotalTrials: 4})
+	return p
+}
+
+func text(lines []line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.text(false) + "\n")
+	}
+	return b.String()
+}
+
+func TestProgressLines(t *testing.T) {
+	t.Parallel()
+	p := exampleProgress()
+	require.Equal(t, `demo  █████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░  4/12 trials  10.0 s, about 20.0 s left
+1 of 3 tasks passed
+  write  trials 1, 3 of 4  4.0 s
+  arithmetic  trial 2 of 4  6.0 s
+`, text(p.lines(at(10), 120, 24)))
+
+	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 2, Verdict: runner.Failed})
+	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 3, Verdict: runner.Errored})
+	p.note = "interrupted"
+	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
+1 of 3 tasks passed, 1 failed, 1 in er…
+  write  trials 1, 3 of 4  4.0 s
+  arithmetic  trial 2 of 4  6.0 s
+interrupted
+`, text(p.lines(at(10), 40, 24)))
+	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
+1 of 3 tasks passed, 1 failed, 1 in er…
+  and 2 more
+interrupted
+`, text(p.lines(at(10), 40, 5)))
+}
+
+func TestProgressWithoutAnyTrialYet(t *testing.T) {
+	t.Parallel()
+	p := newProgress(&runner.Record{Suite: runner.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []runner.TaskRef{{ID: "x", Trials: 1}}})
+	require.Equal(t, `a\x1b[2Jb  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/1 trials  0 ms
+0 of 1 task passed
+`, text(p.lines(noon, 100, 24)))
+}
+
+func TestProgressManyTrialsOfOneTask(t *testing.T) {
+	t.Parallel()
+	p := newProgress(&runner.Record{CreatedAt: noon, Tasks: []runner.TaskRef{{ID: "x", Trials: 100}}})
+	for n := range 64 {
+		p.apply(&runner.Event{Type: runner.TrialStart, Time: noon, TaskNum: 1, TaskID: "x", TrialNum: n + 1, TotalTrials: 100})
+	}
+	require.Contains(t, text(p.lines(at(1), 80, 24)), "  x  64 trials of 100  1.0 s\n")
+}
+
+// Whatever happened and however small the screen is, the lines fit.
+func TestProgressFitsAnyScreen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rec := &runner.Record{Suite: runner.SuiteRef{Name: rapid.String().Draw(t, "suite")}, CreatedAt: noon}
+		n := rapid.IntRange(0, 12).Draw(t, "tasks")
+		for range n {
+			rec.Tasks = append(rec.Tasks, runner.TaskRef{Trials: 3})
+		}
+		p := newProgress(rec)
+		types := []runner.EventType{runner.TrialStart, runner.TrialComplete, runner.TaskComplete}
+		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			p.apply(&runner.Event{
+				Type: rapid.SampledFrom(types).Draw(t, "type"), Time: noon,
+				TaskNum: rapid.IntRange(0, n+1).Draw(t, "task"), TaskID: rapid.StringN(0, 60, -1).Draw(t, "id"),
+				TrialNum: rapid.IntRange(1, 3).Draw(t, "trial"), TotalTrials: 3,
+				Verdict: rapid.SampledFrom([]runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut}).Draw(t, "verdict"),
+			})
+		}
+		p.note = rapid.StringN(0, 50, -1).Draw(t, "note")
+		p.note = report.Clean(p.note)
+		columns, rows := rapid.IntRange(1, 200).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "rows")
+		lines := p.lines(at(10), columns, rows)
+		require.LessOrEqual(t, len(lines), max(1, rows-1))
+		for _, l := range lines {
+			require.LessOrEqual(t, l.columns(), max(1, columns-1), "%q", l.text(false))
+			require.NotContains(t, l.text(true), "\n")
+		}
+	})
+}
+
+// screen is as much of a terminal as the block needs. It holds lines as they
+// were printed and breaks them by its width, as terminals do that reflow when
+// they are resized. The cursor is below the last.
+type screen struct {
+	t       require.TestingT
+	lines   []string
+	columns int
+	hidden  bool
+}
+
+func (s *screen) rows(line string) int {
+	return max(1, (report.Columns(line)+s.columns-1)/s.columns)
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	text := string(b)
+	for text != "" {
+		switch {
+		case strings.HasPrefix(text, "\x1b[?"):
+			end := strings.IndexAny(text, "hl")
+			if text[:end] == "\x1b[?25" {
+				s.hidden = text[end] == 'l'
+			}
+			text = text[end+1:]
+		case strings.HasPrefix(text, "\r\x1b["):
+			up, rest, _ := strings.Cut(text[len("\r\x1b["):], "A\x1b[J")
+			n, err := strconv.Atoi(up)
+			require.NoError(s.t, err)
+			s.erase(n)
+			text = rest
+		default:
+			line, rest, ok := strings.Cut(text, "\n")
+			require.True(s.t, ok, "a line that does not end: %q", text)
+			s.lines = append(s.lines, line)
+			text = rest
+		}
+	}
+	return len(b), nil
+}
+
+// erase goes up so many rows and clears from there. The cursor must not land in
+// the middle of a line.
+func (s *screen) erase(rows int) {
+	for rows > 0 {
+		require.NotEmpty(s.t, s.lines, "erased more than there is")
+		last := s.lines[len(s.lines)-1]
+		rows -= s.rows(last)
+		require.GreaterOrEqual(s.t, rows, 0, "erased a part of %q", last)
+		s.lines = s.lines[:len(s.lines)-1]
+	}
+}
+
+// However the terminal is resized between, each drawing replaces the one before
+// and leaves alone what was printed above.
+func TestBlockIsDrawnInPlace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := &screen{t: t, columns: 80}
+		b := &block{
+			lines: &lines{verbose: true}, progress: exampleProgress(), screen: s,
+			size: func() (int, int) { return s.columns, 24 },
+		}
+		var above []string
+		drawn := 0
+		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				s.columns = rapid.IntRange(2, 200).Draw(t, "columns")
+			case 1:
+				b.event(&runner.Event{Type: runner.Log, Level: "warning", Message: fmt.Sprint("number ", i)})
+				above = append(above, fmt.Sprint("warning: number ", i))
+				drawn = 0
+			case 2:
+				b.note("a note")
+				drawn = 5
+			default:
+				b.draw(at(10))
+				drawn = 4
+				if b.progress.note != "" {
+					drawn = 5
+				}
+			}
+			require.Len(t, s.lines, len(above)+drawn)
+			require.Equal(t, above, append([]string(nil), s.lines[:len(above)]...))
+			require.Equal(t, b.shown, s.hidden)
+		}
+		b.close()
+		require.Equal(t, above, append([]string(nil), s.lines...), "the block is gone")
+		require.False(t, s.hidden, "the cursor is back")
+	})
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	passed := runner.Counts{Total: 2, Passed: 2}
+	trials := func(c runner.Counts) runner.TrialCounts { return runner.TrialCounts{Counts: c} }
+	for name, c := range map[string]struct {
+		status runner.Status
+		sum    *runner.Summary
+		want   int
+	}{
+		"all passed":                     {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(passed)}, 0},
+		"one failed":                     {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Failed: 1}}, 1},
+		"one timed out":                  {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1},
+		"failed and skipped":             {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1},
+		"metric missed":                  {runner.StatusCompleted, &runner.Summary{Counts: passed, Missed: []string{"m"}}, 1},
+		"error":                          {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 3},
+		"errors outrank failures":        {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Errors: 1}}, 3},
+		"a trial in error, task passed":  {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Errors: 1})}, 3},
+		"run failed":                     {runner.StatusFailed, &runner.Summary{Counts: passed}, 3},
+		"no summary":                     {runner.StatusCompleted, nil, 3},
+		"nothing was run":                {runner.StatusCompleted, &runner.Summary{}, 1},
+		"cancelled":                      {runner.StatusCancelled, &runner.Summary{Counts: passed}, 130},
+		"cancelled before the summary":   {runner.StatusCancelled, nil, 130},
+		"cancelled with errors":          {runner.StatusCancelled, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 130},
+		"interrupted":                    {runner.StatusInterrupted, nil, 130},
+		"a cancelled trial, task passed": {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130},
+		"unknown status":                 {"", &runner.Summary{Counts: passed}, 3},
+	} {
+		require.Equal(t, c.want, exitCode(c.status, c.sum), name)
+	}
+}

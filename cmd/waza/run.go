@@ -1,0 +1,299 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/journal"
+	"waza/runner/report"
+)
+
+func (p *program) runCommand() *cli.Command {
+	const which, how, out = "Which trials", "How they are run", "What is printed"
+	return &cli.Command{
+		Name: "run", Category: groupSuites,
+		Usage:     "run suites and tell how they went",
+		ArgsUsage: suitesArg,
+		Description: `A directory means all suites below it; no argument means this directory.
+Several suites are run one after the other. The table goes to stdout, progress
+to stderr.
+
+Ctrl-C starts no more trials and waits for those that run; again, it cancels
+them; a third time, it leaves at once.
+
+Examples:
+  waza run evals/demo/eval.yaml
+  waza run evals/demo --tag smoke --trials 5 --workers 4
+  waza run evals/demo --task 'sql-*' --trial 2 --verbose
+  waza run --json --output results.jsonl
+
+Exit codes:
+` + exitCodes,
+		Flags: []cli.Flag{
+			taskFlag(), tagFlag(),
+			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
+			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
+			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`", DefaultText: "the suite's"},
+			&cli.IntFlag{Name: "workers", Aliases: []string{"w"}, Category: how, Usage: "run `N` trials at once", DefaultText: "the suite's"},
+			&cli.DurationFlag{Name: "timeout", Category: how, Usage: "bound each trial, graders included, to a `TIME` such as 90s or 5m", DefaultText: "the task's, else the suite's"},
+			&cli.StringFlag{Name: "context-dir", Category: how, Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
+			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: out, Usage: "print everything the run has to tell, to stderr"},
+			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the whole result as one line of JSON per suite, no table"},
+			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: out, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
+		},
+		Action: p.run,
+	}
+}
+
+// runOptions are the flags of waza run.
+type runOptions struct {
+	request      runner.Request
+	verbose      bool
+	json, events bool
+	output       string
+}
+
+func runOptionsOf(c *cli.Context) (runOptions, error) {
+	o := runOptions{
+		request: runner.Request{
+			Executor: c.String("executor"), Model: c.String("model"),
+			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
+			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
+			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"),
+		},
+		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"),
+	}
+	for _, name := range []string{"trials", "trial", "workers"} {
+		if c.IsSet(name) && c.Int(name) < 1 {
+			return o, usage("leave it out for what the suite says", "--%s: %d is not a number from 1 on", name, c.Int(name))
+		}
+	}
+	if c.IsSet("timeout") && o.request.Timeout <= 0 {
+		return o, usage("leave it out for what the suite says", "--timeout: %s is no time to do anything in", o.request.Timeout)
+	}
+	if o.json && o.events {
+		return o, usage("--events and --output FILE give both", "--json and --events do not go together")
+	}
+	return o, nil
+}
+
+func (p *program) run(c *cli.Context) (err error) {
+	o, err := runOptionsOf(c)
+	if err != nil {
+		return err
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	if err := checkExecutor(rn, o.request.Executor); err != nil {
+		return err
+	}
+	paths, err := p.findSuites(c.Args().Slice(), rn.Vocabulary())
+	if err != nil {
+		return err
+	}
+	session := &session{program: p, runner: rn, options: o, stop: p.watchInterrupts()}
+	defer session.stop.close()
+	if o.output != "" {
+		if session.file, err = createResult(o.output); err != nil {
+			return err
+		}
+	}
+	code := session.runAll(paths)
+	if session.file != nil {
+		if err := session.file.finish(code != exitLeft); err != nil {
+			return err
+		}
+	}
+	if code == exitLeft {
+		code = exitInterrupted
+	}
+	return exit(code)
+}
+
+// exitLeft is the code of a run that was left before it had ended: nothing more
+// is to be done.
+const exitLeft = -1
+
+// session is one call of waza run.
+type session struct {
+	*program
+	runner  *runner.Runner
+	options runOptions
+	stop    *interrupts
+	file    *resultFile // nil without --output
+}
+
+// runAll runs suites one after the other and returns the worst of their codes.
+func (s *session) runAll(paths []string) int {
+	worst := exitPassed
+	for i, path := range paths {
+		if s.stop.level() > 0 {
+			return exitInterrupted
+		}
+		if len(paths) > 1 && !s.options.json && !s.options.events {
+			if i > 0 {
+				fmt.Fprintln(s.stdout)
+			}
+			fmt.Fprintf(s.stdout, "%s\n\n", clean(path))
+		}
+		code, err := s.runOne(path)
+		if err != nil {
+			code = s.refuse(path, nil, err)
+		}
+		if code == exitLeft {
+			return exitLeft
+		}
+		worst = max(worst, code)
+		if errors.Is(s.stdout.err, errBrokenPipe) {
+			return max(worst, exitError)
+		}
+	}
+	return worst
+}
+
+// refused is what --json and --events print of a suite that was not run.
+type refused struct {
+	Path        string           `json:"path"`
+	Error       string           `json:"error"`
+	Diagnostics eval.Diagnostics `json:"diagnostics"`
+}
+
+// refuse tells why a suite was not run and returns the code of that.
+func (s *session) refuse(path string, ds eval.Diagnostics, err error) int {
+	code := s.fail(err)
+	if (s.options.json || s.options.events) && !errors.Is(err, errBrokenPipe) {
+		if err := s.printLine(refused{path, err.Error(), empty(ds)}); err != nil {
+			return exitError
+		}
+	}
+	return code
+}
+
+func (s *session) runOne(path string) (int, error) {
+	plan, ds, err := s.plan(path)
+	if err != nil {
+		return s.refuse(path, ds, err), nil
+	}
+	if s.stop.level() > 0 {
+		plan.Close()
+		return exitInterrupted, nil
+	}
+	run, err := s.runner.Start(plan)
+	if err != nil {
+		return exitError, err
+	}
+	rep := report.New(run.Record())
+	if !s.follow(run, rep) {
+		return exitLeft, nil
+	}
+	<-run.Done()
+	return s.tell(run, rep)
+}
+
+// plan makes a suite ready to run, and prints what there is to say of it.
+func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
+	req := s.options.request
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, ContextDir: req.ContextDir})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.printDiagnostics(s.worthTelling(ds)); err != nil {
+		return nil, nil, err
+	}
+	if suite == nil || ds.HasErrors() {
+		return nil, ds, invalid(path, ds)
+	}
+	plan, err := s.runner.Plan(suite, req)
+	if err != nil {
+		return nil, ds, fmt.Errorf("%s: %w", path, err)
+	}
+	found := preflight(s.stop.ctx, plan, path)
+	if err := s.printDiagnostics(s.worthTelling(found)); err != nil {
+		plan.Close()
+		return nil, nil, err
+	}
+	if found.HasErrors() && s.stop.level() == 0 {
+		plan.Close()
+		return nil, found, invalid(path, found)
+	}
+	return plan, found, nil
+}
+
+// worthTelling leaves remarks out, which waza validate tells.
+func (s *session) worthTelling(ds eval.Diagnostics) eval.Diagnostics {
+	var out eval.Diagnostics
+	for _, d := range ds {
+		if d.Severity != eval.Info || s.options.verbose {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func invalid(path string, ds eval.Diagnostics) error {
+	return usage("waza validate "+path+" tells all findings",
+		"%s: the suite is invalid and was not run: %s", path, report.DiagnosticsSummary(ds.Errors()))
+}
+
+// tell prints what was asked for of a run that has ended.
+func (s *session) tell(run *runner.Run, rep *report.Report) (int, error) {
+	if s.file != nil {
+		if err := run.WriteResult(s.file); err != nil {
+			return exitError, fmt.Errorf("--output %s: %w", s.options.output, err)
+		}
+	}
+	var err error
+	switch {
+	case s.options.json:
+		err = run.WriteResult(s.stdout)
+	case !s.options.events:
+		if err = rep.Write(s.stdout, s.reportOptions(s.stdout)); err == nil {
+			_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(recordedIn(run.ID())))
+		}
+	}
+	if err != nil {
+		return exitError, err
+	}
+	return exitCode(rep.Status, rep.Summary), nil
+}
+
+// recordedIn is the directory of a run's record.
+func recordedIn(id string) string {
+	dir, err := journal.DefaultDir()
+	if err != nil {
+		return "the state directory"
+	}
+	run, err := journal.NewStore(dir).Open(id)
+	if err != nil {
+		return filepath.Join(dir, id)
+	}
+	return run.Dir()
+}
+
+// exitCode is the code of a run that has ended. What is not plainly a success
+// never gets that of one.
+func exitCode(status runner.Status, sum *runner.Summary) int {
+	switch {
+	case status == runner.StatusCancelled || status == runner.StatusInterrupted:
+		return exitInterrupted
+	case status != runner.StatusCompleted || sum == nil:
+		return exitError
+	case sum.Errors > 0 || sum.Trials.Errors > 0:
+		return exitError
+	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
+		return exitInterrupted
+	case sum.Passed < sum.Total || sum.Total == 0 || len(sum.Missed) > 0:
+		return exitFailed
+	}
+	return exitPassed
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) runsCommand() *cli.Command {
+	limit := &cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "list at most `N`", Value: 20, DefaultText: "20"}
+	return &cli.Command{
+		Name: "runs", Category: groupRuns,
+		Usage: "list and show runs of the past, and those that go on",
+		Description: `Runs are recorded in the state directory: $WAZA_STATE, else waza below
+$XDG_STATE_HOME, else ~/.local/state/waza.
+
+Examples:
+  waza runs                    the newest runs
+  waza runs show RUN           the table of one, as waza run printed it
+  waza runs show RUN --json    all of it, transcripts included`,
+		Flags:  []cli.Flag{limit, jsonFlag("print the runs as JSON")},
+		Action: p.runsList,
+		Subcommands: []*cli.Command{
+			{
+				Name: "list", Usage: "list runs, newest first",
+				Flags:  []cli.Flag{limit, jsonFlag("print the runs as JSON")},
+				Action: p.runsList,
+			},
+			{
+				Name: "show", Usage: "show how a run went", ArgsUsage: "RUN",
+				Flags:  []cli.Flag{jsonFlag("print the whole result as JSON")},
+				Action: p.runsShow,
+			},
+		},
+	}
+}
+
+func (p *program) runsList(c *cli.Context) error {
+	if name := c.Args().First(); name != "" && c.Command.Name == "runs" {
+		return p.unknownCommand("waza runs", name, c.Command.Subcommands)
+	}
+	if err := most(c, 0); err != nil {
+		return err
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	infos, err := rn.List(max(0, c.Int("limit")))
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return p.printJSON(map[string]any{"runs": infos})
+	}
+	if len(infos) == 0 {
+		fmt.Fprintln(p.stderr, "waza: no runs are recorded")
+		return nil
+	}
+	rows := [][]string{{"Run", "Suite", "Status", "Started", "Executor", "Tasks passed"}}
+	for _, i := range infos {
+		rows = append(rows, []string{
+			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
+			i.Executor, fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
+		})
+	}
+	o := p.reportOptions(p.stdout)
+	o.Width = 0 // an id that is cut off is of no use
+	return report.Table(p.stdout, rows, o)
+}
+
+func (p *program) runsShow(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usage("waza runs lists the runs", "waza runs show takes one run, not %d", c.NArg())
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	h, err := rn.Run(c.Args().First())
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return h.WriteResult(p.stdout)
+	}
+	rep, err := p.reportOf(h)
+	if err != nil {
+		return err
+	}
+	rec := h.Record()
+	fmt.Fprintf(p.stdout, "%s, run %s of %s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+	return rep.Write(p.stdout, p.reportOptions(p.stdout))
+}
+
+// reportOf reads the events of a run up to where it is now; it does not wait
+// for those of a run that goes on.
+func (p *program) reportOf(h runner.Handle) (*report.Report, error) {
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	rep := report.New(h.Record())
+	rep.Status = progress.Status
+	goesOn := progress.EndedAt == nil
+	sub := h.Subscribe(1)
+	for seq := int64(0); !goesOn || seq < progress.Seq; {
+		events, err := sub.Next(p.ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			rep.Add(e)
+			seq = e.Seq
+		}
+	}
+	return rep, nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// suitesArg is how commands that take suites say so.
+const suitesArg = "[SUITE|DIR…]"
+
+// findSuites turns the arguments of a command into suite files: a directory
+// means every suite below it, and no argument the directory waza is called in.
+func (p *program) findSuites(args []string, vocabulary *eval.Vocabulary) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var paths []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil || !info.IsDir() {
+			paths = append(paths, arg) // what is wrong with it, loading tells
+			continue
+		}
+		found, err := eval.Discover(arg, eval.Options{Vocabulary: vocabulary})
+		if err != nil {
+			return nil, err
+		}
+		if err := p.printDiagnostics(found.Problems); err != nil {
+			return nil, err
+		}
+		if len(found.Suites) == 0 {
+			return nil, usage("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name one, or a directory above it",
+				"%s: no suite in this directory or below it", arg)
+		}
+		for _, s := range found.Suites {
+			paths = append(paths, s.Path)
+		}
+	}
+	return dropRepeated(paths), nil
+}
+
+func dropRepeated(paths []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(paths, func(p string) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
+}
+
+// printDiagnostics prints findings to stderr, where they are beside the point
+// of the command.
+func (p *program) printDiagnostics(ds eval.Diagnostics) error {
+	return report.Diagnostics(p.stderr, ds, p.reportOptions(p.stderr))
+}
+
+// sortDiagnostics puts findings of several sources in the order of their places.
+func sortDiagnostics(ds eval.Diagnostics) {
+	slices.SortStableFunc(ds, func(a, b eval.Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// checkExecutor finds a slip in --executor before any suite is looked at, as it
+// is none of theirs.
+func checkExecutor(rn *runner.Runner, name string) error {
+	if name == "" {
+		return nil
+	}
+	return rn.CheckExecutor(name)
+}
+
+// loadOne loads the suite that a command which takes one was given, and fails
+// when it has errors.
+func (p *program) loadOne(rn *runner.Runner, path string) (*eval.Suite, error) {
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary()})
+	if err != nil {
+		return nil, err
+	}
+	if suite == nil || ds.HasErrors() {
+		if err := p.printDiagnostics(ds.Errors()); err != nil {
+			return nil, err
+		}
+		return nil, usage("waza validate "+path+" tells all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
+	}
+	return suite, nil
+}
+
+// empty makes nil lists JSON's [] rather than null.
+func empty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) tasksCommand() *cli.Command {
+	return &cli.Command{
+		Name: "tasks", Category: groupSuites,
+		Usage:     "list the tasks of a suite",
+		ArgsUsage: "SUITE",
+		Description: `With --task and --tag it shows what waza run would run with the same flags.
+
+Examples:
+  waza tasks evals/demo/eval.yaml
+  waza tasks evals/demo/eval.yaml --tag smoke`,
+		Flags: []cli.Flag{
+			taskFlag(), tagFlag(),
+			jsonFlag("print the tasks as JSON"),
+		},
+		Action: p.tasks,
+	}
+}
+
+func taskFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Category: "Which trials",
+		Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"}
+}
+
+func tagFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "tag", Category: "Which trials",
+		Usage: "only tasks with a tag that matches `GLOB`; repeatable", DefaultText: "all"}
+}
+
+// taskInfo is a task as `waza tasks --json` prints it.
+type taskInfo struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags"`
+	File        string   `json:"file"`
+	Line        int      `json:"line,omitempty"`
+	Trials      int      `json:"trials"`
+	Timeout     float64  `json:"timeoutSeconds"`
+	Graders     []string `json:"graders"`
+}
+
+// taskListing is what `waza tasks --json` prints.
+type taskListing struct {
+	Path  string     `json:"path"`
+	Name  string     `json:"name"`
+	Tasks []taskInfo `json:"tasks"`
+}
+
+func (p *program) tasks(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usage("waza list shows what suites there are", "waza tasks takes one suite, not %d", c.NArg())
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	suite, err := p.loadOne(rn, c.Args().First())
+	if err != nil {
+		return err
+	}
+	tasks, err := taskInfos(rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return p.printJSON(taskListing{Path: suite.File, Name: suite.Name, Tasks: empty(tasks)})
+	}
+	if len(tasks) == 0 {
+		fmt.Fprintf(p.stderr, "waza: %s: the suite has no tasks\n", clean(suite.File))
+		return nil
+	}
+	rows := [][]string{{"Task", "Name", "Tags", "File", "Trials", "Graders"}}
+	for _, t := range tasks {
+		rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Tags, ", "), t.File, fmt.Sprint(t.Trials), strings.Join(t.Graders, ", ")})
+	}
+	return report.Table(p.stdout, rows, p.reportOptions(p.stdout))
+}
+
+// taskInfos asks the plan of a run, so that what is shown is what would be run.
+func taskInfos(rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]taskInfo, error) {
+	if len(suite.Tasks) == 0 {
+		return nil, nil
+	}
+	plan, err := rn.Plan(suite, req)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	var tasks []taskInfo
+	for _, t := range plan.Tasks {
+		info := taskInfo{
+			ID: t.ID, Name: t.Name, Description: t.Description, Tags: empty(t.Tags), File: t.RelFile, Line: t.Line,
+			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
+		}
+		for _, g := range t.Effective {
+			info.Graders = append(info.Graders, g.Name)
+		}
+		if t.Expected != nil {
+			info.Graders = append(info.Graders, "expected")
+		}
+		tasks = append(tasks, info)
+	}
+	return tasks, nil
+}

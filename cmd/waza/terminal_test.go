@@ -1,0 +1,187 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a program that runs on a terminal of its own.
+type terminal struct {
+	*exec.Cmd
+	master *os.File
+
+	mu   sync.Mutex // guards seen
+	seen strings.Builder
+	more chan struct{} // gets a token when there is more
+	done chan struct{} // closed at the end of the output
+}
+
+func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals: %v", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer slave.Close()
+	term := &terminal{Cmd: exec.Command(wazaPath(t), args...), master: master, more: make(chan struct{}, 1), done: make(chan struct{})}
+	term.resize(t, columns, rows)
+	term.Env = env
+	term.Stdin, term.Stdout, term.Stderr = slave, slave, slave
+	term.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, term.Start())
+	t.Cleanup(func() { _ = term.Process.Kill() })
+	go term.read()
+	return term
+}
+
+func (s *terminal) read() {
+	defer close(s.done)
+	b := make([]byte, 4096)
+	for {
+		n, err := s.master.Read(b) // an error when the last program has let go
+		s.mu.Lock()
+		s.seen.Write(b[:n])
+		s.mu.Unlock()
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *terminal) resize(t *testing.T, columns, rows int) {
+	t.Helper()
+	require.NoError(t, unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}))
+}
+
+// shows waits until the program has printed the text, and returns all it has.
+func (s *terminal) shows(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		seen := s.seen.String()
+		s.mu.Unlock()
+		if strings.Contains(seen, text) {
+			return seen
+		}
+		select {
+		case <-s.more:
+		case <-s.done:
+			require.Contains(t, s.seen.String(), text, "the program ended without")
+			return s.seen.String()
+		}
+	}
+}
+
+func (s *terminal) types(t *testing.T, text string) {
+	t.Helper()
+	_, err := io.WriteString(s.master, text)
+	require.NoError(t, err)
+}
+
+func (s *terminal) end() (output string, code int) {
+	_ = s.Wait()
+	<-s.done
+	return s.seen.String(), s.ProcessState.ExitCode()
+}
+
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	term := onTerminal(t, h.env(), 80, 24, "run", h.suite)
+	h.started(1)
+	seen := term.shows(t, "trial 1 of 1")
+	require.Contains(t, seen, hideCursor)
+	require.Contains(t, seen, "0/2 trials")
+	require.Contains(t, seen, "\x1b[2m")
+
+	term.resize(t, 20, 10) // a block for 80 columns would be broken here
+	term.shows(t, "trials  ")
+	h.release()
+	h.started(1)
+	h.release()
+	out, code := term.end()
+	require.Equal(t, exitPassed, code)
+	after := out[strings.LastIndex(out, showCursor)+len(showCursor):]
+	require.True(t, strings.HasPrefix(after, "\x1b[1mTask"), "the table follows the block at once: %q", after[:min(len(after), 60)])
+	require.Contains(t, after, "2 of 2 tasks passed")
+	require.NotContains(t, after, "\x1b[?")
+}
+
+func TestCtrlCOnATerminal(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	term := onTerminal(t, h.env(), 200, 24, "run", h.suite)
+	h.started(1)
+	term.shows(t, "trial 1 of 1")
+	term.types(t, "\x03")
+	term.shows(t, "no more trials are started")
+	term.types(t, "\x03")
+	h.gone()
+	out, code := term.end()
+	require.Equal(t, exitInterrupted, code)
+	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor), "the cursor is back")
+	require.Contains(t, out, "cancelled")
+	require.Contains(t, out, "0 of 2 tasks passed")
+}
+
+func TestLeavingBringsTheCursorBack(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, `hooks: {after_run: [{command: 'exec 9>"$ALIVE"; echo started >&9; sleep 1000'}]}`)
+	term := onTerminal(t, h.env(), 80, 24, "run", h.suite)
+	h.started(1)
+	term.shows(t, "trial 1 of 1")
+	for _, text := range []string{"no more trials", "are cancelled"} {
+		term.types(t, "\x03")
+		term.shows(t, text)
+	}
+	h.started(1)
+	term.types(t, "\x03")
+	out, code := term.end()
+	require.Equal(t, exitInterrupted, code)
+	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor))
+	h.gone()
+}
+
+// Whoever wants no colours gets the block all the same; who has a terminal that
+// cannot move the cursor gets lines.
+func TestTerminalsThatWantLess(t *testing.T) {
+	t.Parallel()
+	suite := filepath.Join(t.TempDir(), "eval.yaml")
+	require.NoError(t, os.WriteFile(suite, []byte(`name: demo
+config: {mock: {latency_ms: 300}}
+tasks: [{id: one, inputs: {prompt: hi}, graders: [{type: text, config: {contains: [Mock]}}]}]
+`), 0o600))
+
+	out, code := onTerminal(t, environment(t, "NO_COLOR=1"), 80, 24, "run", suite).end()
+	require.Equal(t, exitPassed, code)
+	require.Contains(t, out, hideCursor)
+	require.NotRegexp(t, `\x1b\[\d+m`, out)
+
+	out, code = onTerminal(t, environment(t, "TERM=dumb"), 80, 24, "run", suite).end()
+	require.Equal(t, exitPassed, code)
+	require.NotContains(t, out, "\x1b")
+	require.Contains(t, out, "passed     1/1  one")
+}

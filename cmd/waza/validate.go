@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) validateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "validate", Aliases: []string{"check"}, Category: groupSuites,
+		Usage:     "check suites without running them",
+		ArgsUsage: suitesArg,
+		Description: `Each finding is printed with its place, the line it is about and, where something
+near is known, a suggestion. That python3 or a program is missing on this
+machine is a finding, too. A directory means all suites below it; no argument
+means this directory.
+
+Examples:
+  waza validate                        check every suite below this directory
+  waza validate evals/demo/eval.yaml   check one
+  waza validate --strict --json        for a build machine
+
+Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "executor", Usage: "check as if run with the executor `NAME`", DefaultText: "the suite's"},
+			&cli.StringFlag{Name: "context-dir", Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
+			&cli.BoolFlag{Name: "strict", Usage: "let warnings fail, too"},
+			jsonFlag("print the findings as JSON"),
+		},
+		Action: p.validate,
+	}
+}
+
+// validation is what came out for one suite.
+type validation struct {
+	Path  string `json:"path"`
+	Name  string `json:"name"`
+	Skill string `json:"skill"`
+	Valid bool   `json:"valid"`
+	// Tasks is the number of tasks.
+	Tasks       int              `json:"tasks"`
+	Diagnostics eval.Diagnostics `json:"diagnostics"`
+	// Error says why the file could not be read at all.
+	Error string `json:"error,omitempty"`
+}
+
+// validations is what `waza validate --json` prints.
+type validations struct {
+	Valid    bool         `json:"valid"`
+	Errors   int          `json:"errors"`
+	Warnings int          `json:"warnings"`
+	Suites   []validation `json:"suites"`
+}
+
+func (p *program) validate(c *cli.Context) error {
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	req := runner.Request{Executor: c.String("executor"), ContextDir: c.String("context-dir")}
+	if err := checkExecutor(rn, req.Executor); err != nil {
+		return err
+	}
+	paths, err := p.findSuites(c.Args().Slice(), rn.Vocabulary())
+	if err != nil {
+		return err
+	}
+	all := validations{Valid: true}
+	for _, path := range paths {
+		v := p.validateOne(rn, path, req)
+		errors, warnings := v.count()
+		all.Errors += errors
+		all.Warnings += warnings
+		if c.Bool("strict") && warnings > 0 {
+			v.Valid = false
+		}
+		all.Valid = all.Valid && v.Valid
+		all.Suites = append(all.Suites, v)
+	}
+	if c.Bool("json") {
+		err = p.printJSON(all)
+	} else {
+		err = p.printValidations(all)
+	}
+	if err == nil && !all.Valid {
+		return exit(exitUsage)
+	}
+	return err
+}
+
+// count counts the findings; a file that cannot be read is an error.
+func (v validation) count() (errors, warnings int) {
+	if v.Error != "" {
+		errors++
+	}
+	for _, d := range v.Diagnostics {
+		switch d.Severity {
+		case eval.Error:
+			errors++
+		case eval.Warning:
+			warnings++
+		}
+	}
+	return errors, warnings
+}
+
+func (p *program) validateOne(rn *runner.Runner, path string, req runner.Request) validation {
+	v := validation{Path: path, Diagnostics: eval.Diagnostics{}}
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary(), Executor: req.Executor, ContextDir: req.ContextDir})
+	if err != nil {
+		v.Error = err.Error()
+		return v
+	}
+	if suite != nil {
+		v.Name, v.Skill, v.Tasks = suite.Name, suite.Skill, len(suite.Tasks)
+		if !ds.HasErrors() {
+			ds = append(ds, p.preflight(rn, path, suite, req)...)
+			sortDiagnostics(ds)
+		}
+	}
+	v.Valid = suite != nil && !ds.HasErrors()
+	v.Diagnostics = append(v.Diagnostics, ds...)
+	return v
+}
+
+// preflight looks for what this machine lacks for the suite.
+func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, req runner.Request) eval.Diagnostics {
+	if len(suite.Tasks) == 0 {
+		return nil
+	}
+	plan, err := rn.Plan(suite, req)
+	if err != nil {
+		return eval.Diagnostics{{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}}
+	}
+	defer plan.Close()
+	return preflight(p.ctx, plan, path)
+}
+
+// preflight returns the plan's findings in order, those about the suite file
+// under the name that it was called by.
+func preflight(ctx context.Context, plan *runner.Plan, path string) eval.Diagnostics {
+	ds := plan.Preflight(ctx)
+	for i := range ds {
+		if ds[i].File == plan.Suite.File {
+			ds[i].File = path
+		}
+	}
+	sortDiagnostics(ds)
+	return ds
+}
+
+// printValidations prints the findings, then one line that sums up.
+func (p *program) printValidations(all validations) error {
+	o := p.reportOptions(p.stdout)
+	var ds eval.Diagnostics
+	invalid := 0
+	for _, v := range all.Suites {
+		if v.Error != "" {
+			fmt.Fprintln(p.stdout, clean(v.Error))
+		}
+		if !v.Valid {
+			invalid++
+		}
+		if err := report.Diagnostics(p.stdout, v.Diagnostics, o); err != nil {
+			return err
+		}
+		ds = append(ds, v.Diagnostics...)
+	}
+	line := plural(len(all.Suites), "suite is valid", "suites are valid")
+	if invalid > 0 {
+		line = fmt.Sprintf("%d of %s invalid", invalid, plural(len(all.Suites), "suite is", "suites are"))
+	}
+	if sum := report.DiagnosticsSummary(ds); sum != "" {
+		line += "; " + sum
+	}
+	_, err := fmt.Fprintln(p.stdout, line)
+	return err
+}

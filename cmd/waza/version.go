@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (p *program) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Category: groupMore,
+		Usage: "print the version",
+		Description: `Examples:
+  waza version --json`,
+		Flags: []cli.Flag{jsonFlag("print it as JSON")},
+		Action: func(c *cli.Context) error {
+			if err := most(c, 0); err != nil {
+				return err
+			}
+			return p.version(c.Bool("json"))
+		},
+	}
+}
+
+// versionInfo tells which waza this is. What the build does not know is empty.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func buildVersion() versionInfo {
+	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.time":
+			v.Time = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+func (p *program) version(asJSON bool) error {
+	v := buildVersion()
+	if asJSON {
+		return p.printJSON(v)
+	}
+	line := "waza " + v.Version
+	if v.Revision != "" {
+		line += " " + v.Revision[:min(12, len(v.Revision))]
+	}
+	if v.Modified {
+		line += " (modified)"
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
+	return err
+}
