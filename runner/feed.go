@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -167,9 +168,8 @@ func (f *feed) publish(batch []*Event, sizes []int, err error) {
 	if err != nil {
 		f.err = err
 		if last := batch[len(batch)-1]; last.Type == End {
-			lost := *last // what came before it is lost, so it takes the next number
-			lost.Seq = f.recorded + 1
-			f.lost = &lost
+			f.lost = endUnrecorded(last, f.recorded+1, f.err)
+			f.fold.apply([]*Event{f.lost}, []place{{}})
 		}
 	} else {
 		f.recorded = batch[len(batch)-1].Seq
@@ -187,6 +187,19 @@ func (f *feed) publish(batch []*Event, sizes []int, err error) {
 		f.onFailure(err)
 	}
 }
+
+// endUnrecorded is the end of a run as its subscribers are told when the journal
+// could not take it. What came before it is lost, so it takes the next number.
+func endUnrecorded(end *Event, seq int64, err error) *Event {
+	e := *end
+	e.Seq, e.Status = seq, StatusFailed
+	if e.Error == "" {
+		e.Error = unrecorded(err).Error()
+	}
+	return &e
+}
+
+func unrecorded(err error) error { return fmt.Errorf("the run cannot be recorded: %w", err) }
 
 // trimLocked shortens the tail once it is twice as long as it need be, so that
 // moving what stays costs little per event.
@@ -246,8 +259,12 @@ func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 	return events, news, nil
 }
 
-// rereadEvents bounds how many events one call lifts out of the journal.
-const rereadEvents = 256
+// rereadEvents and rereadBytes bound what one call lifts out of the journal. One
+// event is lifted whatever its size.
+const (
+	rereadEvents = 256
+	rereadBytes  = 4 << 20
+)
 
 func (f *feed) reread(seq int64) ([]*Event, error) {
 	r, err := f.log.Lines(seq)
@@ -255,13 +272,13 @@ func (f *feed) reread(seq int64) ([]*Event, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return readEvents(r, seq, rereadEvents)
+	return readEvents(r, seq)
 }
 
-// readEvents decodes up to limit events from seq on.
-func readEvents(r *journal.Reader, seq int64, limit int) ([]*Event, error) {
+// readEvents decodes the next events from seq on.
+func readEvents(r *journal.Reader, seq int64) ([]*Event, error) {
 	var events []*Event
-	for len(events) < limit {
+	for size := 0; len(events) < rereadEvents && size < rereadBytes; {
 		line, number, _, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -276,7 +293,7 @@ func readEvents(r *journal.Reader, seq int64, limit int) ([]*Event, error) {
 		if err := json.Unmarshal(line, e); err != nil {
 			return nil, &DamagedError{Line: number, Err: err}
 		}
-		events = append(events, e)
+		events, size = append(events, e), size+len(line)
 	}
 	return events, nil
 }

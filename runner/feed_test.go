@@ -37,7 +37,7 @@ func TestFeedJournalFails(t *testing.T) {
 	for range 2 * maxPending { // nobody is blocked by it either
 		f.emit(&Event{Type: Log})
 	}
-	f.emit(&Event{Type: End, Status: StatusFailed})
+	f.emit(&Event{Type: End, Status: StatusCompleted})
 	f.close()
 	sub := &liveSubscription{feed: f, next: 1}
 	var got []string
@@ -52,6 +52,10 @@ func TestFeedJournalFails(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"1 run_start", "2 end"}, got)
+	// The state said that the run went on, and so did its result, for ever.
+	p := f.fold.progress()
+	require.Equal(t, StatusFailed, p.Status)
+	require.NotNil(t, p.EndedAt)
 	select {
 	case err := <-failed:
 		t.Fatalf("failed twice: %v", err)

@@ -15,7 +15,7 @@ import (
 // Progress is the state of a run as its recorded events tell it.
 type Progress struct {
 	Status    Status     `json:"status"`
-	Seq       int64      `json:"seq"` // of the last event
+	Seq       int64      `json:"seq"` // of the last event; 0 when it is read from the result of a run that has ended
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
 	// Tasks and Trials count what has ended so far.
@@ -136,6 +136,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // refold rebuilds the state of a recorded run from its journal. Damaged lines
 // are left out.
 func refold(run *journal.Run, rec *Record) (*foldState, error) {
+	alive := run.Alive() // before reading: what it wrote last is read then
 	f := newFold(rec)
 	r, err := run.Journal()
 	if err != nil {
@@ -159,7 +160,7 @@ func refold(run *journal.Run, rec *Record) (*foldState, error) {
 		}
 		f.state.apply(e, trial, rec)
 	}
-	if f.state.progress.EndedAt == nil && !run.Alive() {
+	if f.state.progress.EndedAt == nil && !alive {
 		f.state.progress.Status = StatusInterrupted
 	}
 	return &f.state, nil

@@ -49,7 +49,8 @@ func digestJSON(v any) (string, error) {
 	return digest(b), nil
 }
 
-// digests remembers the digest of each file, by absolute path: tasks share them.
+// digests remembers the digest of each file and skill directory, by absolute
+// path: tasks share them.
 type digests map[string]string
 
 func (d digests) suite(p *Plan) (string, error) {
@@ -83,7 +84,7 @@ func (d digests) task(suite string, t *eval.Task) (string, error) {
 		}
 		inputs = append(inputs, input{f.Path, sum})
 	}
-	var skills []map[string]string
+	var skills []string
 	for _, dir := range t.Skills {
 		tree, err := d.tree(dir)
 		if err != nil {
@@ -124,8 +125,11 @@ func (d digests) file(path string) (string, error) {
 	return d[path], nil
 }
 
-// tree gives the digest of each regular file below a directory.
-func (d digests) tree(root string) (map[string]string, error) {
+// tree gives the digest of all regular files below a directory.
+func (d digests) tree(root string) (string, error) {
+	if sum, ok := d[root]; ok {
+		return sum, nil
+	}
 	sums := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -144,5 +148,9 @@ func (d digests) tree(root string) (map[string]string, error) {
 		sums[filepath.ToSlash(rel)], err = d.file(path)
 		return err
 	})
-	return sums, err
+	if err != nil {
+		return "", err
+	}
+	d[root], err = digestJSON(sums)
+	return d[root], err
 }

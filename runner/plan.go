@@ -348,8 +348,11 @@ func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 	}
 	for _, name := range p.graders.Names() {
 		kind, _ := p.graders.Lookup(name)
+		if kind.Preflight == nil {
+			continue
+		}
 		specs := p.specs(kind)
-		if len(specs) == 0 || kind.Preflight == nil {
+		if len(specs) == 0 {
 			continue
 		}
 		for _, f := range kind.Preflight(ctx, specs, p.env) {
@@ -362,9 +365,11 @@ func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 // specs are the graders of a kind that apply to planned tasks, each once.
 func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
 	var specs []*eval.Grader
+	seen := map[*eval.Grader]bool{}
 	for _, t := range p.Tasks {
 		for _, g := range t.Effective {
-			if g.Type == kind.Name && !slices.Contains(specs, g) {
+			if g.Type == kind.Name && !seen[g] {
+				seen[g] = true
 				specs = append(specs, g)
 			}
 		}

@@ -77,16 +77,18 @@ func (r *recorded) WriteResult(w io.Writer) error {
 }
 
 func (r *recorded) Subscribe(fromSeq int64) Subscription {
-	return &recordedSubscription{run: r.run, next: max(1, fromSeq)}
+	first := max(1, fromSeq)
+	return &recordedSubscription{recorded: r, first: first, next: first}
 }
 
 // recordedSubscription reads the journal to its end and, while another process
 // still writes to it, looks again for more.
 type recordedSubscription struct {
-	run    *journal.Run
-	reader *journal.Reader
-	next   int64
-	ended  bool // the end event was delivered
+	*recorded
+	mark  journal.Mark // no event before it is wanted
+	first int64
+	next  int64
+	ended bool // the end event was delivered
 }
 
 // followInterval is how often the journal of another process is looked at.
@@ -115,32 +117,40 @@ func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	s.close()
+	if end := s.endUnrecorded(); end != nil {
+		s.ended = true
+		return []*Event{end}, nil
+	}
 	return nil, io.EOF
 }
 
-// read returns the next events at hand. A reader that met the end, perhaps in
-// the middle of a line, is not used again.
-func (s *recordedSubscription) read() ([]*Event, error) {
-	if s.reader == nil {
-		r, err := s.run.Journal()
-		if err != nil {
-			return nil, err
-		}
-		s.reader = r
+// endUnrecorded is the end of a run whose journal could not take it, as its
+// result has it; nil when the end was delivered or the run has no result. A
+// subscriber that got no event may have asked for those beyond the end.
+func (s *recordedSubscription) endUnrecorded() *Event {
+	if s.ended || s.next == s.first && s.first > 1 {
+		return nil
 	}
-	events, err := readEvents(s.reader, s.next, rereadEvents)
-	if err != nil || len(events) < rereadEvents {
-		s.close()
+	head, err := s.head()
+	if err != nil || head.EndedAt == nil {
+		return nil
 	}
-	return events, err
+	return &Event{Seq: s.next, Time: *head.EndedAt, Type: End, Status: head.Status, Summary: head.Summary, Error: head.Error}
 }
 
-func (s *recordedSubscription) close() {
-	if s.reader != nil {
-		s.reader.Close()
-		s.reader = nil
+// read returns the next events at hand. The file is open only meanwhile, for
+// nobody closes a subscription.
+func (s *recordedSubscription) read() ([]*Event, error) {
+	r, err := s.run.JournalFrom(s.mark)
+	if err != nil {
+		return nil, err
 	}
+	defer r.Close()
+	events, err := readEvents(r, s.next)
+	if err == nil {
+		s.mark = r.Mark()
+	}
+	return events, err
 }
 
 // Info is a line of the list of runs.

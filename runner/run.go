@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +24,8 @@ var (
 const hookGrace = 5 * time.Second
 
 // Run is one execution of a suite in this process. Its goroutines are main,
-// which owns the others: the scheduler's workers and the feed's. All methods
-// are safe for concurrent use.
+// which owns the others: the scheduler's workers, the feed's, and one that
+// sweeps up after killed runs. All methods are safe for concurrent use.
 type Run struct {
 	runner *Runner
 	plan   *Plan
@@ -44,7 +45,7 @@ func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer) *Run {
 	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.feed = newFeed(log, run.fold, func(err error) {
-		run.cancel(fmt.Errorf("the run cannot be recorded: %w", err))
+		run.cancel(unrecorded(err))
 	})
 	return run
 }
@@ -64,6 +65,9 @@ func (r *Run) Stop() { r.stop.Store(true) }
 // Cancel ends the run: what runs is killed, what was not started stays so. It
 // returns at once; the run's events tell when all is over.
 func (r *Run) Cancel() { r.cancel(errCancelled) }
+
+// Cancelled reports whether the run was cancelled, be it over yet or not.
+func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), errCancelled) }
 
 // Done is closed when the run has ended, its result is written and nothing of
 // it is left running.
@@ -125,6 +129,9 @@ func (r *Run) main() {
 	defer close(r.done)
 	defer r.runner.forget(r)
 	defer r.plan.Close()
+	var sweep sync.WaitGroup
+	defer sweep.Wait()
+	sweep.Go(r.runner.sweep)
 	start := time.Now()
 	r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials()})
 
@@ -156,7 +163,7 @@ func (r *Run) execute(s *scheduler) (err error) {
 		return err
 	}
 	defer func() {
-		ctx, cancel := r.afterContext(timeout)
+		ctx, cancel := r.afterContext()
 		defer cancel()
 		if herr := r.hooks(ctx, "after_run", p.Suite.Hooks.AfterRun, env, timeout); herr != nil && err == nil {
 			err = herr
@@ -180,12 +187,18 @@ func closeExecutor(r *Run, exec executor.Executor) {
 	}
 }
 
-// afterContext is for what must happen also when the run was cancelled.
-func (r *Run) afterContext(timeout time.Duration) (context.Context, context.CancelFunc) {
-	if r.ctx.Err() != nil {
-		timeout = min(timeout, hookGrace)
+// afterContext is for what must happen also when the run was cancelled: it goes on
+// for hookGrace after that, be it cancelled already or later.
+func (r *Run) afterContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
+	stop := context.AfterFunc(r.ctx, func() {
+		timer := time.AfterFunc(hookGrace, func() { cancel(context.Cause(r.ctx)) })
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	})
+	return ctx, func() {
+		stop()
+		cancel(nil)
 	}
-	return context.WithTimeout(context.WithoutCancel(r.ctx), timeout)
 }
 
 // finish emits the last events, and writes the result once they are recorded.
@@ -197,7 +210,7 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	}
 	r.feed.emit(&Event{Type: RunComplete, Status: status, Summary: sum, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
 	if ferr := r.feed.sync(); ferr != nil && err == nil {
-		status, msg = StatusFailed, fmt.Sprintf("the run cannot be recorded: %v", ferr)
+		status, msg = StatusFailed, unrecorded(ferr).Error()
 	}
 	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()

@@ -19,6 +19,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -77,6 +78,10 @@ func New(o Options) (*Runner, error) {
 			return nil, err
 		}
 	}
+	dir, err := filepath.Abs(dir) // workspaces are below it, and programs run elsewhere
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
 	r.store = journal.NewStore(dir)
 	return r, nil
 }
@@ -95,29 +100,45 @@ func (r *Runner) CheckExecutor(name string) error {
 // Start records the plan as a run and begins it. The run goes on by itself; it
 // ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
 func (r *Runner) Start(p *Plan) (*Run, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+	run, err := r.begin(p)
+	if err != nil {
 		p.Close()
+		return nil, err
+	}
+	go run.main()
+	return run, nil
+}
+
+// begin records what is asked. The lock is not held while it writes, so the
+// runner may be closed meanwhile.
+func (r *Runner) begin(p *Plan) (*Run, error) {
+	if r.isClosed() {
 		return nil, ErrClosed
 	}
 	now := time.Now().UTC()
 	rec := p.record(newRunID(now), now, os.Getpid())
 	b, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
-		p.Close()
 		return nil, err
 	}
 	log, err := r.store.Create(rec.RunID, append(b, '\n'))
 	if err != nil {
-		p.Close()
 		return nil, err
 	}
-	r.sweep()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
+	}
 	run := newRun(r, p, rec, log)
 	r.live[rec.RunID] = run
-	go run.main()
 	return run, nil
+}
+
+func (r *Runner) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
 }
 
 // sweep removes the workspaces of runs whose process was killed.

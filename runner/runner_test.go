@@ -661,3 +661,68 @@ tasks: [{id: a, prompt: x}]
 	_, err = r.Start(plan)
 	require.ErrorIs(t, err, runner.ErrClosed)
 }
+
+// A trial that was to be tried again when the run was cancelled had not ended:
+// its verdict was that of the attempt before.
+func TestCancelBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: retries
+config: {retry_errors: 1000, mock: {replies: [{error: no network}]}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	sub := live.Subscribe(1)
+	for waiting := false; !waiting; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		waiting = strings.Contains(logs(events), "trying again")
+	}
+	live.Cancel()
+	<-live.Done()
+	trial := resultOf(t, live).Tasks[0].Trials[0]
+	require.Equal(t, runner.Cancelled, trial.Verdict)
+	require.Equal(t, runner.Errored, trial.Attempts[0].Verdict)
+}
+
+// Followers of a run whose journal could not take the end were told of none.
+func TestEndThatWasNotRecorded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: dir})
+	require.NoError(t, err)
+	live := start(t, r, twoTasks, runner.Request{})
+	<-live.Done()
+	journal := filepath.Join(dir, "runs", live.ID(), "journal.jsonl")
+	b, err := os.ReadFile(journal)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	require.NoError(t, os.WriteFile(journal, bytes.Join(lines[:7], nil), 0o600))
+	h, err := r.Run(live.ID())
+	require.NoError(t, err)
+	events := follow(t, h, 3)
+	require.Len(t, events, 6)
+	require.Equal(t, runner.End, events[5].Type)
+	require.EqualValues(t, 8, events[5].Seq)
+	require.Empty(t, follow(t, h, 8), "nothing comes after the end")
+}
+
+// A workspace is absolute also when the state directory is not.
+func TestRelativeStateDir(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	rel, err := filepath.Rel(here, t.TempDir())
+	require.NoError(t, err)
+	r, err := runner.New(runner.Options{StateDir: rel})
+	require.NoError(t, err)
+	live := start(t, r, `
+-- eval.yaml --
+name: where
+config: {executor: command, command: 'printf %s "$WAZA_WORKSPACE_DIR"'}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	<-live.Done()
+	require.True(t, filepath.IsAbs(resultOf(t, live).Tasks[0].Trials[0].Output))
+}

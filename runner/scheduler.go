@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -35,10 +36,11 @@ type taskRun struct {
 	*PlannedTask
 	num     int // 1-based
 	graders []*grader.Bound
-	env     []string // environment of the task's processes; never appended to in place
 
-	begin sync.Once
-	// broken is why no trial of the task can run; set within begin.
+	begin sync.Once // sets the two fields below
+	// env is the environment of the task's processes; never appended to in place.
+	env []string
+	// broken is why no trial of the task can run.
 	broken error
 
 	mu    sync.Mutex // guards the fields below
@@ -49,9 +51,7 @@ type taskRun struct {
 func newScheduler(r *Run) *scheduler {
 	s := &scheduler{run: r, tally: newRunTally(r.rec)}
 	for i, t := range r.plan.Tasks {
-		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials}
-		tr.env = taskEnv(r.ID(), t.Task)
-		s.tasks = append(s.tasks, tr)
+		s.tasks = append(s.tasks, &taskRun{PlannedTask: t, num: i + 1, left: t.Trials})
 	}
 	return s
 }
@@ -174,6 +174,7 @@ func (s *scheduler) skipRest(status Status) {
 func (s *scheduler) start(t *taskRun) {
 	t.begin.Do(func() {
 		r := s.run
+		t.env = taskEnv(r.ID(), t.Task)
 		r.feed.emit(&Event{
 			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
@@ -218,7 +219,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 	began := true
 	t.begin.Do(func() { began = false })
 	if began {
-		ctx, cancel := r.afterContext(t.Timeout)
+		ctx, cancel := r.afterContext()
 		defer cancel()
 		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
 			t.tally.hookError = err
@@ -226,7 +227,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 		}
 	}
 	res := t.tally.result(t.threshold)
-	t.tally = taskTally{} // its scores are not needed any more
+	t.tally, t.env = taskTally{}, nil // not needed any more, and there may be many tasks
 	if r.plan.config.FailFast && (res.Verdict == Failed || res.Verdict == TimedOut) {
 		s.failFast.Store(true)
 	}
@@ -239,7 +240,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 		e.Score = &res.Score.Mean
 	}
 	if res.DurationMS != nil {
-		e.DurationMS = int64(res.DurationMS.Mean * float64(res.DurationMS.N))
+		e.DurationMS = int64(math.Round(res.DurationMS.Mean * float64(res.DurationMS.N)))
 	}
 	r.feed.emit(e)
 }

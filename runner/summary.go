@@ -135,16 +135,14 @@ func (t *taskTally) sortedReasons() []Reason {
 type runTally struct {
 	rec *Record
 
-	mu      sync.Mutex // guards the fields below
-	trials  Counts
-	tasks   []*TaskResult
-	graders map[string]*meanScore // by name or type, of graders that metrics name
+	mu     sync.Mutex // guards the fields below
+	trials Counts
+	tasks  []*TaskResult
+	// graders holds the scores by name or type of those graders that metrics
+	// name. They are kept one by one: a sum would depend, by a rounding, on
+	// the order in which trials happen to end.
+	graders map[string][]float64
 	groups  map[string]*Counts
-}
-
-type meanScore struct {
-	sum float64
-	n   int
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -156,9 +154,9 @@ const (
 )
 
 func newRunTally(rec *Record) *runTally {
-	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string]*meanScore{}, groups: map[string]*Counts{}}
+	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*Counts{}}
 	for _, m := range rec.Metrics {
-		t.graders[graderOfMetric(m.Name)] = &meanScore{}
+		t.graders[graderOfMetric(m.Name)] = nil
 	}
 	return t
 }
@@ -187,12 +185,19 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 		return
 	}
 	for _, g := range res.Graders {
-		if m := t.graders[g.Name]; m != nil {
-			m.sum, m.n = m.sum+g.Score, m.n+1
+		if g.Error != "" {
+			continue // cut short by the deadline: it gave no score
 		}
-		if m := t.graders[g.Type]; m != nil && g.Type != g.Name {
-			m.sum, m.n = m.sum+g.Score, m.n+1
+		t.addScoreLocked(g.Name, g.Score)
+		if g.Type != g.Name {
+			t.addScoreLocked(g.Type, g.Score)
 		}
+	}
+}
+
+func (t *runTally) addScoreLocked(grader string, score float64) {
+	if scores, wanted := t.graders[grader]; wanted {
+		t.graders[grader] = append(scores, score)
 	}
 }
 
@@ -294,10 +299,10 @@ func (t *runTally) value(s *Summary, metric string) (*float64, string) {
 	case metricTriggerAccuracy:
 		return nil, notMeasuredTriggers
 	}
-	m := t.graders[graderOfMetric(metric)]
-	if m == nil || m.n == 0 {
-		return nil, fmt.Sprintf("no grader has the name or type %q", graderOfMetric(metric))
+	scores := t.graders[graderOfMetric(metric)]
+	if len(scores) == 0 {
+		return nil, fmt.Sprintf("no grader of the name or type %q gave a score", graderOfMetric(metric))
 	}
-	v := m.sum / float64(m.n)
+	v := stats.Describe(scores).Mean
 	return &v, ""
 }

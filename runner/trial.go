@@ -14,10 +14,13 @@ import (
 	"waza/runner/grader"
 )
 
-// retryDelay is the pause before the first retry of a trial in error; each
-// further one is twice as long. Half of each is chance, so that trials which
-// met the same fault do not come back together.
-const retryDelay = 200 * time.Millisecond
+// retryDelay is the longest pause before the first retry of a trial in error;
+// each further one is twice as long, up to maxRetryDelay. Half of each is
+// chance, so that trials which met the same fault do not come back together.
+const (
+	retryDelay    = 200 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
+)
 
 // attempt is one try of a trial.
 type attempt struct {
@@ -42,19 +45,25 @@ func (s *scheduler) attempts(t *taskRun, num int) *TrialResult {
 		case a.Verdict == Errored && errs > 0 && !executor.IsPermanent(a.cause):
 			errs--
 			s.run.logTask(t, "warning", "task %s, trial %d: %s; trying again", t.ID, num, a.Error)
-			pause(s.run.ctx, retryDelay<<(c.RetryErrors-errs-1))
+			pause(s.run.ctx, backoff(c.RetryErrors-errs))
 		default:
 			res.take(a)
 			res.DurationMS = time.Since(start).Milliseconds()
 			return res
 		}
-		if s.run.ctx.Err() != nil {
+		res.Attempts = append(res.Attempts, *a.AttemptResult)
+		if s.run.ctx.Err() != nil { // before the attempt that would have counted
+			a.fail(s.run.ctx, nil)
 			res.take(a)
 			res.DurationMS = time.Since(start).Milliseconds()
 			return res
 		}
-		res.Attempts = append(res.Attempts, *a.AttemptResult)
 	}
+}
+
+// backoff is the longest pause before the retry of that number, from 1.
+func backoff(retry int) time.Duration {
+	return min(maxRetryDelay, retryDelay<<min(retry-1, 10))
 }
 
 func pause(ctx context.Context, d time.Duration) {

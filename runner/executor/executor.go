@@ -7,6 +7,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"waza/eval"
@@ -99,7 +100,8 @@ type Outcome struct {
 	Usage *Usage
 }
 
-// Usage counts what a trial cost. Counts that are not known are zero.
+// Usage counts what a trial cost. No count is negative; those that are not known
+// are zero.
 type Usage struct {
 	InputTokens  int64   `json:"inputTokens"`
 	OutputTokens int64   `json:"outputTokens"`
@@ -109,16 +111,25 @@ type Usage struct {
 
 // Total is the number of tokens in all.
 func (u Usage) Total() int64 {
-	return max(u.TotalTokens, u.InputTokens+u.OutputTokens)
+	return max(u.TotalTokens, addCounts(u.InputTokens, u.OutputTokens))
 }
 
-// Add sums two usages.
+// Add sums two usages. What an agent reports may be absurd, so a sum stays at the
+// largest number there is: infinity could not be recorded.
 func (u Usage) Add(o Usage) Usage {
-	u.InputTokens += o.InputTokens
-	u.OutputTokens += o.OutputTokens
-	u.TotalTokens += o.TotalTokens
-	u.CostUSD += o.CostUSD
+	u.InputTokens = addCounts(u.InputTokens, o.InputTokens)
+	u.OutputTokens = addCounts(u.OutputTokens, o.OutputTokens)
+	u.TotalTokens = addCounts(u.TotalTokens, o.TotalTokens)
+	u.CostUSD = min(u.CostUSD+o.CostUSD, math.MaxFloat64)
 	return u
+}
+
+// addCounts adds numbers that are not negative.
+func addCounts(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // ErrTimeout is what an executor's error wraps when the agent was too slow by a

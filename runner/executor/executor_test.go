@@ -3,6 +3,7 @@ package executor_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -71,4 +72,29 @@ func TestRegistry(t *testing.T) {
 	_, ok = r.Lookup("three")
 	require.False(t, ok)
 	require.Equal(t, []string{"one", "two"}, r.Names())
+}
+
+// An agent may report absurd costs; their sum became infinite, which cannot be
+// recorded, and the run failed.
+func TestUsageStaysFinite(t *testing.T) {
+	t.Parallel()
+	u := executor.Usage{InputTokens: math.MaxInt64, OutputTokens: 2, CostUSD: math.MaxFloat64}
+	sum := u.Add(u)
+	require.Equal(t, executor.Usage{InputTokens: math.MaxInt64, OutputTokens: 4, CostUSD: math.MaxFloat64}, sum)
+	require.EqualValues(t, math.MaxInt64, sum.Total())
+}
+
+// Only texts, arguments and results counted against the limit of a transcript,
+// so that long names of tools could exhaust memory.
+func TestTranscriptCountsNames(t *testing.T) {
+	t.Parallel()
+	tr := executor.NewTranscript()
+	long := strings.Repeat("n", executor.MaxTranscriptBytes/3)
+	tr.ToolCall(executor.ToolCall{Name: long})
+	tr.ToolCall(executor.ToolCall{ID: long})
+	tr.ToolCall(executor.ToolCall{Status: long, Kind: "k"})
+	tr.ToolCall(executor.ToolCall{Name: long})
+	entries := tr.Close()
+	require.Len(t, entries, 4)
+	require.Equal(t, executor.EntryDropped, entries[3].Type)
 }

@@ -73,10 +73,7 @@ func NewTranscript() *Transcript { return &Transcript{start: time.Now()} }
 // attempt has ended, or beyond the limits, are dropped.
 func (t *Transcript) Add(e Entry) {
 	e.AtMS = sinceMS(t.start)
-	size := len(e.Text)
-	if e.Tool != nil {
-		size += len(e.Tool.Arguments) + len(e.Tool.Result) + len(e.Tool.Title)
-	}
+	size := e.size()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -88,6 +85,15 @@ func (t *Transcript) Add(e Entry) {
 	}
 	t.bytes += size
 	t.entries = append(t.entries, e)
+}
+
+// size is the length of all that an agent may fill.
+func (e *Entry) size() int {
+	n := len(e.Role) + len(e.Text)
+	if c := e.Tool; c != nil {
+		n += len(c.ID) + len(c.Name) + len(c.Kind) + len(c.Title) + len(c.Arguments) + len(c.Result) + len(c.Status)
+	}
+	return n
 }
 
 // Message records what was said by role.

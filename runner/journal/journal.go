@@ -163,12 +163,20 @@ func (r *Run) Alive() bool {
 func (r *Run) JournalPath() string { return filepath.Join(r.dir, journalFile) }
 
 // Journal opens the run's lines from the first. The caller closes it.
-func (r *Run) Journal() (*Reader, error) {
-	f, err := os.Open(filepath.Join(r.dir, journalFile))
+func (r *Run) Journal() (*Reader, error) { return r.JournalFrom(Mark{}) }
+
+// JournalFrom opens the run's lines from the mark on, which must be one of this
+// run. The caller closes it.
+func (r *Run) JournalFrom(m Mark) (*Reader, error) {
+	f, err := os.Open(r.JournalPath())
 	if err != nil {
 		return nil, err
 	}
-	return newReader(f, f), nil
+	if _, err := f.Seek(m.offset, io.SeekStart); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return newReader(f, f, m), nil
 }
 
 // Remove deletes the run and all it recorded.

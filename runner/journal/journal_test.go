@@ -192,3 +192,22 @@ func TestResultIsAtomic(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 2, "run.json and journal.jsonl")
 }
+
+// Reading goes on from a mark. Following a run used to read its whole journal
+// again at every look.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
+	require.NoError(t, err)
+	var mark journal.Mark
+	for i := 1; i <= 30; i += 3 {
+		write(t, w, i, i+2)
+		r, err := w.Run().JournalFrom(mark)
+		require.NoError(t, err)
+		numbers, texts := lines(t, r)
+		require.Equal(t, []int64{int64(i), int64(i + 1), int64(i + 2)}, numbers)
+		require.Equal(t, fmt.Sprintf(`{"line":%d}`, i), texts[0])
+		mark = r.Mark()
+	}
+	require.NoError(t, w.Close())
+}

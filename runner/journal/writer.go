@@ -150,9 +150,7 @@ func (w *Writer) Lines(line int64) (*Reader, error) {
 		return nil, err
 	}
 	off, first, end := w.find(line)
-	r := newReader(io.NewSectionReader(f, off, end-off), f)
-	r.line, r.off = first-1, off
-	return r, nil
+	return newReader(io.NewSectionReader(f, off, end-off), f, Mark{line: first - 1, offset: off}), nil
 }
 
 // find returns the nearest known offset at or before that of the given line, the

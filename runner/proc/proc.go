@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,15 +38,22 @@ type Command struct {
 	// Stdin is copied to the program; nil means nothing to read. It is not
 	// read beyond what the program takes, and never closed.
 	Stdin io.Reader
-	// Stdout and Stderr take what the program prints; nil discards it.
+	// Stdout and Stderr take what the program prints; nil discards it. When
+	// both are the same writer, it is written to by one goroutine, in the
+	// order in which the program prints.
 	Stdout, Stderr io.Writer
 	// ExtraFiles become file descriptors 3 and up of the program.
 	ExtraFiles []*os.File
 }
 
-// drainTime is how long the output of a program that has ended is still read
-// while a descendant that escaped holds the other end.
-const drainTime = 250 * time.Millisecond
+const (
+	// drainTime is how long a descendant that escaped may hold the output of a
+	// program that has ended before it is killed.
+	drainTime = 250 * time.Millisecond
+	// lastTime is how long the output is still read after that. It is long
+	// because on a busy machine the reader may not have had its turn yet.
+	lastTime = 2 * time.Second
+)
 
 var (
 	// instanceMark begins the name of every variable that marks a program of
@@ -235,13 +243,22 @@ func connect(cmd *exec.Cmd, c Command) (*pipes, error) {
 			return nil, err
 		}
 	}
-	if c.Stderr != nil {
+	switch {
+	case c.Stderr == nil:
+	case same(c.Stdout, c.Stderr):
+		cmd.Stderr = cmd.Stdout
+	default:
 		if cmd.Stderr, err = attachOr(attach, c.Stderr); err != nil {
 			ps.closeAll()
 			return nil, err
 		}
 	}
 	return ps, nil
+}
+
+// same reports whether two writers are one. Those that cannot be compared are not.
+func same(a, b io.Writer) bool {
+	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
 // attachOr hands a file to the program as it is and anything else through a pipe.
@@ -289,7 +306,7 @@ func (ps *pipes) drain(mark string) {
 		killMarked(mark)
 	}
 	for _, f := range ps.output {
-		_ = f.SetReadDeadline(time.Now().Add(drainTime))
+		_ = f.SetReadDeadline(time.Now().Add(lastTime))
 	}
 	<-done
 	for _, f := range ps.output {

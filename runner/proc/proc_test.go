@@ -188,3 +188,13 @@ func requireGone(t *testing.T, pid string) {
 		return err == nil && strings.Contains(string(stat), ") Z ")
 	}, 10*time.Second, 5*time.Millisecond, "process %d is left", n)
 }
+
+// Output and errors may go to one writer. Two goroutines wrote to it at once.
+func TestOneWriterForBoth(t *testing.T) {
+	t.Parallel()
+	out := &proc.Limited{Max: 1 << 10}
+	require.NoError(t, proc.Run(t.Context(), proc.Command{
+		Args: sh(`for i in 1 2 3; do echo out; echo err >&2; done`), Stdout: out, Stderr: out,
+	}))
+	require.Equal(t, strings.Repeat("out\nerr\n", 3), out.String())
+}

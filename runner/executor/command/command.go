@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"waza/eval"
@@ -32,6 +33,11 @@ var Kind = executor.Kind{
 	Open:      open,
 	Preflight: preflight,
 }
+
+// reportGrace is how long the side channel is still read when a process that got
+// away holds its other end. It is long because on a busy machine the reader may
+// not have had its turn yet.
+const reportGrace = 2 * time.Second
 
 // maxStderr bounds what is kept of a program's standard error for messages.
 const maxStderr = 16 << 10
@@ -171,10 +177,14 @@ func run(ctx context.Context, cmd proc.Command, events *channel) error {
 	events.write.Close()
 	if err != nil {
 		events.wait(0)
+		var errno syscall.Errno
+		if errors.As(err, &errno) && (errno.Temporary() || errno == syscall.ETXTBSY || errno == syscall.ENOMEM) {
+			return err // too many processes or files, for now
+		}
 		return executor.Permanent(err)
 	}
 	err = p.Wait()
-	events.wait(100 * time.Millisecond)
+	events.wait(reportGrace)
 	return err
 }
 

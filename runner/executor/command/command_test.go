@@ -166,3 +166,52 @@ func TestCancel(t *testing.T) {
 	_, err := f.exec.Execute(ctx, f.trial(t, "x"))
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// Lines that would spoil the run's record are passed over or mended: arguments
+// nested deeper than readers of JSON take, bytes that are no UTF-8, more log
+// lines than anyone reads, and negative counts.
+func TestHostileSideChannel(t *testing.T) {
+	t.Parallel()
+	agent := func(line string) fixture { return setup(t, "  command: [sh, agent.sh]\n", "(\n"+line+"\n) >&3") }
+	nested := strings.Repeat("[", 600) + strings.Repeat("]", 600)
+	for line, warning := range map[string]string{
+		`echo '{"type":"tool_call","name":"x","arguments":` + nested + `}'`: "nested more than 500 levels deep",
+		`echo '{"type":"usage","input_tokens":-1}'`:                         "must not be negative",
+	} {
+		f := agent(line)
+		tr := f.trial(t, "x")
+		out, err := f.exec.Execute(t.Context(), tr)
+		require.NoError(t, err)
+		require.Nil(t, out.Usage)
+		require.Len(t, tr.Transcript.Close(), 1)
+		require.Contains(t, f.logs.String(), warning)
+	}
+
+	f := agent(`printf '{"type":"tool_call","name":"x","arguments":["\377","\\"[[["]}\n'`)
+	tr := f.trial(t, "x")
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "[\"\uFFFD\",\"\\\"[[[\"]", string(tr.Transcript.Close()[1].Tool.Arguments))
+
+	f = agent(`i=0; while [ $i -lt 1500 ]; do echo '{"type":"log","text":"again"}'; i=$((i+1)); done`)
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "x"))
+	require.NoError(t, err)
+	require.Equal(t, 1000, strings.Count(f.logs.String(), "again"))
+	require.Contains(t, f.logs.String(), "more than 1000 log lines")
+}
+
+// A program that cannot be started for the moment was taken for one that never
+// can, and the trial was not tried again.
+func TestStartFaultThatPasses(t *testing.T) {
+	t.Parallel()
+	f := setup(t, "  command: [./agent.sh]\n", "echo done")
+	held, err := os.OpenFile(filepath.Join(f.suite.Dir, "agent.sh"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer held.Close()
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "x"))
+	if err == nil {
+		t.Skip("this system starts programs that are open for writing")
+	}
+	require.ErrorContains(t, err, "text file busy")
+	require.False(t, executor.IsPermanent(err))
+}

@@ -2,18 +2,26 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"waza/runner/executor"
 )
 
-// maxEventLine bounds a line of the side channel; a longer one is passed over.
-const maxEventLine = 1 << 20
+const (
+	// maxEventLine bounds a line of the side channel; a longer one is passed over.
+	maxEventLine = 1 << 20
+	// maxEventDepth bounds how deep arguments and results are nested. Within an
+	// event, and that within a result, they must stay below what readers of
+	// JSON take, which is 10,000 levels in Go and 1,000 elsewhere.
+	maxEventDepth = 500
+	// maxLogs bounds the log lines of one program: each becomes an event of the run.
+	maxLogs = 1000
+)
 
 // channel is the side channel of one program: a pipe that is its file
 // descriptor 3, and a goroutine that reads the other end until wait.
@@ -21,7 +29,8 @@ type channel struct {
 	read, write *os.File
 	usage       *executor.Usage // complete after wait
 	done        chan struct{}
-	bad         atomic.Bool // a line that is no event was told of
+	bad         bool // a line that is no event was told of
+	logs        int  // log lines so far
 }
 
 // event is a line of the side channel.
@@ -78,7 +87,8 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 		line, err := readLine(in)
 		if len(line) > 0 {
 			alive()
-			if problem := c.take(t, line); problem != nil && c.bad.CompareAndSwap(false, true) {
+			if problem := c.take(t, line); problem != nil && !c.bad {
+				c.bad = true
 				t.Logf("warning", "file descriptor 3: %v; the line is passed over", problem)
 			}
 		}
@@ -88,7 +98,12 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 	}
 }
 
-var errLongLine = errors.New("a line is too long")
+var (
+	errLongLine = errors.New("a line is too long")
+	errDeepLine = fmt.Errorf("a line is nested more than %d levels deep", maxEventDepth)
+	errManyLogs = fmt.Errorf("more than %d log lines", maxLogs)
+	errUsage    = errors.New("usage: counts must not be negative")
+)
 
 // readLine returns a line without its newline; one beyond the limit comes back
 // cut off, which no parser takes for an event.
@@ -112,6 +127,10 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	if len(line) >= maxEventLine {
 		return errLongLine
 	}
+	if depth(line) > maxEventDepth {
+		return errDeepLine
+	}
+	line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // arguments and results are passed on as they are
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("not a JSON event: %w", err)
@@ -136,15 +155,42 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	case "error":
 		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: text})
 	case "usage":
+		if e.InputTokens < 0 || e.OutputTokens < 0 || e.TotalTokens < 0 || e.CostUSD < 0 {
+			return errUsage
+		}
 		sum := executor.Usage{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, CostUSD: e.CostUSD}
 		if c.usage != nil {
 			sum = c.usage.Add(sum)
 		}
 		c.usage = &sum
 	case "log":
+		if c.logs++; c.logs > maxLogs {
+			return errManyLogs
+		}
 		t.Logf("info", "%s", text)
 	default:
 		return fmt.Errorf("unknown type %q; known are tool_call, message, thought, usage, skill, error, log", e.Type)
 	}
 	return nil
+}
+
+// depth is how deep the arrays and objects of a line of JSON are nested.
+func depth(line []byte) int {
+	deepest, now, text, escaped := 0, 0, false, false
+	for _, b := range line {
+		switch {
+		case escaped:
+			escaped = false
+		case text:
+			escaped, text = b == '\\', b != '"'
+		case b == '"':
+			text = true
+		case b == '[' || b == '{':
+			now++
+			deepest = max(deepest, now)
+		case b == ']' || b == '}':
+			now--
+		}
+	}
+	return deepest
 }

@@ -130,8 +130,9 @@ func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) err
 		out.Usage = &sum
 	}
 	if r.Error != "" {
-		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: r.Error})
-		return errors.New(t.Expand(r.Error))
+		msg := t.Expand(r.Error)
+		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: msg})
+		return errors.New(msg)
 	}
 	out.Output = t.Expand(r.Output)
 	t.Transcript.Message("assistant", out.Output)

@@ -103,8 +103,10 @@ func TestScript(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, out.Output)
 	}
-	_, err = e.Execute(t.Context(), trial(t, 1, "break"))
+	tr = trial(t, 1, "break")
+	_, err = e.Execute(t.Context(), tr)
 	require.EqualError(t, err, "no more a")
+	require.Equal(t, "no more a", tr.Transcript.Close()[1].Text)
 }
 
 // What is drawn depends on the seed and the trial, not on the order of trials.

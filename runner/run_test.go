@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A hook that cleans up has hookGrace from the moment the run is cancelled. One
+// that ran already at that moment was let run for the whole timeout.
+func TestAfterContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &Run{}
+		r.ctx, r.cancel = context.WithCancelCause(t.Context())
+		ctx, cancel := r.afterContext()
+		defer cancel()
+		time.Sleep(time.Hour)
+		require.NoError(t, ctx.Err())
+		r.Cancel()
+		late, cancelLate := r.afterContext()
+		defer cancelLate()
+		time.Sleep(hookGrace - time.Millisecond)
+		require.NoError(t, ctx.Err())
+		require.NoError(t, late.Err())
+		<-ctx.Done()
+		<-late.Done()
+		require.ErrorIs(t, context.Cause(ctx), errCancelled)
+	})
+}
+
+// The pause before a retry doubled without end, and overflowed.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, retryDelay, backoff(1))
+	require.Equal(t, 2*retryDelay, backoff(2))
+	for _, n := range []int{10, 50, 64, 1 << 40} {
+		require.Equal(t, maxRetryDelay, backoff(n))
+	}
+}
