@@ -169,7 +169,7 @@ func (d *dialogue) heard(line string) {
 }
 
 var (
-	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[a-z0-9]{10}\b`)
+	runID    = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
 	duration = regexp.MustCompile(`"durationMs":(\d+|\{[^}]*\})`)
 	hashes   = regexp.MustCompile(`"hash":"[^"]*"`)

@@ -186,7 +186,7 @@ func (c *call) taskRun(ctx context.Context, p *taskRunParams) (*runStarted, erro
 			if suite.Task(p.TaskID) == nil {
 				return req, noTask(suite, p.TaskID)
 			}
-			req.Tasks = []string{p.TaskID}
+			req.Task = p.TaskID
 		}
 		return req, nil
 	})

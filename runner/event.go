@@ -69,7 +69,8 @@ type Event struct {
 	TaskName   string `json:"taskName,omitempty"`
 	TaskNum    int    `json:"taskNum,omitempty"`
 	TotalTasks int    `json:"totalTasks,omitempty"`
-	// TrialNum counts from 1 up to TotalTrials, within the task.
+	// TrialNum counts from 1 within the task, of which TotalTrials are run. (A
+	// single trial that was asked for keeps its number.)
 	TrialNum    int `json:"trialNum,omitempty"`
 	TotalTrials int `json:"totalTrials,omitempty"`
 
@@ -127,4 +128,5 @@ type AttemptResult struct {
 	Output     string           `json:"output"`
 	Graders    []grader.Result  `json:"graders"`
 	Transcript []executor.Entry `json:"transcript"`
+	Usage      *executor.Usage  `json:"usage,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -53,6 +54,11 @@ type feed struct {
 
 	done chan struct{} // closed when commit has returned
 }
+
+// yieldAfter is after how many events a goroutine that encodes or decodes them
+// lets others run: whoever asks how a run stands shall not wait for the end of
+// its time slice.
+const yieldAfter = 16
 
 type tailEvent struct {
 	event *Event
@@ -152,6 +158,9 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 		sizes[i] = len(line)
 		if e.Trial != nil {
 			places[i] = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
+		}
+		if i%yieldAfter == yieldAfter-1 {
+			runtime.Gosched()
 		}
 	}
 	if err := f.log.Flush(); err != nil {
@@ -294,6 +303,9 @@ func readEvents(r *journal.Reader, seq int64) ([]*Event, error) {
 			return nil, &DamagedError{Line: number, Err: err}
 		}
 		events, size = append(events, e), size+len(line)
+		if len(events)%yieldAfter == 0 {
+			runtime.Gosched()
+		}
 	}
 	return events, nil
 }

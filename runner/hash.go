@@ -24,7 +24,7 @@ func (p *Plan) hash() error {
 		return err
 	}
 	for _, t := range p.Tasks {
-		if t.Hash, err = files.task(suite, t.Task); err != nil {
+		if t.Hash, err = files.task(suite, p.Suite, t.Task); err != nil {
 			return err
 		}
 	}
@@ -63,14 +63,35 @@ func (d digests) suite(p *Plan) (string, error) {
 		}
 		instructions[f] = sum
 	}
+	program, err := d.referred(p.settings.Options, p.Suite, nil)
+	if err != nil {
+		return "", err
+	}
 	return digestJSON([]any{
-		"waza/1", c.Executor, c.Model, p.settings.Options, c.InjectSkillBody, c.MCPServers,
+		"waza/1", c.Executor, c.Model, p.settings.Options, program, c.InjectSkillBody, c.MCPServers,
 		c.DisabledSkills, instructions, c.GradeExpected, c.MaxAttempts, c.JudgeModel,
 		p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
 	})
 }
 
-func (d digests) task(suite string, t *eval.Task) (string, error) {
+// referred gives the digests of the files that options name.
+func (d digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
+	r, ok := options.(eval.Referrer)
+	if !ok {
+		return nil, nil
+	}
+	var sums []string
+	for _, file := range r.Files(suite, t) {
+		sum, err := d.file(file)
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums, sum)
+	}
+	return sums, nil
+}
+
+func (d digests) task(suite string, s *eval.Suite, t *eval.Task) (string, error) {
 	type input struct{ Path, Digest string }
 	var inputs []input
 	for _, f := range t.Inputs.Files {
@@ -97,10 +118,15 @@ func (d digests) task(suite string, t *eval.Task) (string, error) {
 		Weight     float64
 		Rubric     string
 		Options    any
+		Files      []string
 	}
 	var graders []check
 	for _, g := range t.Effective {
-		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options})
+		sums, err := d.referred(g.Options, s, t)
+		if err != nil {
+			return "", fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
+		}
+		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, sums})
 	}
 	return digestJSON([]any{
 		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,

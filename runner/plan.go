@@ -25,6 +25,8 @@ type Request struct {
 	// of Tasks and a tag of it one of Tags. Empty means all.
 	Tasks []string
 	Tags  []string
+	// Task runs only the task of just that id when not empty.
+	Task string
 	// Trials replaces trials_per_task when positive.
 	Trials int
 	// Trial runs only the trial of that number when positive.
@@ -289,6 +291,9 @@ func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
 	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
 		return nil, err
 	}
+	if req.Task != "" {
+		return chooseOne(tasks, req.Task, ids)
+	}
 	var chosen []*eval.Task
 	wanted, tagged := newFilter(req.Tasks), newFilter(req.Tags)
 	for _, t := range tasks {
@@ -300,6 +305,14 @@ func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
 		return nil, &SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
 	}
 	return chosen, nil
+}
+
+func chooseOne(tasks []*eval.Task, id string, known []string) ([]*eval.Task, error) {
+	i := slices.Index(known, id)
+	if i < 0 {
+		return nil, &SelectionError{What: "task", Patterns: []string{id}, Known: known}
+	}
+	return tasks[i : i+1], nil
 }
 
 func checkPatterns(what string, patterns []string, tasks []*eval.Task, names func(*eval.Task) []string, known []string) error {

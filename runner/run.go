@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +23,7 @@ var (
 )
 
 // hookGrace bounds the hooks that clean up after a run that was cancelled.
-const hookGrace = 5 * time.Second
+const hookGrace = 2 * time.Second
 
 // Run is one execution of a suite in this process. Its goroutines are main,
 // which owns the others: the scheduler's workers, the feed's, and one that
@@ -115,7 +117,7 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	}
 	msg := fmt.Sprintf(format, args...)
 	if len(msg) > maxLogBytes {
-		msg = msg[:maxLogBytes] + " …"
+		msg = strings.ToValidUTF8(msg[:maxLogBytes], "") + " …"
 	}
 	e := &Event{Type: Log, Level: level, Message: msg}
 	if t != nil {
@@ -159,9 +161,12 @@ func (r *Run) execute(s *scheduler) (err error) {
 	env := append(os.Environ(), "WAZA_RUN_ID="+r.ID())
 	timeout := seconds(p.config.TimeoutSeconds)
 	defer proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
-	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
-		return err
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.runner.log.Error("run panicked", "run", r.ID(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	defer func() {
 		ctx, cancel := r.afterContext()
 		defer cancel()
@@ -169,6 +174,9 @@ func (r *Run) execute(s *scheduler) (err error) {
 			err = herr
 		}
 	}()
+	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
+		return err
+	}
 	exec, err := p.executor.Open(r.ctx, p.settings)
 	if err != nil {
 		return fmt.Errorf("executor %s: %w", p.executor.Name, err)

@@ -153,7 +153,7 @@ func (r *Runner) sweep() {
 // newRunID gives an id that begins with the time, so that ids sort by age, and
 // ends in enough chance to be unique across processes and restarts.
 func newRunID(now time.Time) string {
-	return now.Format("20060102-150405-") + strings.ToLower(rand.Text()[:10])
+	return now.Format("20060102-150405.000-") + strings.ToLower(rand.Text()[:10])
 }
 
 func (r *Runner) forget(run *Run) {

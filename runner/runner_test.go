@@ -218,6 +218,45 @@ func TestHashes(t *testing.T) {
 	require.Equal(t, first[3:], hashes(twoTasks, runner.Request{Tasks: []string{"b"}, Trial: 2}))
 }
 
+// What a trial depends on beyond its YAML is part of its name too: an agent's
+// script, a grader's, a schema, a snapshot.
+func TestHashesOfFiles(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: files
+config: {executor: command, command: [sh, agent.sh], max_attempts: 1}
+tasks:
+  - id: a
+    prompt: x
+    graders:
+      - {type: program, config: {command: sh, args: [check.sh]}}
+      - {type: json_schema, config: {schema_file: schema.json}}
+      - {type: diff, config: {expected_files: [{path: out.txt, snapshot: out.txt}]}}
+-- agent.sh --
+echo '{"k":1}' | tee out.txt
+-- check.sh --
+exit 0
+-- schema.json --
+{"type":"object"}
+-- fixtures/out.txt --
+{"k":1}
+`
+	r := newRunner(t)
+	name := func(files string) string {
+		p, err := r.Plan(load(t, r, files), runner.Request{})
+		require.NoError(t, err)
+		defer p.Close()
+		return p.Tasks[0].Hash
+	}
+	first := name(files)
+	require.Equal(t, first, name(files))
+	for _, change := range []string{"tee out.txt", "exit 0", `"object"`, "{\"k\":1}\n"} {
+		i := strings.LastIndex(files, change)
+		require.NotEqual(t, first, name(files[:i]+" "+files[i:]), change)
+	}
+}
+
 // Errors are neither failures nor passes: they are retried, reported apart, and
 // no pass rate counts them.
 func TestErrors(t *testing.T) {
@@ -332,6 +371,8 @@ tasks:
 		{runner.Request{Tasks: []string{"First", "blue-1"}}, "red-1 blue-1"},
 		{runner.Request{Tags: []string{"{cold,even}"}}, "red-1 blue-1"},
 		{runner.Request{Tasks: []string{"red-*"}, Tags: []string{"even"}}, "red-1"},
+		{runner.Request{Task: "red-1"}, "red-1"},
+		{runner.Request{Task: "First"}, `no task of the suite matches task "First"; there are red-1, red-2, blue-1`},
 		{runner.Request{Tasks: []string{"green"}}, `no task of the suite matches task "green"; there are red-1, red-2, blue-1`},
 		{runner.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; there are cold, even, warm`},
 		{runner.Request{Tasks: []string{"blue-1"}, Tags: []string{"warm"}}, `no task of the suite matches both task and tag "blue-1", "warm"`},
@@ -447,6 +488,8 @@ tasks: [{id: a, prompt: x}]
 	require.Positive(t, p.Trials.Passed)
 	require.Positive(t, p.Trials.Skipped)
 	require.Equal(t, 50, p.Trials.Done())
+	// It used to pass with the trials it had.
+	require.Equal(t, runner.Skipped, resultOf(t, live).Tasks[0].Verdict)
 }
 
 func TestHooks(t *testing.T) {
@@ -490,13 +533,15 @@ tasks: [{id: broken, prompt: x}, {id: fine, prompt: x}]
 	res, events = run(t, `
 -- eval.yaml --
 name: hooks
-hooks: {before_run: [{command: "exit 1", error_on_fail: true}]}
+config: {verbose: true}
+hooks: {before_run: [{command: "exit 1", error_on_fail: true}], after_run: [{command: echo clean}]}
 tasks: [{id: a, prompt: x}]
 `, runner.Request{})
 	require.Equal(t, runner.StatusFailed, res.Status)
 	require.Contains(t, res.Error, `before_run hook "exit 1": exit status 1`)
 	require.Equal(t, runner.Skipped, res.Tasks[0].Verdict)
 	require.Equal(t, runner.End, events[len(events)-1].Type)
+	require.Contains(t, logs(events), "after_run hook", "what cleans up runs all the same")
 }
 
 // Subscribers that come at any time and place get each event once.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,7 @@ func (s *scheduler) work() {
 					return
 				}
 				s.trial(t, num)
+				runtime.Gosched() // else trials that never wait keep others from the processor for whole time slices
 			}
 		})
 	}

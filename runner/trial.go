@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"waza/eval"
@@ -26,7 +27,6 @@ const (
 type attempt struct {
 	*AttemptResult
 	prompt string
-	usage  *executor.Usage
 	cause  error // why the verdict is error
 }
 
@@ -78,7 +78,7 @@ func pause(ctx context.Context, d time.Duration) {
 // take makes a the attempt that counts.
 func (res *TrialResult) take(a *attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
-	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.usage
+	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.Usage
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
@@ -112,14 +112,14 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	out, err := s.execute(ctx, trial)
 	took := time.Since(start)
 	a.Transcript = orEmpty(trial.Transcript.Close())
-	a.Output, a.usage = clip(out.Output, executor.MaxOutputBytes), out.Usage
+	a.Output, a.Usage = clip(out.Output, executor.MaxOutputBytes), out.Usage
 	if err != nil || ctx.Err() != nil {
 		a.fail(ctx, err)
 		return a
 	}
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
-		Transcript: a.Transcript, Usage: a.usage, Duration: took, Dir: ws.dir, Env: t.env, Expand: expand,
+		Transcript: a.Transcript, Usage: a.Usage, Duration: took, Dir: ws.dir, Env: t.env, Expand: expand,
 		Capabilities: s.caps,
 	})
 	a.grade(ctx, t.graders, subject)
@@ -218,5 +218,5 @@ func clip(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return text[:n] + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
+	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
 }

@@ -37,6 +37,18 @@ type DiffFile struct {
 	Contains []string `yaml:"contains"`
 }
 
+// Files are the snapshots.
+func (o *DiffOptions) Files(suite *eval.Suite, task *eval.Task) []string {
+	dirs := snapshotDirs(suite, task, o.ContextDir)
+	var files []string
+	for _, f := range o.ExpectedFiles {
+		if abs := findSnapshot(suite, dirs, f.Snapshot); f.Snapshot != "" && abs != "" {
+			files = append(files, abs)
+		}
+	}
+	return files
+}
+
 func checkDiff(c *eval.Check, o *DiffOptions) {
 	dirs := snapshotDirs(c.Suite(), c.Task(), o.ContextDir)
 	if o.ContextDir != "" && len(dirs) == 0 {

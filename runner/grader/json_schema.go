@@ -32,6 +32,11 @@ type JSONSchemaOptions struct {
 	SchemaFile string `yaml:"schema_file"`
 }
 
+// Files is the schema.
+func (o *JSONSchemaOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
+	return resolved(suite, o.SchemaFile)
+}
+
 func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 	switch {
 	case o.Schema == nil && o.SchemaFile == "":

@@ -49,6 +49,11 @@ type ProgramOptions struct {
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
 }
 
+// Files are the program and its arguments, as far as they are files of the suite.
+func (o *ProgramOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
+	return resolved(suite, append([]string{o.Command, o.Script}, o.Args...)...)
+}
+
 func checkProgram(c *eval.Check, o *ProgramOptions) {
 	switch {
 	case strings.TrimSpace(o.Command) == "" && o.Script == "":

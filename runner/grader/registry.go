@@ -98,6 +98,17 @@ func (u ungradable) Grade(context.Context, *Subject) (Score, error) {
 	return Score{}, executor.Permanent(fmt.Errorf("this program cannot grade with type %q", string(u)))
 }
 
+// resolved returns the absolute paths of those names that are files of the suite.
+func resolved(suite *eval.Suite, names ...string) []string {
+	var files []string
+	for _, name := range names {
+		if abs, _, ok := suite.Resolve(name); ok {
+			files = append(files, abs)
+		}
+	}
+	return files
+}
+
 // kindOf makes a Kind of functions that take its options by their type O. When
 // k.Options is nil, the zero value of O holds the defaults. check and build may
 // be nil.

@@ -66,6 +66,11 @@ func newTrigger(o *TriggerOptions, env *Env) (Grader, error) {
 	return &triggerGrader{skill: skill, negative: o.Mode == "negative", threshold: o.Threshold}, nil
 }
 
+// Files is the SKILL.md.
+func (o *TriggerOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
+	return resolved(suite, o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md"))
+}
+
 // findSkill resolves the path of a SKILL.md or of its directory.
 func findSkill(suite *eval.Suite, path string) (string, error) {
 	for _, p := range []string{path, filepath.Join(path, "SKILL.md")} {

@@ -87,6 +87,22 @@ func resolve(c Line, dir string) []string {
 	return []string{"sh", "-c", script}
 }
 
+// Files are those of the suite that the command names.
+func (o *Options) Files(suite *eval.Suite, _ *eval.Task) []string {
+	words := o.Command.Args
+	if o.Command.Shell {
+		words = strings.Fields(words[0])
+	}
+	var files []string
+	for _, word := range words {
+		abs := filepath.Join(suite.Dir, word)
+		if st, err := os.Stat(abs); err == nil && st.Mode().IsRegular() && !filepath.IsAbs(word) {
+			files = append(files, abs)
+		}
+	}
+	return files
+}
+
 func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	o := s.Options.(*Options)
 	if len(o.Command.Args) == 0 || o.Command.Shell {
@@ -142,7 +158,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn 
 	stderr := &proc.Limited{Max: maxStderr}
 	cmd := proc.Command{
 		Args: c.args, Dir: dir, Env: c.env(t, dir, turn, prompt),
-		Stdout: &sign{w: stdout, alive: alive}, Stderr: stderr, ExtraFiles: []*os.File{events.write},
+		Stdout: &sign{w: stdout, alive: alive}, Stderr: &sign{w: stderr, alive: alive}, ExtraFiles: []*os.File{events.write},
 	}
 	switch c.options.PromptAs {
 	case Argument:
