@@ -1,0 +1,61 @@
+package runner_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	res, events := run(t, `
+-- eval.yaml --
+name: hooks
+config: {verbose: true, trials_per_task: 2}
+hooks:
+  before_run: [{command: "echo run > log && cat log"}]
+  before_task: [{command: 'echo "before $WAZA_TASK_ID $COLOUR" >> log'}]
+  after_task: [{command: 'echo "after $WAZA_TASK_ID" >> log'}]
+  after_run: [{command: "cat log; exit 3", exit_codes: [3], error_on_fail: true}, {command: "pwd", working_directory: sub}]
+tasks:
+  - {id: a, inputs: {prompt: x, environment: {COLOUR: red}}}
+  - {id: b, prompt: x}
+-- sub/keep --
+`, runner.Request{})
+	require.Equal(t, runner.StatusCompleted, res.Status, res.Error)
+	require.Contains(t, logs(events), "after_run hook: run\nbefore a red\nafter a\nbefore b \nafter b")
+	require.Contains(t, logs(events), "/sub\n")
+}
+
+func TestHookFailures(t *testing.T) {
+	t.Parallel()
+	res, events := run(t, `
+-- eval.yaml --
+name: hooks
+hooks:
+  before_task:
+    - {command: "echo careless >&2; exit 1"}
+    - {command: 'test "$WAZA_TASK_ID" = fine', error_on_fail: true}
+tasks: [{id: broken, prompt: x}, {id: fine, prompt: x}]
+`, runner.Request{})
+	require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
+	require.Contains(t, res.Tasks[0].Trials[0].Error, `before_task hook "test \"$WAZA_TASK_ID\" = fine": exit status 1`)
+	require.Empty(t, res.Tasks[0].Trials[0].Attempts, "trying again would meet the same fault")
+	require.Equal(t, runner.Passed, res.Tasks[1].Verdict)
+	require.Contains(t, logs(events), `warning before_task hook "echo careless >&2; exit 1": exit status 1: careless`)
+
+	res, events = run(t, `
+-- eval.yaml --
+name: hooks
+config: {verbose: true}
+hooks: {before_run: [{command: "exit 1", error_on_fail: true}], after_run: [{command: echo clean}]}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	require.Equal(t, runner.StatusFailed, res.Status)
+	require.Contains(t, res.Error, `before_run hook "exit 1": exit status 1`)
+	require.Equal(t, runner.Skipped, res.Tasks[0].Verdict)
+	require.Equal(t, runner.End, events[len(events)-1].Type)
+	require.Contains(t, logs(events), "after_run hook", "what cleans up runs all the same")
+}

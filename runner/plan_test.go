@@ -1,0 +1,121 @@
+package runner_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// The hash names a trial by its content: the same in another directory and
+// process, another for each trial, and another when anything that matters changes.
+func TestHashes(t *testing.T) {
+	t.Parallel()
+	hashes := func(files string, req runner.Request) []string {
+		res, _ := run(t, files, req)
+		var out []string
+		for _, task := range res.Tasks {
+			for _, trial := range task.Trials {
+				out = append(out, trial.Hash)
+			}
+		}
+		return out
+	}
+	first := hashes(twoTasks, runner.Request{})
+	require.Equal(t, first, hashes(twoTasks, runner.Request{Workers: 3}))
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(first))), 4)
+	require.NotEqual(t, first[0], hashes(twoTasks, runner.Request{Model: "other"})[0])
+	changed := hashes(strings.Replace(twoTasks, "be bad", "be bad!", 1), runner.Request{})
+	require.Equal(t, first[:2], changed[:2])
+	require.NotEqual(t, first[2], changed[2])
+	require.Equal(t, first[3:], hashes(twoTasks, runner.Request{Tasks: []string{"b"}, Trial: 2}))
+}
+
+// What a trial depends on beyond its YAML is part of its name too: an agent's
+// script, a grader's, a schema, a snapshot.
+func TestHashesOfFiles(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: files
+config: {executor: command, command: [sh, agent.sh], max_attempts: 1}
+tasks:
+  - id: a
+    prompt: x
+    graders:
+      - {type: program, config: {command: sh, args: [check.sh]}}
+      - {type: json_schema, config: {schema_file: schema.json}}
+      - {type: diff, config: {expected_files: [{path: out.txt, snapshot: out.txt}]}}
+-- agent.sh --
+echo '{"k":1}' | tee out.txt
+-- check.sh --
+exit 0
+-- schema.json --
+{"type":"object"}
+-- fixtures/out.txt --
+{"k":1}
+`
+	r := newRunner(t)
+	name := func(files string) string {
+		p, err := r.Plan(load(t, r, files), runner.Request{})
+		require.NoError(t, err)
+		defer p.Close()
+		return p.Tasks[0].Hash
+	}
+	first := name(files)
+	require.Equal(t, first, name(files))
+	for _, change := range []string{"tee out.txt", "exit 0", `"object"`, "{\"k\":1}\n"} {
+		i := strings.LastIndex(files, change)
+		require.NotEqual(t, first, name(files[:i]+" "+files[i:]), change)
+	}
+}
+
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: selection
+tasks:
+  - {id: red-1, name: First, prompt: x, tags: [warm, even]}
+  - {id: red-2, prompt: x, tags: [warm]}
+  - {id: blue-1, prompt: x, tags: [cold]}
+`
+	r := newRunner(t)
+	suite := load(t, r, files)
+	ids := func(req runner.Request) string {
+		p, err := r.Plan(suite, req)
+		if err != nil {
+			return err.Error()
+		}
+		defer p.Close()
+		var ids []string
+		for _, task := range p.Tasks {
+			ids = append(ids, task.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, c := range []struct {
+		req  runner.Request
+		want string
+	}{
+		{runner.Request{}, "red-1 red-2 blue-1"},
+		{runner.Request{Tasks: []string{"red-*"}}, "red-1 red-2"},
+		{runner.Request{Tasks: []string{"First", "blue-1"}}, "red-1 blue-1"},
+		{runner.Request{Tags: []string{"{cold,even}"}}, "red-1 blue-1"},
+		{runner.Request{Tasks: []string{"red-*"}, Tags: []string{"even"}}, "red-1"},
+		{runner.Request{Task: "red-1"}, "red-1"},
+		{runner.Request{Task: "First"}, `no task of the suite matches task "First"; there are red-1, red-2, blue-1`},
+		{runner.Request{Tasks: []string{"green"}}, `no task of the suite matches task "green"; there are red-1, red-2, blue-1`},
+		{runner.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; there are cold, even, warm`},
+		{runner.Request{Tasks: []string{"blue-1"}, Tags: []string{"warm"}}, `no task of the suite matches both task and tag "blue-1", "warm"`},
+		{runner.Request{Trial: 2}, `no task of the suite matches trial "2"; there are trials 1 to 1`},
+		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 3 tasks each are more than the limit of 333333"},
+		{runner.Request{Workers: 10_001}, "10001 workers are more than the limit of 10000"},
+		{runner.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, copilot-sdk (did you mean "mock"?)`},
+	} {
+		require.Equal(t, c.want, ids(c.req))
+	}
+}

@@ -1,0 +1,122 @@
+package runner_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: long
+config:
+  trials_per_task: 10
+  parallel: true
+  workers: 4
+  mock: {latency_ms: 1000000}
+tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
+`, runner.Request{})
+	sub := live.Subscribe(1)
+	for seen := 0; seen < 4; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		for _, e := range events {
+			if e.Type == runner.TrialStart {
+				seen++
+			}
+		}
+	}
+	live.Cancel()
+	events := follow(t, live, 1)
+	<-live.Done()
+	require.Equal(t, runner.End, events[len(events)-1].Type)
+	h, err := r.Run(live.ID())
+	require.NoError(t, err)
+	res := resultOf(t, h)
+	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Equal(t, 20, res.Summary.Trials.Cancelled)
+	require.Equal(t, 2, res.Summary.Cancelled)
+	require.Nil(t, res.Summary.PassRate)
+}
+
+// A run that is stopped finishes what runs and skips the rest.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: long
+config: {trials_per_task: 50, mock: {latency_ms: 5}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	sub := live.Subscribe(1)
+	for stopped := false; !stopped; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		for _, e := range events {
+			if e.Type == runner.TrialComplete && !stopped {
+				live.Stop()
+				stopped = true
+			}
+		}
+	}
+	<-live.Done()
+	p, err := live.Progress()
+	require.NoError(t, err)
+	require.Equal(t, runner.StatusCancelled, p.Status)
+	require.Positive(t, p.Trials.Passed)
+	require.Positive(t, p.Trials.Skipped)
+	require.Equal(t, 50, p.Trials.Done())
+	// It used to pass with the trials it had.
+	require.Equal(t, runner.Skipped, resultOf(t, live).Tasks[0].Verdict)
+}
+
+// A closed runner ends its runs and starts no more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: long
+config: {mock: {latency_ms: 1000000}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	require.NoError(t, r.Close(t.Context()))
+	p, err := live.Progress()
+	require.NoError(t, err)
+	require.Equal(t, runner.StatusCancelled, p.Status)
+	plan, err := r.Plan(load(t, r, twoTasks), runner.Request{})
+	require.NoError(t, err)
+	_, err = r.Start(plan)
+	require.ErrorIs(t, err, runner.ErrClosed)
+}
+
+// A trial that was to be tried again when the run was cancelled had not ended:
+// its verdict was that of the attempt before.
+func TestCancelBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: retries
+config: {retry_errors: 1000, mock: {replies: [{error: no network}]}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	sub := live.Subscribe(1)
+	for waiting := false; !waiting; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		waiting = strings.Contains(logs(events), "trying again")
+	}
+	live.Cancel()
+	<-live.Done()
+	trial := resultOf(t, live).Tasks[0].Trials[0]
+	require.Equal(t, runner.Cancelled, trial.Verdict)
+	require.Equal(t, runner.Errored, trial.Attempts[0].Verdict)
+}
