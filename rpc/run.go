@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"waza/rpc/wire"
@@ -24,7 +25,8 @@ func runMethods() []*method {
 		define("run.subscribe", quick,
 			"Receive the notifications of a run from event fromSeq on, each once, up to eval.complete. They follow the reply. "+
 				"A connection receives a run once: where it does so already, because it started or subscribed to the run, nothing it was sent is sent again until eval.complete; "+
-				"after run.unsubscribe or eval.complete, subscribing sends again what is asked for.", (*call).runSubscribe),
+				"after run.unsubscribe or eval.complete, subscribing sends again what is asked for. "+
+				"Where fromSeq is greater than the number of the run's last event, nothing follows, also not eval.complete; run.status tells whether a run is over.", (*call).runSubscribe),
 		define("run.unsubscribe", quick, "Receive no more of a run: nothing of it follows the reply, also not eval.complete.", (*call).runUnsubscribe),
 	}
 }
@@ -113,12 +115,22 @@ type runListResult struct {
 	Runs []runner.Info `json:"runs"`
 }
 
-// allStatuses are what runs can be.
-var allStatuses = []runner.Status{runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled, runner.StatusInterrupted}
+// statuses are what runs can be.
+type statuses []runner.Status
+
+func (list statuses) String() string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+var allStatuses = statuses{runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled, runner.StatusInterrupted}
 
 func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
-		return nil, &paramError{parameter: "status", message: fmt.Sprintf("parameter \"status\" must be one of %v", allStatuses), data: map[string]any{"known": allStatuses}}
+		return nil, &paramError{parameter: "status", message: "parameter \"status\" must be one of " + allStatuses.String(), data: map[string]any{"known": allStatuses}}
 	}
 	limit, all := p.Limit, 0
 	if limit == 0 {

@@ -80,6 +80,10 @@ func (a *arrangement) command(name string) *cli.Command {
 func (a *arrangement) flag(args []string) (int, error) {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
 	f := findFlag(a.flags, name)
+	if f == nil && len(a.commands) > 0 && len(a.rest) > 0 {
+		a.rest = append(a.rest, args[0]) // of a command that is not there, which is what to tell
+		return 1, nil
+	}
 	if f == nil {
 		return 0, a.unknown(args[0])
 	}

@@ -33,8 +33,14 @@ type daemon struct {
 
 func startDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
+	return startDaemonWith(t, nil, args...)
+}
+
+// startDaemonWith starts it with more variables in its environment.
+func startDaemonWith(t *testing.T, env []string, args ...string) *daemon {
+	t.Helper()
 	cmd := exec.Command("waza", append([]string{"jsonrpc"}, args...)...)
-	cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), "WAZA_STATE="+t.TempDir()), env...)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
@@ -208,6 +214,41 @@ func TestDaemonTerminated(t *testing.T) {
 	require.Equal(t, "cancelled", last.Params.Status)
 	exitCode(t, d.cmd, 5*time.Second)
 	requireAllGone(t, ids)
+}
+
+// The variable of --token-env was in the environment of every agent, so that one
+// that printed it put the token into the records.
+func TestDaemonTokenNotInherited(t *testing.T) {
+	t.Parallel()
+	const token = "not-for-agents"
+	dir := t.TempDir()
+	suite, socket := filepath.Join(dir, "eval.yaml"), filepath.Join(dir, "s")
+	require.NoError(t, os.WriteFile(suite, []byte(`
+name: prints
+config: {executor: command, command: "echo seen=${WAZA_TEST_TOKEN-nothing}"}
+tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=nothing"]}}]}]
+`), 0o600))
+	d := startDaemonWith(t, []string{"WAZA_TEST_TOKEN=" + token}, "--socket", socket, "--token-env", "WAZA_TEST_TOKEN")
+	_, err := d.errors.ReadString('\n') // it listens
+	require.NoError(t, err)
+	conn, err := net.Dial("unix", socket)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"token":%q}}`+"\n"+
+		`{"jsonrpc":"2.0","id":2,"method":"eval.run","params":{"path":%q}}`+"\n", token, suite)
+	require.NoError(t, err)
+	in := bufio.NewReaderSize(conn, 1<<20)
+	require.Nil(t, readMessage(t, in).Error)
+	require.Nil(t, readMessage(t, in).Error)
+	for {
+		m := readMessage(t, in)
+		if m.Params.Event == "task_complete" {
+			require.Equal(t, "passed", m.Params.Status, "the agent sees the token")
+		}
+		if m.Method == "eval.complete" {
+			return
+		}
+	}
 }
 
 // run.cancel is answered at once, the trees are gone, and eval.complete follows.

@@ -108,6 +108,7 @@ func token(c *cli.Context) (string, error) {
 	case c.IsSet("token-env"):
 		from = "--token-env " + env
 		token = os.Getenv(env)
+		os.Unsetenv(env) // agents, graders and hooks get the rest of the environment, and records what they print
 	default:
 		return "", nil
 	}

@@ -43,6 +43,9 @@ func (p *program) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if isFile(dir) {
+		return usage("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
+	}
 	found, err := eval.Discover(dir, eval.Options{Vocabulary: rn.Vocabulary()})
 	if err != nil {
 		return err

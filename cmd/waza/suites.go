@@ -31,7 +31,7 @@ func (p *program) findSuites(args []string, vocabulary *eval.Vocabulary) ([]stri
 		if err != nil {
 			return nil, err
 		}
-		if err := p.printDiagnostics(found.Problems); err != nil {
+		if err := p.printDiagnostics(notOf(found.Suites, found.Problems)); err != nil {
 			return nil, err
 		}
 		if len(found.Suites) == 0 {
@@ -43,6 +43,13 @@ func (p *program) findSuites(args []string, vocabulary *eval.Vocabulary) ([]stri
 		}
 	}
 	return dropRepeated(paths), nil
+}
+
+// notOf leaves out what is about the suites themselves: loading them tells it.
+func notOf(suites []eval.Summary, ds eval.Diagnostics) eval.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(ds), func(d eval.Diagnostic) bool {
+		return slices.ContainsFunc(suites, func(s eval.Summary) bool { return s.Path == d.File })
+	})
 }
 
 func dropRepeated(paths []string) []string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -74,8 +75,8 @@ func (p *program) validate(c *cli.Context) error {
 	all := validations{Valid: true}
 	for _, path := range paths {
 		v := p.validateOne(rn, path, req)
-		errors, warnings := v.count()
-		all.Errors += errors
+		errs, warnings := v.count()
+		all.Errors += errs
 		all.Warnings += warnings
 		if c.Bool("strict") && warnings > 0 {
 			v.Valid = false
@@ -136,7 +137,11 @@ func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, r
 	}
 	plan, err := rn.Plan(suite, req)
 	if err != nil {
-		return eval.Diagnostics{{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}}
+		d := eval.Diagnostic{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}
+		if limit := (*runner.LimitError)(nil); errors.As(err, &limit) {
+			d.Code = eval.CodeInvalidValue
+		}
+		return eval.Diagnostics{d}
 	}
 	defer plan.Close()
 	return preflight(p.ctx, plan, path)
