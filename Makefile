@@ -3,6 +3,7 @@
 # make lint    golangci-lint alone
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
+# make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -13,13 +14,14 @@ BENCH      ?= .
 BENCHTIME  ?= 1s
 BENCHFLAGS ?=
 FUZZTIME   ?= 5s
+AGENTS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-agents
 
 BIN         := $(CURDIR)/.bin
 LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd eval rpc runner
 
-.PHONY: all test build format vet lint linter unit bench fuzz docs clean
+.PHONY: all test build format vet lint linter unit test-agents bench fuzz docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -64,6 +66,11 @@ unit:
 		echo 'notice: no C compiler, so the tests run without the race detector (apt-get install gcc libc6-dev)'; \
 	fi; \
 	echo "$(GO) test $$race ./..."; $(GO) test $$race ./...
+
+# Each scenario is listed with its result, and what is skipped says why.
+test-agents:
+	@.ci/agents '$(AGENTS)'
+	WAZA_AGENTS='$(AGENTS)' $(GO) test -tags agents -run '^TestAgents$$' -count=1 -v -timeout 15m ./runner/executor/acp
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...

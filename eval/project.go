@@ -19,6 +19,8 @@ type Project struct {
 	Paths ProjectPaths `yaml:"paths"`
 	// What a suite's config means when it says nothing.
 	Defaults ProjectDefaults `yaml:"defaults"`
+	// Agents by name, for suites that say `agent: NAME`. A built-in name changes that agent.
+	Agents map[string]ProjectAgent `yaml:"agents"`
 
 	src  *source
 	root *yaml.Node
@@ -29,6 +31,32 @@ type ProjectPaths struct {
 	Skills  string `yaml:"skills"`
 	Evals   string `yaml:"evals"`
 	Results string `yaml:"results"`
+}
+
+// ProjectAgent says how to start an agent that speaks the Agent Client Protocol
+// over its standard streams, and what to know of it. What is absent is taken
+// from the preset.
+type ProjectAgent struct {
+	// Built-in agent that this one is a variant of; none when absent.
+	Preset string `yaml:"preset"`
+	// Program to start, with arguments if given as a list.
+	Command []string `yaml:"command"`
+	// Arguments after those of command.
+	Args []string `yaml:"args"`
+	// Environment variables of the agent.
+	Env map[string]string `yaml:"env"`
+	// Directory the agent is started in; a temporary one when absent. Sessions work in the trial's workspace all the same.
+	Cwd string `yaml:"cwd"`
+	// Directory of the workspace in which the agent looks for skills.
+	Skills string `yaml:"skills"`
+	// Environment variable that chooses the model.
+	ModelEnv string `yaml:"model_env"`
+	// Arguments that choose the model; {model} stands for its name.
+	ModelArgs []string `yaml:"model_args"`
+	// What to type to install the agent, for messages.
+	Install string `yaml:"install"`
+	// What to type to log in, for messages.
+	Login string `yaml:"login"`
 }
 
 // ProjectDefaults stand beneath a suite's config. Nil means not given.

@@ -2,8 +2,8 @@ package runner
 
 import (
 	"waza/runner/executor"
+	"waza/runner/executor/acp"
 	"waza/runner/executor/command"
-	"waza/runner/executor/elsewhere"
 	"waza/runner/executor/mock"
 )
 
@@ -11,5 +11,6 @@ import (
 var Executors = executor.NewRegistry(
 	mock.Kind,
 	command.Kind,
-	elsewhere.CopilotSDK,
+	acp.Kind,
+	acp.CopilotKind,
 )

@@ -117,12 +117,20 @@ tasks:
 
 // An executor that cannot be had makes errors that say so, at once and not by
 // trying again.
-func TestExecutorElsewhere(t *testing.T) {
+func TestAgentMissing(t *testing.T) {
 	t.Parallel()
-	res, _ := run(t, twoTasks, runner.Request{Executor: "copilot"})
-	require.Equal(t, "copilot-sdk", res.Config["executor"])
-	require.Equal(t, 4, res.Summary.Trials.Errors)
-	require.Contains(t, res.Tasks[0].Trials[0].Error, "cannot drive copilot-sdk; choose another executor")
+	res, _ := run(t, `
+-- eval.yaml --
+name: missing
+config:
+  executor: acp
+  agent: {preset: copilot, command: no-such-agent-here}
+  trials_per_task: 2
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	require.Equal(t, "acp", res.Config["executor"])
+	require.Equal(t, 2, res.Summary.Trials.Errors)
+	require.Contains(t, res.Tasks[0].Trials[0].Error, "no-such-agent-here is not installed; install it: npm install -g @github/copilot")
 	require.Empty(t, res.Tasks[0].Trials[0].Attempts)
 }
 

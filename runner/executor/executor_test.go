@@ -98,3 +98,21 @@ func TestTranscriptCountsNames(t *testing.T) {
 	require.Len(t, entries, 4)
 	require.Equal(t, executor.EntryDropped, entries[3].Type)
 }
+
+// A call that goes on stands where it began, with what was known of it last.
+func TestTranscriptTrack(t *testing.T) {
+	t.Parallel()
+	tr := executor.NewTranscript()
+	update := tr.Track(executor.ToolCall{Name: "bash", Status: "pending"})
+	tr.Message("assistant", "meanwhile")
+	update(executor.ToolCall{Name: "bash", Status: "completed"})
+	big := executor.ToolCall{Name: "bash", Title: strings.Repeat("x", executor.MaxTranscriptBytes+1)}
+	update(big)
+	tr.Track(big)(executor.ToolCall{Name: "not taken"})
+	entries := tr.Close()
+	update(executor.ToolCall{Name: "late"})
+	require.Len(t, entries, 3)
+	require.Equal(t, "completed", entries[0].Tool.Status)
+	require.Equal(t, "meanwhile", entries[1].Text)
+	require.Contains(t, entries[2].Text, "2 entries beyond the limit")
+}

@@ -25,7 +25,12 @@ const (
 	EntryToolCall EntryType = "tool_call"
 	EntrySkill    EntryType = "skill"
 	EntryError    EntryType = "error"
-	EntryDropped  EntryType = "dropped"
+	EntryPlan     EntryType = "plan"
+	// EntryPermission is what an agent asked leave for, and the answer.
+	EntryPermission EntryType = "permission"
+	// EntryStop is why a turn of the agent ended.
+	EntryStop    EntryType = "stop"
+	EntryDropped EntryType = "dropped"
 )
 
 // Entry is one thing that happened in a trial.
@@ -35,9 +40,30 @@ type Entry struct {
 	AtMS int64 `json:"atMs"`
 	// Role of a message: user or assistant.
 	Role string `json:"role,omitempty"`
-	// Text of a message, thought or error; the name of a skill.
+	// Text of a message, thought or error; the name of a skill; the reason of a stop.
 	Text string    `json:"text,omitempty"`
 	Tool *ToolCall `json:"tool,omitempty"`
+	// Plan is the whole plan as it stood then.
+	Plan       []PlanStep  `json:"plan,omitempty"`
+	Permission *Permission `json:"permission,omitempty"`
+}
+
+// PlanStep is a step of an agent's plan.
+type PlanStep struct {
+	Text     string `json:"text"`
+	Priority string `json:"priority,omitempty"`
+	Status   string `json:"status,omitempty"`
+}
+
+// Permission is what an agent asked leave for, and what it was answered.
+type Permission struct {
+	// ToolCallID is that of the tool call in question; empty when there is none.
+	ToolCallID string `json:"toolCallId,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Title      string `json:"title,omitempty"`
+	Allowed    bool   `json:"allowed"`
+	// Reason says why it was allowed or refused.
+	Reason string `json:"reason,omitempty"`
 }
 
 // ToolCall is one use of a tool.
@@ -72,28 +98,69 @@ func NewTranscript() *Transcript { return &Transcript{start: time.Now()} }
 // Add appends an entry and stamps its time. Entries that come after the
 // attempt has ended, or beyond the limits, are dropped.
 func (t *Transcript) Add(e Entry) {
-	e.AtMS = sinceMS(t.start)
-	size := e.size()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.addLocked(e)
+}
+
+// addLocked returns whether the entry was taken.
+func (t *Transcript) addLocked(e Entry) bool {
 	if t.closed {
-		return
+		return false
 	}
+	e.AtMS = sinceMS(t.start)
+	size := e.size()
 	if len(t.entries) >= MaxTranscriptEntries || t.bytes+size > MaxTranscriptBytes {
 		t.dropped++
-		return
+		return false
 	}
 	t.bytes += size
 	t.entries = append(t.entries, e)
+	return true
 }
 
 // size is the length of all that an agent may fill.
 func (e *Entry) size() int {
-	n := len(e.Role) + len(e.Text)
-	if c := e.Tool; c != nil {
-		n += len(c.ID) + len(c.Name) + len(c.Kind) + len(c.Title) + len(c.Arguments) + len(c.Result) + len(c.Status)
+	size := len(e.Role) + len(e.Text) + e.Tool.size()
+	for _, step := range e.Plan {
+		size += len(step.Text)
 	}
-	return n
+	if e.Permission != nil {
+		size += len(e.Permission.Title) + len(e.Permission.Reason)
+	}
+	return size
+}
+
+func (c *ToolCall) size() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.ID) + len(c.Name) + len(c.Kind) + len(c.Title) + len(c.Arguments) + len(c.Result) + len(c.Status)
+}
+
+// Track records the use of a tool that goes on. The function it returns puts
+// what is known of the call later in place of what was known before; what does
+// not fit any more, or comes after the attempt has ended, is dropped.
+func (t *Transcript) Track(c ToolCall) (update func(ToolCall)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.addLocked(Entry{Type: EntryToolCall, Tool: &c}) {
+		return func(ToolCall) {}
+	}
+	at := len(t.entries) - 1
+	return func(c ToolCall) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		grown := t.bytes + c.size() - t.entries[at].Tool.size()
+		switch {
+		case t.closed:
+		case grown > MaxTranscriptBytes:
+			t.dropped++
+		default:
+			t.bytes = grown
+			t.entries[at].Tool = &c
+		}
+	}
 }
 
 // Message records what was said by role.

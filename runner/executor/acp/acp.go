@@ -1,0 +1,284 @@
+// Package acp is the executor for agents that speak the Agent Client Protocol
+// over their standard streams: GitHub Copilot, opencode, Gemini CLI and others.
+// See [Kind] and [CopilotKind]; a new agent is one entry of the table in presets.go.
+//
+//	Execute ─► pool: an agent process ─► session in the trial's workspace ─► prompts
+//	                                         ▲ updates, requests for leave, files
+//
+// A process serves one trial at a time and many after one another, so that its
+// start is paid once per worker. It is killed, with all it started, when a trial
+// is cut short, and replaced when it dies.
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/proc"
+)
+
+// Kind is the executor for any agent, chosen by config.agent.
+var Kind = executor.Kind{
+	Kind: eval.Kind{
+		Name:    "acp",
+		Summary: "Drives an agent that speaks the Agent Client Protocol, in the trial's workspace: a preset, or any program by its command.",
+		Options: func() any { return &Options{Permissions: Workspace} },
+		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+	},
+	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
+		return open(s, s.Options.(*Options))
+	},
+	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
+		return preflight(s, s.Options.(*Options))
+	},
+}
+
+// CopilotKind is GitHub Copilot, by the name that most published suites use.
+var CopilotKind = executor.Kind{
+	Kind: eval.Kind{
+		Name: "copilot-sdk", Aliases: []string{"copilot"},
+		Summary: "Drives GitHub Copilot CLI: the same as executor acp with agent copilot.",
+		Options: func() any { return &Options{Permissions: Workspace} },
+		Check: func(c *eval.Check, o any) {
+			if c.Has(eval.At("agent")) {
+				c.Warnf(eval.At("agent"), eval.CodeNoEffect, "agent has no effect: this executor drives Copilot; write executor: acp to choose")
+			}
+			*o.(*Options) = *copilot(o)
+			check(c, o.(*Options))
+		},
+	},
+	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
+		return open(s, copilot(s.Options))
+	},
+	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
+		return preflight(s, copilot(s.Options))
+	},
+}
+
+func copilot(options any) *Options {
+	o := *options.(*Options)
+	o.Agent = Agent{Name: "copilot"}
+	return &o
+}
+
+// Limits that no suite sets; tests shorten them.
+const (
+	startTime  = 2 * time.Minute // an agent's start, and its answer to session/new
+	cancelTime = 2 * time.Second // for an agent to clean up after session/cancel
+)
+
+// acp is open for one run. It owns the agents' processes.
+type acp struct {
+	suite     *eval.Suite
+	preset    *preset
+	policy    Policy
+	first     time.Duration // first_event_timeout_seconds; 0 means no limit
+	startTime time.Duration
+	grace     time.Duration
+	maxTrial  int64  // bytes an agent may send in one trial
+	home      string // temporary directory of the agents; removed by Close
+	pool      *pool
+}
+
+func open(s executor.Settings, o *Options) (executor.Executor, error) {
+	p, err := resolve(o, s.Suite)
+	if err != nil {
+		return nil, err
+	}
+	x := &acp{
+		suite: s.Suite, preset: &p, policy: o.Permissions, startTime: startTime, grace: cancelTime, maxTrial: maxTrial,
+		first: time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
+		pool:  newPool(s.Workers),
+	}
+	if x.policy == "" {
+		x.policy = Workspace
+	}
+	if x.home, err = os.MkdirTemp("", "waza-agent-"); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func absolute(path, dir string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+func preflight(s executor.Settings, o *Options) []executor.Finding {
+	p, err := resolve(o, s.Suite)
+	if err != nil {
+		return nil // the check told
+	}
+	if _, err := p.command(environ(os.Environ(), p.env), s.Suite.Dir); err != nil {
+		return []executor.Finding{{
+			Severity: eval.Warning, Code: eval.CodeUnavailable,
+			Message: fmt.Sprintf("every trial will end in error: %v", err),
+		}}
+	}
+	return nil
+}
+
+// command returns the first of the ways to start the agent that is installed. A
+// program that stands beside the suite is found.
+func (p *preset) command(env []string, dir string) ([]string, error) {
+	for _, c := range p.commands {
+		args := slices.Clone(c)
+		if strings.ContainsRune(args[0], filepath.Separator) {
+			args[0] = absolute(args[0], dir)
+			if st, err := os.Stat(args[0]); err == nil && !st.IsDir() {
+				return args, nil
+			}
+		} else if _, err := proc.LookPath(args[0], env); err == nil {
+			return args, nil
+		}
+	}
+	hint := "install it or correct the command"
+	if p.install != "" {
+		hint = "install it: " + p.install
+	}
+	return nil, fmt.Errorf("agent %s: %s is not installed; %s", p.name, p.commands[0][0], hint)
+}
+
+// environ is base without what belongs to one task only, and with more.
+func environ(base []string, more ...map[string]string) []string {
+	var env []string
+	for _, kv := range base {
+		if !strings.HasPrefix(kv, "WAZA_TASK_ID=") {
+			env = append(env, kv)
+		}
+	}
+	for _, m := range more {
+		for k, v := range m {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
+
+// Capabilities: skill invocations are recognised.
+func (x *acp) Capabilities() executor.Capabilities { return executor.Capabilities{Skills: true} }
+
+// Close ends the agents.
+func (x *acp) Close() error {
+	x.pool.close()
+	return os.RemoveAll(x.home)
+}
+
+// Execute does a trial in a session of its own with one of the agents.
+func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
+	dir, err := t.Dir()
+	if err != nil {
+		return executor.Outcome{}, err
+	}
+	given, err := giveSkills(dir, x.preset.skills, t.Task.Skills)
+	if err != nil {
+		return executor.Outcome{}, executor.Permanent(err)
+	}
+	for {
+		a, used, err := x.agent(ctx, t)
+		if err != nil {
+			return executor.Outcome{}, err
+		}
+		a.tap.bytes.Store(0)
+		rec := newRecord(x.preset, t.Transcript, given, a.hide)
+		err = x.converse(ctx, t, a, dir, rec)
+		died := a.dead()
+		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
+			a.kill(errClosed)
+		}
+		again := err != nil && used && died && ctx.Err() == nil && !rec.begun()
+		x.pool.put(a)
+		if again {
+			continue // it had died before this trial, unnoticed so far
+		}
+		out := rec.outcome() // it records what is left to record
+		if err != nil {
+			t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: err.Error()})
+		}
+		return out, err
+	}
+}
+
+// converse opens the session and sends the prompts.
+func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir string, rec *record) error {
+	s, err := a.openSession(ctx, x, t, dir, rec)
+	if s != nil {
+		defer s.close()
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range append([]string{t.Prompt}, t.FollowUps...) {
+		if err := s.prompt(ctx, x, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agent returns an agent that has said hello, and whether it did trials before.
+func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error) {
+	key := poolKey(t)
+	if a, err := x.pool.get(ctx, key); a != nil || err != nil {
+		return a, true, err
+	}
+	a, err := x.start(t, key)
+	if err != nil {
+		x.pool.put(nil)
+		return nil, false, err
+	}
+	limit := x.startTime
+	if x.first > 0 {
+		limit = min(limit, x.first)
+	}
+	if err := a.greet(ctx, limit); err != nil {
+		a.kill(errClosed)
+		x.pool.put(a)
+		return nil, false, err
+	}
+	return a, false, nil
+}
+
+// start starts a process for trials like t.
+func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
+	p := x.preset
+	model := map[string]string{}
+	if p.modelEnv != "" && t.Model != "" {
+		model[p.modelEnv] = t.Model
+	}
+	// Some agents take the temporary directory for theirs to use unasked, and
+	// other trials' workspaces may be in the common one.
+	own := map[string]string{"TMPDIR": x.home}
+	env := environ(t.Env, own, p.asks[x.policy], model, p.env)
+	args, err := p.command(env, x.suite.Dir)
+	if err != nil {
+		return nil, executor.Permanent(err)
+	}
+	if x.policy != Allow {
+		args = append(args, p.limits...)
+	}
+	if t.Model != "" {
+		for _, arg := range p.modelArgs {
+			args = append(args, strings.ReplaceAll(arg, "{model}", t.Model))
+		}
+	}
+	dir := x.home
+	if p.cwd != "" {
+		dir = absolute(p.cwd, x.suite.Dir)
+	}
+	a, err := start(p, key, x.maxTrial, args, dir, env)
+	if err != nil {
+		return nil, executor.Permanent(fmt.Errorf("agent %s: %w", p.name, err))
+	}
+	return a, nil
+}

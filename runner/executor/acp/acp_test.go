@@ -1,0 +1,361 @@
+//go:build unix
+
+package acp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/executor/acp"
+)
+
+type fixture struct {
+	suite  *eval.Suite
+	exec   executor.Executor
+	starts string // file that gets a line for each start of the agent
+
+	mu   sync.Mutex // guards logs
+	logs strings.Builder
+}
+
+type setup struct {
+	config  string // further keys of config
+	agent   string // further keys of the agent
+	mode    string // what the fake agent does before its first prompt
+	workers int
+	model   string
+}
+
+// open makes a suite for the fake agent and opens its executor.
+func open(t *testing.T, s setup) *fixture {
+	t.Helper()
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	f := &fixture{starts: filepath.Join(dir, "starts")}
+	config := "  executor: acp\n" + s.config
+	if !strings.Contains(s.config, "agent:") {
+		config += fmt.Sprintf("  agent:\n    command: [%q]\n    env: {FAKE_AGENT: '1', GORACE: atexit_sleep_ms=0, FAKE_MODE: %q, FAKE_STARTS: %q, FAKE_API_KEY: sk-very-secret}\n%s",
+			exe, s.mode, f.starts, s.agent)
+	}
+	f.suite = load(t, dir, config)
+	o := f.suite.ExecutorOptions["acp"]
+	f.exec, err = acp.Kind.Open(t.Context(), executor.Settings{Suite: f.suite, Options: o, Model: s.model, Workers: s.workers})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.exec.Close()) })
+	return f
+}
+
+var vocabulary = &eval.Vocabulary{Executors: []eval.Kind{acp.Kind.Kind, acp.CopilotKind.Kind}}
+
+func load(t *testing.T, dir, config string) *eval.Suite {
+	t.Helper()
+	suite, ds := tryLoad(t, dir, config)
+	require.Empty(t, ds.Errors())
+	return suite
+}
+
+func tryLoad(t *testing.T, dir, config string) (*eval.Suite, eval.Diagnostics) {
+	t.Helper()
+	file := filepath.Join(dir, "eval.yaml")
+	text := "name: t\nconfig:\n" + config + "tasks: [{id: a, prompt: x}]\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: vocabulary})
+	require.NoError(t, err)
+	return suite, ds
+}
+
+func (f *fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
+	dir := t.TempDir()
+	return &executor.Trial{
+		Suite: f.suite, Task: f.suite.Tasks[0], Num: 1, Attempt: 1, Prompt: prompts[0], FollowUps: prompts[1:],
+		Dir: func() (string, error) { return dir, nil }, Env: os.Environ(), Transcript: executor.NewTranscript(),
+		Logf: func(level, format string, args ...any) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			fmt.Fprintf(&f.logs, level+" "+format+"\n", args...)
+		},
+	}
+}
+
+// do does a trial that must end normally, and returns the output.
+func (f *fixture) do(t *testing.T, prompts ...string) string {
+	t.Helper()
+	out, err := f.exec.Execute(t.Context(), f.trial(t, prompts...))
+	require.NoError(t, err)
+	return out.Output
+}
+
+func (f *fixture) processes(t *testing.T) int {
+	t.Helper()
+	b, err := os.ReadFile(f.starts)
+	require.NoError(t, err)
+	return strings.Count(string(b), "\n")
+}
+
+// entries closes the transcript and returns it without times.
+func entries(tr *executor.Trial) []executor.Entry {
+	all := tr.Transcript.Close()
+	for i := range all {
+		all[i].AtMS = 0
+		if all[i].Tool != nil {
+			tool := *all[i].Tool
+			tool.DurationMS = min(tool.DurationMS, 1)
+			all[i].Tool = &tool
+		}
+	}
+	return all
+}
+
+func TestTranscript(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	prompt := `think let me
+think  see
+say I'll
+say  look
+tool {"toolCallId":"1","title":"bash","kind":"execute","status":"pending","rawInput":{}}
+tool {"sessionUpdate":"tool_call_update","toolCallId":"1","title":"List files","status":"in_progress","rawInput":{"command":"ls"}}
+update {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"tell","priority":"low","status":"pending"}]}
+tool {"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","rawOutput":{"output":"a.txt"}}
+tool {"toolCallId":"2","title":"skill","kind":"other","status":"completed","rawInput":{"name":"explainer"},"content":[{"type":"content","content":{"type":"text","text":"loaded"}}]}
+update {"sessionUpdate":"something_new","x":1}
+say There is
+say  a.txt
+usage 10 5`
+	tr := f.trial(t, prompt, "say bye\nusage 20 7")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "bye", out.Output)
+	require.Equal(t, &executor.Usage{InputTokens: 30, OutputTokens: 12, TotalTokens: 42}, out.Usage)
+	want := []executor.Entry{
+		{Type: executor.EntryMessage, Role: "user", Text: prompt},
+		{Type: executor.EntryThought, Text: "let me see"},
+		{Type: executor.EntryMessage, Role: "assistant", Text: "I'll look"},
+		{Type: executor.EntryToolCall, Tool: &executor.ToolCall{ID: "1", Name: "bash", Kind: "execute", Title: "List files", Status: "completed",
+			Arguments: json.RawMessage(`{"command":"ls"}`), Result: json.RawMessage(`{"output":"a.txt"}`), DurationMS: 1}},
+		{Type: executor.EntryPlan, Plan: []executor.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "tell", Priority: "low", Status: "pending"}}},
+		{Type: executor.EntryToolCall, Tool: &executor.ToolCall{ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
+			Arguments: json.RawMessage(`{"name":"explainer"}`), Result: json.RawMessage(`"loaded"`), DurationMS: 1}},
+		{Type: executor.EntrySkill, Text: "explainer"},
+		{Type: executor.EntryMessage, Role: "assistant", Text: "There is a.txt"},
+		{Type: executor.EntryStop, Text: "end_turn"},
+		{Type: executor.EntryMessage, Role: "user", Text: "say bye\nusage 20 7"},
+		{Type: executor.EntryMessage, Role: "assistant", Text: "bye"},
+		{Type: executor.EntryStop, Text: "end_turn"},
+	}
+	require.Empty(t, cmp.Diff(want, entries(tr)))
+}
+
+// The cold start is paid once per worker, not once per trial.
+func TestOneProcessPerWorker(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{workers: 2})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				tr := f.trial(t, "cwd")
+				out, err := f.exec.Execute(t.Context(), tr)
+				dir, _ := tr.Dir()
+				if err != nil || out.Output != dir {
+					t.Errorf("output %q, error %v", out.Output, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, f.processes(t), 2)
+}
+
+// A task's environment is that of the agent's process, so trials of other tasks
+// get another process, in the place of an idle one.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{workers: 1})
+	with := func(value string) *executor.Trial {
+		tr := f.trial(t, "env COLOUR")
+		task := *tr.Task
+		task.Inputs.Environment = map[string]string{"COLOUR": value}
+		tr.Task = &task
+		tr.Env = append(tr.Env, "COLOUR="+value, "WAZA_TASK_ID=a")
+		return tr
+	}
+	for _, value := range []string{"red", "red", "blue"} {
+		out, err := f.exec.Execute(t.Context(), with(value))
+		require.NoError(t, err)
+		require.Equal(t, value, out.Output)
+	}
+	require.Equal(t, 2, f.processes(t))
+	require.Empty(t, f.do(t, "env WAZA_TASK_ID"))
+}
+
+// An agent that dies takes one trial with it, in error and worth another try.
+func TestDeath(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	for _, c := range []struct{ prompt, want string }{
+		{"say so far\nstderr it broke\ndie 3", "the agent ended in mid-trial: exit status 3: it broke"},
+		{"say so far\nkill", "the agent ended in mid-trial: ended by signal SIGKILL"},
+		{"say so far\ndie 0", "the agent ended in mid-trial"},
+	} {
+		tr := f.trial(t, c.prompt)
+		out, err := f.exec.Execute(t.Context(), tr)
+		require.ErrorContains(t, err, c.want)
+		require.False(t, executor.IsPermanent(err))
+		require.NotErrorIs(t, err, executor.ErrTimeout)
+		require.Equal(t, "so far", out.Output, err)
+		all := entries(tr)
+		require.Equal(t, executor.EntryError, all[len(all)-1].Type)
+		require.Equal(t, "fine", f.do(t, "say fine"))
+	}
+	// One that dies between trials is nobody's error.
+	pid, err := strconv.Atoi(f.do(t, "pid"))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	requireGone(t, pid)
+	require.Equal(t, "fine", f.do(t, "say fine"))
+}
+
+func TestFaultsAtStart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode, want string
+		permanent  bool
+	}{
+		{"exit", "exit status 9: cannot load the frobnicator [redacted]", false},
+		{"version", "speaks version 7", true},
+		{"auth", "the agent is not logged in", true},
+	} {
+		f := open(t, setup{mode: c.mode})
+		_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+		require.ErrorContains(t, err, c.want)
+		require.Equal(t, c.permanent, executor.IsPermanent(err), c.mode)
+	}
+	for mode, want := range map[string]string{"mute": "did not answer initialize", "rubbish": `it printed 2 lines that are no messages of the protocol, the first of which is "Welcome to the agent!"`} {
+		f := open(t, setup{mode: mode, config: "  first_event_timeout_seconds: 0.5\n"})
+		_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+		require.ErrorIs(t, err, executor.ErrTimeout)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestFaultsInMidTrial(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	for prompt, want := range map[string]string{
+		"fail -32603 boom":               "session/prompt: boom",
+		"fail -32000 who are you":        "not logged in",
+		"stop cancelled":                 "which nobody asked for",
+		"fail -32603 key sk-very-secret": "key [redacted]",
+	} {
+		_, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
+		require.ErrorContains(t, err, want)
+	}
+	require.Equal(t, 1, f.processes(t), "an error answer costs no process")
+	tr := f.trial(t, "print this is no message\nprint {\"jsonrpc\":\"2.0\"}\nprint []\nsay the key is sk-very-secret\nstop max_tokens")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "the key is [redacted]", out.Output)
+	require.Contains(t, f.do(t, "call terminal/create"), "Method not found")
+}
+
+// An agent that floods is bounded, and the run goes on.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	acp.SetMaxTrial(f.exec, 9<<20)
+	tr := f.trial(t, "flood 100")
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.ErrorContains(t, err, "sent too much in one trial: more than 9 MiB")
+	size := 0
+	for _, e := range entries(tr) {
+		size += len(e.Text)
+	}
+	require.LessOrEqual(t, size, executor.MaxTranscriptBytes+1000)
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "long 9"))
+	require.ErrorContains(t, err, "a message of more than 8 MiB")
+	// More small messages than the library queues.
+	require.Len(t, f.do(t, "burst 5000"), 5000)
+}
+
+func TestFirstEventTimeout(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{config: "  first_event_timeout_seconds: 1.5\n"})
+	_, err := f.exec.Execute(t.Context(), f.trial(t, "hang"))
+	require.ErrorIs(t, err, executor.ErrTimeout)
+	require.ErrorContains(t, err, "no sign of life")
+	require.Equal(t, "fine", f.do(t, "say fine"))
+}
+
+// A cancelled trial keeps what there was, and nothing of it is left running.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	for prompt, said := range map[string]string{"await-cancel": "cancelled in time", "sleeping": ""} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		because := errors.New("because")
+		tr := f.trial(t, "say working\n"+prompt)
+		dir, _ := tr.Dir()
+		var out executor.Outcome
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			out, err = f.exec.Execute(ctx, tr)
+		}()
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(filepath.Join(dir, "ready"))
+			return err == nil
+		}, 30*time.Second, 5*time.Millisecond)
+		cancel(because)
+		<-done
+		require.ErrorIs(t, err, because)
+		if said != "" {
+			require.Equal(t, said, out.Output)
+			continue
+		}
+		pid, err := strconv.Atoi(strings.TrimPrefix(out.Output, "working"))
+		require.NoError(t, err, out.Output)
+		requireGone(t, pid)
+	}
+	require.Equal(t, "fine", f.do(t, "say fine"))
+}
+
+// A tool that left the process group goes with an agent that dies.
+func TestDeathLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	out, err := f.exec.Execute(t.Context(), f.trial(t, "orphan"))
+	require.ErrorContains(t, err, "in mid-trial")
+	pid, err := strconv.Atoi(out.Output)
+	require.NoError(t, err)
+	requireGone(t, pid)
+}
+
+// requireGone waits until a process is gone or a zombie.
+func requireGone(t *testing.T, pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		if syscall.Kill(pid, 0) != nil {
+			return true
+		}
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err == nil && strings.Contains(string(stat), ") Z ")
+	}, 10*time.Second, 5*time.Millisecond, "process %d is left", pid)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package acp
+
+const nonblock = 0

@@ -1,0 +1,201 @@
+//go:build unix
+
+package acp_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/executor/acp"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"  executor: acp\n":                                                     "config.agent is missing: one of claude-code, codex, copilot",
+		"  executor: acp\n  agent: opencod\n":                                   `no agent is called "opencod"`,
+		"  executor: acp\n  agent: {args: [x]}\n":                               "command is missing",
+		"  executor: acp\n  agent: {command: x, colour: red}\n":                 `unknown key "colour"`,
+		"  executor: acp\n  agent: {preset: nope}\n":                            `no preset is called "nope"`,
+		"  executor: acp\n  agent: {command: x, env: {'a=b': c}}\n":             "cannot be the name",
+		"  executor: acp\n  agent: {command: x, skills: ../up}\n":               "does not lie below the workspace",
+		"  executor: acp\n  agent: [x]\n":                                       "the name of an agent, or a map",
+		"  executor: acp\n  agent: opencode\n  permissions: some\n":             "must be one of allow, deny, workspace",
+		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: {args: [x]}}\n": "mcp_servers.a: it has neither command nor url",
+		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: [x]}\n":         "mcp_servers.a: a map",
+	} {
+		_, ds := tryLoad(t, t.TempDir(), config)
+		errs := ds.Errors()
+		require.NotEmpty(t, errs, config)
+		require.Contains(t, errs[0].Message, want, config)
+	}
+	_, ds := tryLoad(t, t.TempDir(), "  executor: copilot-sdk\n  agent: opencode\n")
+	require.Empty(t, ds.Errors())
+	require.Contains(t, ds[0].Message, "agent has no effect")
+}
+
+// A missing agent is told beforehand, with what to type.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	suite := load(t, t.TempDir(), "  executor: acp\n  agent: {preset: opencode, command: no-such-agent-here}\n")
+	s := executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"]}
+	findings := acp.Kind.Preflight(t.Context(), s)
+	require.Len(t, findings, 1)
+	require.Equal(t, eval.CodeUnavailable, findings[0].Code)
+	require.Equal(t, eval.Warning, findings[0].Severity)
+	require.Contains(t, findings[0].Message, "no-such-agent-here is not installed; install it: npm install -g opencode-ai")
+
+	f := open(t, setup{config: "  agent: {command: no-such-agent-here}\n"})
+	_, err := f.exec.Execute(t.Context(), f.trial(t, "x"))
+	require.ErrorContains(t, err, "not installed")
+	require.True(t, executor.IsPermanent(err))
+}
+
+func TestCopilotIsAPreset(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	script := "#!/bin/sh\nFAKE_AGENT=1 exec '" + exe + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "copilot"), []byte(script), 0o700))
+	suite := load(t, t.TempDir(), "  executor: copilot-sdk\n  model: gpt-9\n")
+	e, err := acp.CopilotKind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["copilot-sdk"], Workers: 1})
+	require.NoError(t, err)
+	defer e.Close()
+	f := &fixture{suite: suite, exec: e}
+	do := func(prompts ...string) (*executor.Trial, executor.Outcome, error) {
+		tr := f.trial(t, prompts...)
+		tr.Model = "gpt-9"
+		tr.Env = append(tr.Env, "PATH="+bin+":/usr/bin:/bin")
+		out, err := e.Execute(t.Context(), tr)
+		return tr, out, err
+	}
+	_, out, err := do("env COPILOT_MODEL\nargs")
+	require.NoError(t, err)
+	require.Equal(t, "gpt-9--acp --disallow-temp-dir", out.Output)
+
+	// The trap: the provider's failure comes as a message.
+	tr, out, err := do("say Info: Request failed due to a transient API error. Retrying...\nsay Error: Model 'gpt-4' not found on provider at http://x")
+	require.EqualError(t, err, "copilot: the provider failed: Error: Model 'gpt-4' not found on provider at http://x")
+	require.False(t, executor.IsPermanent(err))
+	require.Empty(t, out.Output)
+	require.Equal(t, "system", entries(tr)[1].Role)
+	// A model may speak of errors, and a retry may succeed.
+	_, out, err = do("say Info: Request failed due to a transient API error. Retrying...\nsay Here it is: Error: 5\nusage 1 1")
+	require.NoError(t, err)
+	require.Equal(t, "Here it is: Error: 5", out.Output)
+	_, _, err = do("say Error: No authentication information found.")
+	require.ErrorContains(t, err, "not logged in: copilot login")
+	require.True(t, executor.IsPermanent(err))
+
+	// Its usage counts the whole session; its titles describe calls; its skills have a title.
+	tr, out, err = do("usage 10 5\nsay a", `tool {"toolCallId":"1","title":"List","kind":"execute","rawInput":{"command":"ls"}}
+tool {"toolCallId":"2","title":"Using skill: greeter","kind":"other","rawInput":{"skill":"greeter"}}
+usage 20 7`)
+	require.NoError(t, err)
+	require.Equal(t, &executor.Usage{InputTokens: 20, OutputTokens: 7, TotalTokens: 27}, out.Usage)
+	var got []string
+	for _, e := range entries(tr) {
+		switch e.Type {
+		case executor.EntryToolCall:
+			got = append(got, e.Tool.Name)
+		case executor.EntrySkill:
+			got = append(got, "skill "+e.Text)
+		}
+	}
+	require.Equal(t, []string{"bash", "skill", "skill greeter"}, got)
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ mode, agent, prompt, want string }{
+		{"options", "", "model", "m-1"},
+		{"models", "", "model", "m-1"},
+		{"", "    model_args: [--model, '{model}']\n", "args", "--model m-1"},
+		{"", "    model_env: THE_MODEL\n", "env THE_MODEL", "m-1"},
+	} {
+		f := open(t, setup{mode: c.mode, agent: c.agent})
+		tr := f.trial(t, c.prompt)
+		tr.Model = "m-1"
+		out, err := f.exec.Execute(t.Context(), tr)
+		require.NoError(t, err)
+		require.Equal(t, c.want, out.Output, c.mode)
+		require.Empty(t, f.logs.String())
+	}
+	f := open(t, setup{mode: "models"})
+	tr := f.trial(t, "say x")
+	tr.Model = "unknown"
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.ErrorContains(t, err, `model "unknown"`)
+	require.True(t, executor.IsPermanent(err))
+
+	f = open(t, setup{})
+	tr = f.trial(t, "say x")
+	tr.Model = "m-1"
+	_, err = f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Contains(t, f.logs.String(), "config.model has no effect")
+}
+
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{agent: "    skills: .agents/skills\n"})
+	dir := filepath.Join(t.TempDir(), "greeter")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700))
+	for _, file := range []string{"SKILL.md", "data/x.bin"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("\x00"+file), 0o600))
+	}
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "passwd")))
+	tr := f.trial(t, `ls .agents/skills/greeter
+tool {"toolCallId":"1","title":"cat","kind":"execute","status":"completed","rawInput":{"command":"cat .agents/skills/greeter/SKILL.md"}}
+say done`)
+	task := *tr.Task
+	task.Skills = []string{dir}
+	tr.Task = &task
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	all := entries(tr)
+	require.Equal(t, "SKILL.md data ", all[1].Text)
+	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[3])
+	ws, _ := tr.Dir()
+	b, err := os.ReadFile(filepath.Join(ws, ".agents", "skills", "greeter", "data", "x.bin"))
+	require.NoError(t, err)
+	require.Equal(t, "\x00data/x.bin", string(b))
+}
+
+func TestMCPServers(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{config: "  mcp_servers:\n    b: {command: b-mcp, args: [x], env: {K: v}}\n    a: {type: http, url: 'http://x', headers: {H: v}}\n"})
+	require.JSONEq(t, `[{"type":"http","name":"a","url":"http://x","headers":[{"name":"H","value":"v"}]},
+		{"name":"b","command":"b-mcp","args":["x"],"env":[{"name":"K","value":"v"}]}]`, f.do(t, "mcp"))
+	f = open(t, setup{config: "  mcp_servers: {a: {type: sse, url: 'http://x'}}\n"})
+	_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+	require.ErrorContains(t, err, "cannot use mcp_servers.a")
+	require.True(t, executor.IsPermanent(err))
+}
+
+// .waza.yaml adds agents to the table and changes those that are in it.
+func TestProjectAgents(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	project := "agents:\n  house: {command: ['" + exe + "', a], args: b, env: {FAKE_AGENT: '1'}}\n  copilot: {preset: copilot, env: {X: y}}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte(project), 0o600))
+	suite := load(t, dir, "  executor: acp\n  agent: house\n")
+	o := suite.ExecutorOptions["acp"].(*acp.Options)
+	require.NotNil(t, o.Project, "what .waza.yaml says is part of what a trial is")
+	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: o, Workers: 1})
+	require.NoError(t, err)
+	defer e.Close()
+	f := &fixture{suite: suite, exec: e}
+	require.Equal(t, "a b", f.do(t, "args"))
+	_, ds := tryLoad(t, dir, "  executor: acp\n  agent: hous\n")
+	require.Contains(t, ds.Errors()[0].Message, "copilot, gemini, goose, house, opencode")
+	require.Equal(t, "house", ds.Errors()[0].Suggestion)
+}

@@ -1,0 +1,218 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/coder/acp-go-sdk"
+)
+
+// Bounds on what an agent may make waza hold.
+const (
+	maxLine   = 8 << 20  // bytes of one message
+	maxTrial  = 64 << 20 // bytes of all messages of one trial, see acp.maxTrial
+	maxOutbox = 64 << 20 // bytes that wait for an agent that does not read
+	maxAhead  = 256      // messages that wait to be handled
+	maxStderr = 16 << 10 // bytes kept of what it printed last on standard error
+)
+
+var (
+	errFlood = errors.New("the agent sent too much in one trial")
+	errLong  = fmt.Errorf("the agent sent a message of more than %d MiB", maxLine>>20)
+)
+
+// tap is what the connection reads the agent's output through: line by line,
+// without what is no message, never more than maxAhead messages ahead of their
+// handling (the library drops the connection when its queue is full), and no
+// more than maxTrial bytes in one trial. Read is for one goroutine.
+type tap struct {
+	lines *bufio.Reader
+	open  chan struct{} // closed when the connection is ready to be read for
+	ended <-chan struct{}
+	most  int64         // bytes of one trial
+	ahead chan struct{} // holds one element for each message not yet handled
+	fail  func(error)   // ends the agent
+	line  []byte        // what is left of the line being handed over
+
+	bytes atomic.Int64 // since the trial began
+	heard atomic.Bool  // a message came
+
+	mu      sync.Mutex // guards the fields below
+	rubbish int        // lines that were no message
+	sample  string     // the first of them
+}
+
+func newTap(r io.Reader, most int64, ended <-chan struct{}, fail func(error)) *tap {
+	return &tap{
+		lines: bufio.NewReaderSize(r, 64<<10), most: most, ended: ended, fail: fail,
+		open: make(chan struct{}), ahead: make(chan struct{}, maxAhead),
+	}
+}
+
+// Read hands over at most one line, so that the reader is never ahead of it.
+func (t *tap) Read(b []byte) (int, error) {
+	<-t.open
+	for len(t.line) == 0 {
+		if err := t.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, t.line)
+	t.line = t.line[n:]
+	return n, nil
+}
+
+func (t *tap) next() error {
+	line, err := t.readLine()
+	if errors.Is(err, errLong) || errors.Is(err, errFlood) {
+		t.fail(err)
+	}
+	if err != nil && len(line) == 0 {
+		return err
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	var m struct { // as the library decodes it, so that both see the same
+		JSONRPC string            `json:"jsonrpc"`
+		ID      *json.RawMessage  `json:"id"`
+		Method  string            `json:"method"`
+		Params  json.RawMessage   `json:"params"`
+		Result  json.RawMessage   `json:"result"`
+		Error   *sdk.RequestError `json:"error"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.Method == "" && m.ID == nil {
+		t.note(line)
+		return nil
+	}
+	t.heard.Store(true)
+	if m.Method != "" && (m.ID != nil || m.Method != "$/cancel_request") {
+		select {
+		case t.ahead <- struct{}{}:
+		case <-t.ended:
+			return io.EOF
+		}
+	}
+	t.line = append(bytes.TrimRight(line, "\r\n"), '\n')
+	return nil
+}
+
+// handled makes room for the next message.
+func (t *tap) handled() { <-t.ahead }
+
+func (t *tap) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := t.lines.ReadSlice('\n')
+		if t.bytes.Add(int64(len(piece))) > t.most {
+			return nil, fmt.Errorf("%w: more than %d MiB", errFlood, t.most>>20)
+		}
+		line = append(line, piece...)
+		if len(line) > maxLine {
+			return nil, errLong
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (t *tap) note(line []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rubbish++
+	if t.sample == "" {
+		t.sample = string(line[:min(len(line), 120)])
+	}
+}
+
+// noise tells of the lines that were no message, "" if there were none.
+func (t *tap) noise() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rubbish == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it printed %d lines that are no messages of the protocol, the first of which is %q", t.rubbish, strings.TrimSpace(t.sample))
+}
+
+// outbox holds what is to be written to the agent until the agent reads it, so
+// that one which does not read keeps nobody waiting. Any number of goroutines
+// may write; one reads.
+type outbox struct {
+	mu     sync.Mutex // guards buf and closed
+	more   *sync.Cond
+	buf    bytes.Buffer
+	closed bool
+}
+
+func newOutbox() *outbox {
+	o := &outbox{}
+	o.more = sync.NewCond(&o.mu)
+	return o
+}
+
+func (o *outbox) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0, io.ErrClosedPipe
+	}
+	if o.buf.Len()+len(b) > maxOutbox {
+		return 0, errors.New("the agent does not read what it is sent")
+	}
+	o.more.Signal()
+	return o.buf.Write(b)
+}
+
+func (o *outbox) Read(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.buf.Len() == 0 && !o.closed {
+		o.more.Wait()
+	}
+	if o.buf.Len() == 0 {
+		return 0, io.EOF
+	}
+	return o.buf.Read(b)
+}
+
+// Close lets the agent read what there is and then the end.
+func (o *outbox) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.more.Broadcast()
+	return nil
+}
+
+// tail keeps the last bytes written to it. It is safe for concurrent use.
+type tail struct {
+	mu  sync.Mutex // guards buf
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b[max(0, len(b)-maxStderr):]...)
+	if len(t.buf) > maxStderr {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-maxStderr:]...)
+	}
+	return len(b), nil
+}
+
+// lines returns the last n lines.
+func (t *tail) lines(n int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}

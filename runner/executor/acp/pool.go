@@ -1,0 +1,98 @@
+package acp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"waza/runner/executor"
+)
+
+// pool keeps agents between trials. There are never more processes than places.
+type pool struct {
+	places chan struct{} // holds one element for each agent in use
+
+	mu   sync.Mutex // guards idle
+	idle []*agent
+	size int
+}
+
+func newPool(workers int) *pool {
+	n := max(1, workers)
+	return &pool{places: make(chan struct{}, n), size: n}
+}
+
+// poolKey is what must be equal for trials to share a process: what is fixed
+// when it starts.
+func poolKey(t *executor.Trial) string {
+	var b strings.Builder
+	b.WriteString(t.Model)
+	env := t.Task.Inputs.Environment
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		b.WriteString("\x00" + k + "=" + env[k])
+	}
+	return b.String()
+}
+
+// get takes a place, and an idle agent of that key if there is one; else the
+// caller starts one. What it has in the end it gives back with put.
+func (p *pool) get(ctx context.Context, key string) (*agent, error) {
+	select {
+	case p.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	var found *agent
+	var out []*agent
+	for i := len(p.idle) - 1; i >= 0; i-- { // the last used first: others may be ended
+		a := p.idle[i]
+		switch {
+		case a.dead():
+			out = append(out, a)
+		case found == nil && a.key == key:
+			found = a
+		default:
+			continue
+		}
+		p.idle = slices.Delete(p.idle, i, i+1)
+	}
+	if found == nil && len(p.idle) > 0 && len(p.idle)+len(p.places) > p.size {
+		out = append(out, p.idle[0]) // its place is needed for one of another key
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	p.mu.Unlock()
+	for _, a := range out {
+		a.close()
+	}
+	return found, nil
+}
+
+// put gives a place back, and with it an agent that is fit for another trial.
+func (p *pool) put(a *agent) {
+	if a != nil && a.dead() {
+		a.kill(errClosed)
+		a = nil
+	}
+	p.mu.Lock()
+	if a != nil {
+		p.idle = append(p.idle, a)
+	}
+	<-p.places
+	p.mu.Unlock()
+}
+
+// close ends the idle agents, all at once. No agent is in use any more.
+func (p *pool) close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, a := range idle {
+		wg.Go(a.close)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,221 @@
+package acp
+
+import (
+	"regexp"
+	"strings"
+)
+
+// preset is what waza knows of an agent: how to start it, and what the protocol
+// leaves open. Everything but commands may be empty.
+type preset struct {
+	name string
+	// commands are ways to start the agent, of which the first that is installed is used.
+	commands [][]string
+	env      map[string]string // the user's own, over all else
+	cwd      string
+	install  string // what to type to install it
+	login    string // what to type to log in
+
+	// skills is where it looks for skills, below the workspace.
+	skills string
+	// The model is chosen by an environment variable, by arguments in which
+	// {model} stands for it, or, when both are empty, in the session.
+	modelEnv  string
+	modelArgs []string
+
+	// asks are environment variables, by policy, that make it ask before it
+	// acts; limits are arguments for every policy but allow.
+	asks   map[Policy]map[string]string
+	limits []string
+
+	// tool names the tool of a call, "" to leave it to the general rule.
+	tool func(c *call) string
+	// skill gives the name of the skill that a call invokes, "" if none.
+	skill func(c *call) string
+	// fault recognises a chunk of a message that says the provider failed;
+	// notice one that is the agent program's own, not the model's.
+	fault, notice *regexp.Regexp
+	// loggedOut recognises an error that means nobody is logged in.
+	loggedOut *regexp.Regexp
+	// sessionUsage: the usage of a turn counts the whole session so far.
+	sessionUsage bool
+}
+
+// presets are the built-in agents. .waza.yaml can change them and add others.
+var presets = []preset{
+	{
+		name:     "copilot",
+		commands: [][]string{{"copilot", "--acp"}},
+		install:  "npm install -g @github/copilot",
+		login:    "copilot login",
+		skills:   ".github/skills",
+		modelEnv: "COPILOT_MODEL",
+		asks: map[Policy]map[string]string{
+			Workspace: {"COPILOT_ALLOW_ALL": ""}, Deny: {"COPILOT_ALLOW_ALL": ""},
+		},
+		limits:       []string{"--disallow-temp-dir"},
+		tool:         copilotTool,
+		skill:        skillByTitle(regexp.MustCompile(`^(?:Using skill: .+|skill)$`), "skill", "name"),
+		fault:        regexp.MustCompile(`^Error: `),
+		notice:       regexp.MustCompile(`^(?:Info: Operation cancelled by user|(?:Info|Warning): .*(?:[Rr]etrying|transient API error|rate limit))`),
+		loggedOut:    regexp.MustCompile(`(?i)no authentication information|not (?:logged|signed) in|authentication required`),
+		sessionUsage: true,
+	},
+	{
+		name:     "opencode",
+		commands: [][]string{{"opencode", "acp"}},
+		install:  "npm install -g opencode-ai",
+		login:    "opencode auth login",
+		skills:   ".opencode/skills",
+		asks: map[Policy]map[string]string{
+			Workspace: {"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask"}`},
+			Deny:      {"OPENCODE_PERMISSION": `{"*":"ask"}`},
+		},
+		skill:     skillByTitle(regexp.MustCompile(`^(?:skill$|Loaded skill: )`), "name"),
+		loggedOut: regexp.MustCompile(`(?i)ProviderAuthError|no provider(?:s)? (?:is )?(?:configured|available)`),
+	},
+	{
+		name:      "gemini",
+		commands:  [][]string{{"gemini", "--experimental-acp"}},
+		install:   "npm install -g @google/gemini-cli",
+		login:     "gemini, once, and choose how to log in; or set GEMINI_API_KEY",
+		skills:    ".gemini/skills",
+		modelArgs: []string{"--model", "{model}"},
+		tool:      toolByID,
+		skill:     skillByTool("activate_skill", "name", "skill"),
+		loggedOut: regexp.MustCompile(`(?i)authentication required|set an auth method|GEMINI_API_KEY`),
+	},
+	{
+		name:      "claude-code",
+		commands:  [][]string{{"claude-agent-acp"}, {"claude-code-acp"}},
+		install:   "npm install -g @agentclientprotocol/claude-agent-acp",
+		login:     "claude /login, or set ANTHROPIC_API_KEY",
+		skills:    ".claude/skills",
+		modelEnv:  "ANTHROPIC_MODEL",
+		skill:     skillByTool("Skill", "skill", "command", "name"),
+		fault:     regexp.MustCompile(`^API Error(?::| \d)`),
+		loggedOut: regexp.MustCompile(`(?i)please run /login|invalid api key|authentication required`),
+	},
+	{
+		name:      "codex",
+		commands:  [][]string{{"codex-acp"}},
+		install:   "npm install -g @zed-industries/codex-acp",
+		login:     "codex login, or set OPENAI_API_KEY",
+		skills:    ".agents/skills",
+		modelArgs: []string{"-c", `model="{model}"`},
+		limits:    []string{"-c", `approval_policy="untrusted"`},
+		loggedOut: regexp.MustCompile(`(?i)authentication required|not logged in`),
+	},
+	{
+		name:      "qwen",
+		commands:  [][]string{{"qwen", "--acp"}},
+		install:   "npm install -g @qwen-code/qwen-code",
+		login:     "qwen, once, and choose how to log in; or set OPENAI_API_KEY",
+		skills:    ".qwen/skills",
+		modelArgs: []string{"--model", "{model}"},
+		tool:      toolByID,
+		skill:     skillByTool("skill", "skill", "name"),
+		loggedOut: regexp.MustCompile(`(?i)authentication required|no auth type`),
+	},
+	{
+		name:     "goose",
+		commands: [][]string{{"goose", "acp"}},
+		install:  "see https://block.github.io/goose/docs/getting-started/installation",
+		login:    "goose configure",
+		skills:   ".agents/skills",
+		modelEnv: "GOOSE_MODEL",
+		asks: map[Policy]map[string]string{
+			Workspace: {"GOOSE_MODE": "approve"}, Deny: {"GOOSE_MODE": "approve"},
+		},
+		tool:      toolAfterColon,
+		skill:     skillByTool("load_skill", "name", "skill"),
+		loggedOut: regexp.MustCompile(`(?i)no provider configured|failed to (?:read|get) .*api[_ ]key`),
+	},
+}
+
+func presetNamed(name string) (preset, bool) {
+	for _, p := range presets {
+		if strings.EqualFold(p.name, name) {
+			return p, true
+		}
+	}
+	return preset{}, false
+}
+
+func presetNames() []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.name
+	}
+	return names
+}
+
+// copilotTool names Copilot's tools by what they are given: its titles describe
+// a call, and say nothing of the tool.
+func copilotTool(c *call) string {
+	in := c.input()
+	has := func(keys ...string) bool {
+		for _, k := range keys {
+			if _, ok := in[k]; !ok {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case strings.HasPrefix(c.Title, "Using skill: "), has("skill"):
+		return "skill"
+	case has("command"):
+		return "bash"
+	case has("path", "file_text"):
+		return "create"
+	case has("path", "old_str"):
+		return "edit"
+	case c.Kind == "read" && has("path"):
+		return "view"
+	case has("url"):
+		return "web_fetch"
+	case has("pattern") && c.Kind == "search" && has("output_mode"):
+		return "grep"
+	}
+	return ""
+}
+
+var callID = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*?)-\d`)
+
+// toolByID takes the name from ids such as run_shell_command-1712345678901.
+func toolByID(c *call) string {
+	if m := callID.FindStringSubmatch(c.ID); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// toolAfterColon takes the name from titles such as "developer: shell".
+func toolAfterColon(c *call) string {
+	if _, name, ok := strings.Cut(c.Title, ": "); ok && word.MatchString(name) {
+		return name
+	}
+	return ""
+}
+
+func skillByTitle(title *regexp.Regexp, keys ...string) func(*call) string {
+	return func(c *call) string {
+		if !title.MatchString(c.Title) && !title.MatchString(c.first) {
+			return ""
+		}
+		return c.text(keys...)
+	}
+}
+
+func skillByTool(tool string, keys ...string) func(*call) string {
+	return func(c *call) string {
+		if !strings.EqualFold(c.Name, tool) {
+			return ""
+		}
+		return strings.TrimPrefix(c.text(keys...), "/")
+	}
+}
+
+// anySkill is the guess for agents of which nothing is known.
+var anySkill = skillByTitle(regexp.MustCompile(`^(?:[Ss]kill$|Using skill: |Loaded skill: )`), "skill", "name")

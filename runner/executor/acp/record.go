@@ -1,0 +1,267 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"waza/runner/executor"
+)
+
+// record puts what streams in into the transcript and gathers the outcome. It
+// is safe for concurrent use.
+type record struct {
+	preset *preset
+	to     *executor.Transcript
+	hide   interface{ Replace(string) string }
+	given  []string // names of the skills the agent was given
+
+	mu     sync.Mutex // guards the fields below
+	role   string     // of the text that is being gathered: assistant, thought or ""
+	msg    string     // id of the message it belongs to
+	text   strings.Builder
+	calls  map[string]*call
+	answer string // last message of this turn
+	fault  string // what the agent said of a provider's failure
+	usage  executor.Usage
+	past   executor.Usage // of the turns before this one
+	counts bool           // the agent counts tokens
+	asked  bool           // a prompt was sent
+	dead   *time.Timer    // runs out when there is no sign of life
+}
+
+func newRecord(p *preset, t *executor.Transcript, given []string, hide interface{ Replace(string) string }) *record {
+	return &record{preset: p, to: t, given: given, hide: hide, calls: map[string]*call{}}
+}
+
+// begin records a prompt. The outcome is that of the last turn.
+func (r *record) begin(prompt string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to.Message("user", prompt)
+	r.answer, r.fault = "", ""
+	r.past = r.usage
+	r.asked = true
+}
+
+// begun reports whether a prompt was sent.
+func (r *record) begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
+}
+
+// watch starts the clock of first_event_timeout_seconds; 0 means there is none.
+func (r *record) watch(limit time.Duration, cancel context.CancelCauseFunc) {
+	if limit <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dead = time.AfterFunc(limit, func() {
+		cancel(fmt.Errorf("%w: no sign of life within %s (first_event_timeout_seconds)", executor.ErrTimeout, limit))
+	})
+}
+
+func (r *record) alive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dead != nil {
+		r.dead.Stop()
+	}
+}
+
+// update is a session/update. The kinds share its fields.
+type update struct {
+	Kind      string `json:"sessionUpdate"`
+	MessageID string `json:"messageId"`
+	Entries   []struct {
+		Content  string `json:"content"`
+		Priority string `json:"priority"`
+		Status   string `json:"status"`
+	} `json:"entries"`
+	Cost *struct {
+		Amount   float64 `json:"amount"`
+		Currency string  `json:"currency"`
+	} `json:"cost"`
+}
+
+// take records an update; raw is the whole notification.
+func (r *record) take(u *update, raw json.RawMessage) {
+	switch u.Kind {
+	case "agent_message_chunk":
+		r.chunk("assistant", u.MessageID, raw)
+	case "agent_thought_chunk":
+		r.chunk("thought", u.MessageID, raw)
+	case "tool_call", "tool_call_update":
+		var n struct {
+			Update part `json:"update"`
+		}
+		if json.Unmarshal(raw, &n) == nil {
+			r.tool(&n.Update)
+		}
+	case "plan":
+		e := executor.Entry{Type: executor.EntryPlan}
+		for _, step := range u.Entries {
+			e.Plan = append(e.Plan, executor.PlanStep{Text: r.hide.Replace(step.Content), Priority: step.Priority, Status: step.Status})
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.flushLocked()
+		r.to.Add(e)
+	case "usage_update":
+		if u.Cost != nil && (u.Cost.Currency == "USD" || u.Cost.Currency == "") {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.usage.CostUSD, r.counts = u.Cost.Amount, true // of the whole session
+		}
+	}
+}
+
+// chunk gathers the pieces of a message. Blocks that are no text are named.
+func (r *record) chunk(role, msg string, raw json.RawMessage) {
+	var n struct {
+		Update struct {
+			Content struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+				URI  string `json:"uri"`
+			} `json:"content"`
+		} `json:"update"`
+	}
+	if json.Unmarshal(raw, &n) != nil {
+		return
+	}
+	text := n.Update.Content.Text
+	if kind := n.Update.Content.Type; kind != "text" && kind != "" {
+		text = strings.TrimSuffix("["+kind+" "+n.Update.Content.URI, " ") + "]"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if role != r.role || msg != r.msg {
+		r.flushLocked()
+		r.role, r.msg = role, msg
+	}
+	if role == "assistant" && r.programSpeaksLocked(text) {
+		return
+	}
+	if room := executor.MaxOutputBytes - r.text.Len(); room > 0 {
+		r.text.WriteString(text[:min(len(text), room)])
+	}
+}
+
+// programSpeaksLocked records what an agent's program, not its model, says in
+// the place of a message: news of retries, or that the provider failed.
+func (r *record) programSpeaksLocked(text string) bool {
+	switch {
+	case r.preset.fault != nil && r.preset.fault.MatchString(text):
+		r.flushLocked()
+		r.fault = text
+		r.to.Add(executor.Entry{Type: executor.EntryError, Text: r.hide.Replace(text)})
+		return true
+	case r.preset.notice != nil && r.preset.notice.MatchString(text):
+		r.flushLocked()
+		r.to.Message("system", r.hide.Replace(text))
+		return true
+	}
+	return false
+}
+
+// flushLocked records the text gathered so far.
+func (r *record) flushLocked() {
+	text, role := r.hide.Replace(r.text.String()), r.role
+	r.text.Reset()
+	r.role, r.msg = "", ""
+	switch {
+	case text == "" || blank.MatchString(text):
+	case role == "thought":
+		r.to.Add(executor.Entry{Type: executor.EntryThought, Text: text})
+	default:
+		r.answer = text
+		r.to.Message("assistant", text)
+	}
+}
+
+// tool records what a part tells of a call.
+func (r *record) tool(p *part) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushLocked()
+	return r.toolLocked(p)
+}
+
+func (r *record) toolLocked(p *part) *call {
+	c := r.calls[p.ToolCallID]
+	if c == nil {
+		if len(r.calls) >= executor.MaxTranscriptEntries {
+			return &call{}
+		}
+		c = &call{start: time.Now()}
+		c.ID = p.ToolCallID
+		r.calls[p.ToolCallID] = c
+	}
+	c.take(p, r.preset)
+	shown := c.ToolCall
+	shown.Title = r.hide.Replace(shown.Title)
+	shown.Arguments = hideJSON(r.hide, shown.Arguments)
+	shown.Result = hideJSON(r.hide, shown.Result)
+	if c.update == nil {
+		c.update = r.to.Track(shown)
+	} else {
+		c.update(shown)
+	}
+	if name := c.skillName(r.preset, r.given); name != "" && !c.skill {
+		c.skill = true
+		r.to.Skill(name)
+	}
+	return c
+}
+
+func hideJSON(hide interface{ Replace(string) string }, raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return json.RawMessage(hide.Replace(string(raw)))
+}
+
+// turnEnded records the end of a turn and returns the failure of the provider
+// that ended it, "" if none did. The model may have answered all the same, when
+// the program tried again: its answer, or tokens it gave, then speak against it.
+func (r *record) turnEnded(a *sdk.PromptResponse) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushLocked()
+	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: string(a.StopReason)})
+	if u := a.Usage; u != nil {
+		r.counts = true
+		turn := executor.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens), TotalTokens: int64(u.TotalTokens)}
+		cost := r.usage.CostUSD
+		r.usage = turn
+		if !r.preset.sessionUsage {
+			r.usage = r.past.Add(turn)
+		}
+		r.usage.CostUSD = cost
+	}
+	if r.fault == "" || r.answer != "" || a.Usage != nil && r.usage.OutputTokens > r.past.OutputTokens {
+		return ""
+	}
+	return r.fault
+}
+
+// outcome is what the trial leaves behind so far.
+func (r *record) outcome() executor.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushLocked()
+	out := executor.Outcome{Output: r.answer}
+	if r.counts {
+		u := r.usage
+		out.Usage = &u
+	}
+	return out
+}

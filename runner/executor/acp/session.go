@@ -1,0 +1,215 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"waza/runner/executor"
+)
+
+// session is one trial's conversation with an agent.
+type session struct {
+	*record
+	agent  *agent
+	id     string
+	rules  *rules
+	policy Policy
+	trial  *executor.Trial
+}
+
+// opened is the answer to session/new, as much of it as matters.
+type opened struct {
+	SessionID string `json:"sessionId"`
+	Models    *struct {
+		CurrentModelID string `json:"currentModelId"`
+	} `json:"models"`
+	ConfigOptions []struct {
+		ID           string          `json:"id"`
+		Category     string          `json:"category"`
+		Type         string          `json:"type"`
+		CurrentValue json.RawMessage `json:"currentValue"`
+	} `json:"configOptions"`
+}
+
+// openSession begins a trial's session in its workspace.
+func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir string, rec *record) (*session, error) {
+	servers, err := a.servers(x.suite.Config.MCPServers)
+	if err != nil {
+		return nil, err
+	}
+	var o opened
+	err = a.bounded(ctx, x.startTime, "session/new", func(ctx context.Context) (err error) {
+		o, err = sdk.SendRequest[opened](a.conn, ctx, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: dir, McpServers: servers})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.SessionID == "" {
+		return nil, fmt.Errorf("%s: session/new: the answer names no session", a.preset.name)
+	}
+	s := &session{record: rec, agent: a, id: o.SessionID, policy: x.policy, trial: t}
+	if s.rules, err = newRules(x.policy, dir, x.suite.Config.MCPServers); err != nil {
+		return nil, err
+	}
+	a.setSession(s)
+	if a.preset.modelEnv == "" && len(a.preset.modelArgs) == 0 && t.Model != "" {
+		return s, s.chooseModel(ctx, x.startTime, &o, t)
+	}
+	return s, nil
+}
+
+// chooseModel asks for the model in the way the session offers.
+func (s *session) chooseModel(ctx context.Context, limit time.Duration, o *opened, t *executor.Trial) error {
+	for _, option := range o.ConfigOptions {
+		if option.Category != "model" || option.Type != "select" {
+			continue
+		}
+		if string(option.CurrentValue) == fmt.Sprintf("%q", t.Model) {
+			return nil
+		}
+		return s.setModel(ctx, limit, t.Model, sdk.AgentMethodSessionSetConfigOption,
+			map[string]any{"sessionId": s.id, "configId": option.ID, "value": t.Model})
+	}
+	if o.Models == nil {
+		t.Logf("warning", "config.model has no effect: %s offers no choice of model", s.agent.preset.name)
+		return nil
+	}
+	if o.Models.CurrentModelID == t.Model {
+		return nil
+	}
+	return s.setModel(ctx, limit, t.Model, sdk.AgentMethodSessionSetModel, map[string]any{"sessionId": s.id, "modelId": t.Model})
+}
+
+func (s *session) setModel(ctx context.Context, limit time.Duration, model, method string, params any) error {
+	err := s.agent.bounded(ctx, limit, method, func(ctx context.Context) error {
+		return s.agent.conn.SendRequestNoResult(ctx, method, params)
+	})
+	if err != nil && !s.agent.dead() && ctx.Err() == nil {
+		return executor.Permanent(fmt.Errorf("model %q: %w", model, err))
+	}
+	return err
+}
+
+// answer is how a prompt ended.
+type answer struct {
+	sdk.PromptResponse
+	err error
+}
+
+// prompt does one turn. When ctx ends the agent is asked to cancel, given the
+// grace to do so, and killed.
+func (s *session) prompt(ctx context.Context, x *acp, text string) error {
+	a := s.agent
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.begin(text)
+	s.watch(x.first, cancel)
+	defer s.alive()
+
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan answer, 1)
+	go func() {
+		r, err := sdk.SendRequest[sdk.PromptResponse](a.conn, asking, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
+			SessionId: sdk.SessionId(s.id), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)},
+		})
+		done <- answer{r, err}
+	}()
+	select {
+	case r := <-done:
+		if ctx.Err() == nil {
+			return s.finish(r)
+		}
+	case <-ctx.Done():
+		s.cancel(x.grace, done)
+	}
+	cause := context.Cause(ctx)
+	a.kill(cause) // its tools may still run
+	return cause
+}
+
+// cancel asks the agent to stop, so that it may clean up, and waits no longer than the grace.
+func (s *session) cancel(grace time.Duration, done <-chan answer) {
+	ctx := context.Background()
+	if s.agent.conn.SendNotification(ctx, sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(s.id)}) != nil {
+		return
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// finish judges how a turn ended: an agent that stopped of its own accord ended
+// normally whatever its reason; a provider that failed is no fault of the agent.
+func (s *session) finish(r answer) error {
+	if r.err != nil {
+		return s.agent.fault("session/prompt", r.err)
+	}
+	fault := s.turnEnded(&r.PromptResponse)
+	switch {
+	case fault != "":
+		fault = s.agent.hide.Replace(fault)
+		if p := s.agent.preset.loggedOut; p != nil && p.MatchString(fault) {
+			return s.agent.loggedOut(fault)
+		}
+		return fmt.Errorf("%s: the provider failed: %s", s.agent.preset.name, fault)
+	case r.StopReason == sdk.StopReasonCancelled:
+		return fmt.Errorf("%s: the agent cancelled the turn, which nobody asked for", s.agent.preset.name)
+	}
+	return nil
+}
+
+// close gives the session up; the agent is free for the next then.
+func (s *session) close() {
+	a := s.agent
+	if a.hello.AgentCapabilities.SessionCapabilities.Close != nil && !a.dead() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		_ = a.conn.SendRequestNoResult(ctx, sdk.AgentMethodSessionClose, sdk.CloseSessionRequest{SessionId: sdk.SessionId(s.id)})
+	}
+	a.setSession(nil)
+}
+
+// handle takes what the agent sends about this session.
+func (s *session) handle(method string, params json.RawMessage) (any, *sdk.RequestError) {
+	switch method {
+	case sdk.ClientMethodSessionUpdate:
+		var n struct {
+			Update update `json:"update"`
+		}
+		if err := json.Unmarshal(params, &n); err != nil {
+			return nil, sdk.NewInvalidParams(nil)
+		}
+		if signs[n.Update.Kind] {
+			s.alive()
+		}
+		s.take(&n.Update, params)
+		return nil, nil
+	case sdk.ClientMethodSessionRequestPermission:
+		s.alive()
+		return s.permit(params)
+	case sdk.ClientMethodFsReadTextFile:
+		s.alive()
+		return s.readFile(params)
+	case sdk.ClientMethodFsWriteTextFile:
+		s.alive()
+		return s.writeFile(params)
+	}
+	return nil, sdk.NewMethodNotFound(method)
+}
+
+// signs are the updates that show an agent at work; the others may come from a
+// program whose model never answers.
+var signs = map[string]bool{"agent_message_chunk": true, "agent_thought_chunk": true,
+	"tool_call": true, "tool_call_update": true, "plan": true}
+
+var blank = regexp.MustCompile(`^\s*$`)
