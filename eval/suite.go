@@ -94,10 +94,28 @@ type Config struct {
 	MCPServers map[string]any `yaml:"mcp_servers" json:"mcp_servers,omitempty"`
 	// Seconds within which the agent must show a sign of life; 0 means no such limit.
 	FirstEventTimeoutSeconds float64 `yaml:"first_event_timeout_seconds" json:"first_event_timeout_seconds,omitempty" jsonschema:"minimum=0"`
+	// US dollars that a run may cost at most; it stops before it costs more. 0 means no limit.
+	MaxCost float64 `yaml:"max_cost" json:"max_cost,omitempty" jsonschema:"minimum=0"`
+	// Tokens, read and written, that a run may use at most; it stops before it uses more. 0 means no limit.
+	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty" jsonschema:"minimum=0"`
+	// What models cost, by name, over the prices that waza knows.
+	Prices map[string]Price `yaml:"prices" json:"prices,omitempty"`
 	// Send more log events.
 	Verbose bool `yaml:"verbose" json:"verbose"`
 	// Grade what tasks say under expected: true, false, or auto (all but an unscripted mock).
 	GradeExpected GradeExpected `yaml:"grade_expected" json:"grade_expected"`
+}
+
+// Price is what a model costs, in US dollars per million tokens.
+type Price struct {
+	// Tokens read.
+	Input float64 `yaml:"input" json:"input" jsonschema:"minimum=0"`
+	// Tokens written.
+	Output float64 `yaml:"output" json:"output" jsonschema:"minimum=0"`
+	// Tokens read from the provider's cache; as input when absent.
+	Cached *float64 `yaml:"cached" json:"cached,omitempty" jsonschema:"minimum=0"`
+	// Tokens put into the provider's cache; as input when absent.
+	CacheWrite *float64 `yaml:"cache_write" json:"cache_write,omitempty" jsonschema:"minimum=0"`
 }
 
 // GradeExpected says when a task's `expected` is graded.

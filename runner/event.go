@@ -115,6 +115,8 @@ type TrialResult struct {
 	Graders    []grader.Result  `json:"graders"`
 	Transcript []executor.Entry `json:"transcript"`
 	Usage      *executor.Usage  `json:"usage,omitempty"`
+	// Speed is nil when the executor does not measure it.
+	Speed *executor.Speed `json:"speed,omitempty"`
 	// Attempts are the earlier attempts, oldest first.
 	Attempts []AttemptResult `json:"attempts,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"waza/runner/executor/acp"
 	"waza/runner/executor/command"
 	"waza/runner/executor/mock"
+	"waza/runner/executor/model"
 )
 
 // Executors are the built-in executors. A new one takes one line here.
@@ -13,4 +14,6 @@ var Executors = executor.NewRegistry(
 	command.Kind,
 	acp.Kind,
 	acp.CopilotKind,
+	model.OpenAI,
+	model.Anthropic,
 )

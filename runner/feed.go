@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waza/runner/journal"
+	"waza/runner/provider"
 )
 
 const (
@@ -37,7 +38,8 @@ const (
 type feed struct {
 	log       *journal.Writer
 	fold      *fold
-	onFailure func(error) // called once, when the journal can take no more
+	secrets   *provider.Redactor // nil when there can be none
+	onFailure func(error)        // called once, when the journal can take no more
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
@@ -65,8 +67,8 @@ type tailEvent struct {
 	size  int
 }
 
-func newFeed(log *journal.Writer, fold *fold, onFailure func(error)) *feed {
-	f := &feed{log: log, fold: fold, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
+func newFeed(log *journal.Writer, fold *fold, secrets *provider.Redactor, onFailure func(error)) *feed {
+	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
 	f.changed = sync.NewCond(&f.mu)
 	go f.commit()
 	return f
@@ -151,6 +153,9 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	places := make([]place, len(batch))
 	for i, e := range batch {
 		line, trialAt, err := enc.line(e)
+		if err == nil && !f.secrets.Empty() {
+			batch[i], line, trialAt, err = f.redact(enc, e, line, trialAt)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -168,6 +173,21 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	}
 	f.fold.apply(batch, places)
 	return sizes, nil
+}
+
+// redact takes keys out of an event before it is recorded, and so before anyone
+// sees it, whoever put them there: the agent, a grader or an error.
+func (f *feed) redact(enc *encoder, e *Event, line []byte, trialAt int) (*Event, []byte, int, error) {
+	clean := f.secrets.Text(string(line))
+	if clean == string(line) {
+		return e, line, trialAt, nil
+	}
+	e = new(Event)
+	if err := json.Unmarshal([]byte(clean), e); err != nil {
+		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
+	}
+	line, trialAt, err := enc.line(e)
+	return e, line, trialAt, err
 }
 
 // publish lets subscribers have a recorded batch, or notes that the journal failed.

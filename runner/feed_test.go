@@ -19,7 +19,7 @@ func newTestFeed(t *testing.T, onFailure func(error)) (*feed, *journal.Writer) {
 	log, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
 	require.NoError(t, err)
 	rec := &Record{RunID: "r", Tasks: []TaskRef{{ID: "a", Trials: 1, First: 1}}}
-	return newFeed(log, newFold(rec), onFailure), log
+	return newFeed(log, newFold(rec), nil, onFailure), log
 }
 
 // What the journal cannot take is not announced; only the end is, so that

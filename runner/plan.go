@@ -13,6 +13,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/provider"
 )
 
 // Request is what a caller asks of a suite beyond what it says itself. The zero
@@ -112,6 +113,7 @@ type Plan struct {
 
 	executor executor.Kind
 	settings executor.Settings
+	pool     *provider.Pool
 	env      *grader.Env
 	graders  *grader.Registry
 	config   RunConfig
@@ -148,7 +150,10 @@ func (p *Plan) Workers() int { return p.config.ActualWorkers }
 
 // Close releases what the plan holds, such as a warm interpreter. A plan that
 // was started is closed by its run.
-func (p *Plan) Close() { p.env.Close() }
+func (p *Plan) Close() {
+	p.env.Close()
+	p.pool.Close()
+}
 
 // Plan makes a suite ready to run. The suite must have no errors. What was asked
 // for and cannot be had is an [*UnknownExecutorError], a [*SelectionError] or a
@@ -177,7 +182,9 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err := p.hash(); err != nil {
 		return nil, err
 	}
-	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers}
+	p.pool = provider.ForSuite(suite, &r.limits)
+	p.settings.Providers = p.pool
+	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
 	return p, nil
 }
 

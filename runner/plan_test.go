@@ -114,7 +114,7 @@ tasks:
 		{runner.Request{Trial: 2}, `no task of the suite matches trial "2"; there are trials 1 to 1`},
 		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 3 tasks each are more than the limit of 333333"},
 		{runner.Request{Workers: 10_001}, "10001 workers are more than the limit of 10000"},
-		{runner.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk (did you mean "mock"?)`},
+		{runner.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk, openai, anthropic (did you mean "mock"?)`},
 	} {
 		require.Equal(t, c.want, ids(c.req))
 	}

@@ -38,7 +38,8 @@ type Run struct {
 
 	ctx    context.Context // ends when the run is cancelled
 	cancel context.CancelCauseFunc
-	stop   atomic.Bool // start no more trials
+	stop   atomic.Bool                        // start no more trials
+	halted atomic.Pointer[executor.StopError] // why, when it was not asked for
 
 	done chan struct{} // closed when nothing of the run is left to do
 }
@@ -46,7 +47,7 @@ type Run struct {
 func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer) *Run {
 	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
-	run.feed = newFeed(log, run.fold, func(err error) {
+	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
 	})
 	return run
@@ -63,6 +64,16 @@ func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
 
 // Stop starts no more trials; those that run may end. What was not started is skipped.
 func (r *Run) Stop() { r.stop.Store(true) }
+
+// halt ends the run because no further trial would fare better: in an orderly
+// way, or at once.
+func (r *Run) halt(why *executor.StopError) {
+	if !why.Orderly {
+		r.cancel(why)
+	} else if r.halted.CompareAndSwap(nil, why) {
+		r.Stop()
+	}
+}
 
 // Cancel ends the run: what runs is killed, what was not started stays so. It
 // returns at once; the run's events tell when all is over.
@@ -149,6 +160,9 @@ func (r *Run) main() {
 		status = StatusFailed
 	case r.stop.Load():
 		status = StatusCancelled
+		if why := r.halted.Load(); why != nil {
+			err = fmt.Errorf("the run was stopped: %w", why)
+		}
 	}
 	s.skipRest(status)
 	r.finish(status, err, s.summary(time.Since(start)))

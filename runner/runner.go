@@ -28,6 +28,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/provider"
 )
 
 // Options say how a [Runner] works. The zero value works.
@@ -47,6 +48,7 @@ type Runner struct {
 	graders   *grader.Registry
 	store     *journal.Store
 	log       *slog.Logger
+	limits    provider.Limits // shared by all runs: providers do not tell them apart
 
 	mu     sync.Mutex // guards live and closed
 	live   map[string]*Run

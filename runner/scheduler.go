@@ -79,6 +79,10 @@ func (s *scheduler) bind(exec executor.Executor) error {
 		for _, spec := range t.Effective {
 			if bound[spec] == nil {
 				b, err := p.graders.Bind(spec, p.env)
+				// A canned reply only tries a suite out, which needs no judge.
+				if executor.AsStop(err) != nil && !s.caps.Canned {
+					return fmt.Errorf("grader %q: %w", spec.Name, err)
+				}
 				if err != nil {
 					b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
 				}

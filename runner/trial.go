@@ -27,6 +27,7 @@ const (
 type attempt struct {
 	*AttemptResult
 	prompt string
+	speed  *executor.Speed
 	cause  error // why the verdict is error
 }
 
@@ -39,6 +40,13 @@ func (s *scheduler) attempts(t *taskRun, num int) *TrialResult {
 	failures, errs := max(1, c.MaxAttempts)-1, c.RetryErrors
 	for n := 1; ; n++ {
 		a := s.attempt(t, num, n)
+		if why := executor.AsStop(a.cause); why != nil {
+			s.run.halt(why)
+			if why.Orderly {
+				a.Verdict = Cancelled
+			}
+			errs = 0
+		}
 		switch {
 		case a.Verdict == Failed && failures > 0:
 			failures--
@@ -79,6 +87,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (res *TrialResult) take(a *attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.Usage
+	res.Speed = a.speed
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
@@ -112,7 +121,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	out, err := s.execute(ctx, trial)
 	took := time.Since(start)
 	a.Transcript = orEmpty(trial.Transcript.Close())
-	a.Output, a.Usage = clip(out.Output, executor.MaxOutputBytes), out.Usage
+	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
 	if err != nil || ctx.Err() != nil {
 		a.fail(ctx, err)
 		return a

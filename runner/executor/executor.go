@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/provider"
 )
 
 // Executor does trials. It is opened once per run and serves all of the run's
@@ -65,6 +66,9 @@ type Settings struct {
 	Model   string
 	// Workers is the most trials that run at once.
 	Workers int
+	// Providers gives executors that ask models their clients. It belongs to
+	// the run. Nil means the executor makes one of its own.
+	Providers *provider.Pool
 }
 
 // Trial is one attempt at a trial, as an executor is told of it.
@@ -98,6 +102,21 @@ type Outcome struct {
 	Output string
 	// Usage is nil when the executor knows nothing of tokens.
 	Usage *Usage
+	// Speed is nil when the executor does not measure it.
+	Speed *Speed
+}
+
+// Speed tells how fast a model was in a trial.
+type Speed struct {
+	// FirstTokenMS is the time from the first request until something of the
+	// answer came, in milliseconds.
+	FirstTokenMS float64 `json:"firstTokenMs"`
+	// TokensPerSecond is how fast the model wrote from then on, over all
+	// requests; 0 when the provider counts no tokens.
+	TokensPerSecond float64 `json:"tokensPerSecond,omitempty"`
+	// Requests were answered, Retries were sent in vain before.
+	Requests int `json:"requests"`
+	Retries  int `json:"retries,omitempty"`
 }
 
 // Usage counts what a trial cost. No count is negative; those that are not known

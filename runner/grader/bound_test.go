@@ -105,7 +105,7 @@ func requireKeys(t *testing.T, typ reflect.Type) {
 func TestUngradable(t *testing.T) {
 	t.Parallel()
 	for typ, config := range map[string]string{
-		"prompt": "prompt: Is it good?", "llm": "rubric: Is it good?", "human": "instructions: look", "human_calibration": "calibrate_grader: g",
+		"human": "instructions: look", "human_calibration": "calibrate_grader: g",
 	} {
 		b, _ := bind(t, typ, config, nil)
 		_, err := b.Grade(context.Background(), subject(""))

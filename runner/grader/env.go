@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/provider"
 )
 
 // DefaultAssertionTimeout is how long one assertion may take.
@@ -24,9 +25,18 @@ type Env struct {
 	// Python is the interpreter for Python assertions, a path or a name on
 	// PATH; empty means $WAZA_PYTHON, else python3, else python.
 	Python string
+	// Executor and Model are those of the run; empty means the suite's.
+	Executor string
+	Model    string
+	// Providers gives judges their clients. It belongs to the run, which closes
+	// it after the Env. Nil means one of the Env's own.
+	Providers *provider.Pool
 
 	once   sync.Once
 	python *pythonPool // set by once
+
+	poolOnce sync.Once
+	pool     *provider.Pool // set by poolOnce when Providers is nil
 }
 
 // NewEnv returns what the graders of one run of suite share. Nothing is started
@@ -40,7 +50,21 @@ func (e *Env) WarmUp(ctx context.Context) { e.pythons().warmUp(ctx) }
 
 // Close ends all interpreters and waits for them. It may be called more than
 // once; graders must not be used afterwards.
-func (e *Env) Close() { e.pythons().close() }
+func (e *Env) Close() {
+	e.pythons().close()
+	if e.Providers == nil {
+		e.providers().Close()
+	}
+}
+
+// providers is what asks models.
+func (e *Env) providers() *provider.Pool {
+	if e.Providers != nil {
+		return e.Providers
+	}
+	e.poolOnce.Do(func() { e.pool = provider.ForSuite(e.Suite, nil) })
+	return e.pool
+}
 
 func (e *Env) pythons() *pythonPool {
 	e.once.Do(func() {

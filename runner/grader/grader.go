@@ -68,8 +68,16 @@ type Subject struct {
 	Env []string
 	// Expand fills the template variables of a text of the suite.
 	Expand func(text string) string
+	// Baseline is what the same task gave without the skills; nil when it was
+	// not run so. Pairwise judges compare with it.
+	Baseline *Baseline
 	// Capabilities are those of the executor.
 	Capabilities executor.Capabilities
+}
+
+// Baseline is what a task gave in the run without skills.
+type Baseline struct {
+	Output string
 }
 
 // NewSubject fills the fields that follow from the transcript.

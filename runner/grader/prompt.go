@@ -1,18 +1,39 @@
 package grader
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/provider"
 )
 
-// prompt is known to suites; this program has no judge to grade with it.
-var prompt = kindOf(eval.Kind{
-	Name:    "prompt",
-	Aliases: []string{"llm", "llm_comparison"},
-	Summary: "Asks a judge model for its verdict on the trial.",
-	Options: func() any { return &PromptOptions{Mode: "independent"} },
-}, checkPrompt, nil)
+// prompt asks judges: see [judgeGrader].
+var prompt = func() Kind {
+	k := kindOf(eval.Kind{
+		Name:    "prompt",
+		Aliases: []string{"llm", "llm_comparison"},
+		Summary: "Asks a judge model for its verdict on the trial, or several for a common one.",
+		Options: func() any { return &PromptOptions{Mode: modeIndependent, Aggregate: byMajority, Answer: answerTool} },
+	}, checkPrompt, newPrompt)
+	k.Preflight = preflightPrompt
+	return k
+}()
+
+// The values of options of the prompt grader.
+const (
+	modeIndependent = "independent"
+	modePairwise    = "pairwise"
+	byMajority      = "majority"
+	byMean          = "mean"
+	answerTool      = "tool"
+	answerSchema    = "json_schema"
+)
 
 // PromptOptions are the options of the prompt grader.
 type PromptOptions struct {
@@ -20,20 +41,158 @@ type PromptOptions struct {
 	Prompt string `yaml:"prompt"`
 	// The same as prompt: a text, or the path of a file with it.
 	Rubric string `yaml:"rubric"`
-	// Model of the judge; config.judge_model when absent.
+	// Model of the judge; config.judge_model when absent, else config.model.
 	Model string `yaml:"model"`
-	// Let the judge go on in the agent's session.
+	// Models of several judges, in place of model. Each may name its API: anthropic:claude-sonnet-4-5.
+	Judges []string `yaml:"judges"`
+	// How several judges come to a verdict: by majority, or by the mean of their scores.
+	Aggregate string `yaml:"aggregate" jsonschema:"enum=majority,enum=mean"`
+	// API of the judges: openai or anthropic; when absent that of the executor, or what the model's name says.
+	Provider string `yaml:"provider" jsonschema:"enum=openai,enum=anthropic"`
+	// Where the judges are served, in place of what config says.
+	provider.Endpoint `yaml:",inline"`
+	// Parameters of the API, as it names them: temperature, max_tokens, …
+	Params map[string]any `yaml:"params"`
+	// How the judge answers: by calling a tool, or as structured output.
+	Answer string `yaml:"answer" jsonschema:"enum=tool,enum=json_schema"`
+	// Let the judge see the agent's whole session, and not only a digest of it.
 	ContinueSession bool `yaml:"continue_session"`
 	// How the judge compares: independent, or pairwise with the run without skills, in both orders.
 	Mode string `yaml:"mode" jsonschema:"enum=independent,enum=pairwise"`
-	// Least score, 0 to 1, that passes; when absent the judge decides.
+	// Least score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie passes.
 	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
-	// Text that a good output is compared with.
+	// Text that a good output is compared with. In pairwise it stands in for the run without skills.
 	Reference string `yaml:"reference"`
+	// Files of the workspace that the judge is to see.
+	Files []string `yaml:"files"`
 }
 
 func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
 		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to judge: give prompt or rubric")
 	}
+	o.Endpoint.Check(c)
+	for i, f := range o.Files {
+		checkLocal(c, eval.At("files", i), f)
+	}
+	for i, m := range o.Judges {
+		if strings.TrimSpace(m) == "" {
+			c.Errorf(eval.At("judges", i), eval.CodeInvalidValue, "judges[%d] is empty", i)
+		}
+	}
+	if o.Model != "" && len(o.Judges) > 0 {
+		c.Warnf(eval.At("model"), eval.CodeNoEffect, "model has no effect beside judges")
+	}
+	if o.Aggregate == byMajority && len(o.Judges) > 0 && len(o.Judges)%2 == 0 && c.Has(eval.At("aggregate")) {
+		c.Infof(eval.At("judges"), eval.CodeNoEffect, "an even number of judges may not come to a majority; the trial fails then")
+	}
+}
+
+// endpointer is what the options of executors that ask models have.
+type endpointer interface {
+	ProviderEndpoint() provider.Endpoint
+}
+
+// judge is one model that judges.
+type judge struct {
+	model  string
+	client provider.Client
+}
+
+// judgeModels are the models that judge; empty when none is named.
+func judgeModels(o *PromptOptions, env *Env) []string {
+	if len(o.Judges) > 0 {
+		return o.Judges
+	}
+	if m := cmp.Or(o.Model, env.Suite.Config.JudgeModel, env.Model, env.Suite.Config.Model); m != "" {
+		return []string{m}
+	}
+	return nil
+}
+
+// judgeEndpoint is which API serves a judge, and where. What the grader does not
+// say, it takes from the executor in use, if that asks a model itself, else from
+// what config says of where models are served.
+func judgeEndpoint(o *PromptOptions, env *Env, model string) (provider.API, provider.Endpoint, string) {
+	endpoint, fallback := o.Endpoint, provider.API(o.Provider)
+	used := cmp.Or(env.Executor, env.Suite.Config.Executor)
+	api, name := provider.ForModel(model, fallback)
+	if fallback == "" && name == model { // neither the grader nor the model names an API
+		if e, ok := env.Suite.ExecutorOptions[used].(endpointer); ok && o.BaseURL == "" && servesJudge(provider.API(used), e.ProviderEndpoint(), api) {
+			api = provider.API(used)
+		}
+	}
+	if e, ok := env.Suite.ExecutorOptions[string(api)].(endpointer); ok && endpoint.BaseURL == "" && (string(api) == used || !asksModels(used)) {
+		of := e.ProviderEndpoint()
+		endpoint.BaseURL = of.BaseURL
+		endpoint.APIVersion = cmp.Or(endpoint.APIVersion, of.APIVersion)
+		if endpoint.APIKeyEnv == "" && len(endpoint.APIKeyCommand) == 0 {
+			endpoint.APIKeyEnv, endpoint.APIKeyCommand = of.APIKeyEnv, of.APIKeyCommand
+		}
+	}
+	return api, endpoint, name
+}
+
+// asksModels reports whether an executor is one that asks a model itself.
+func asksModels(name string) bool {
+	return name == string(provider.OpenAI) || name == string(provider.Anthropic)
+}
+
+// servesJudge reports whether the executor's API is to be asked for a model that
+// by its name is by's: at an address of its own it may serve any.
+func servesJudge(used provider.API, e provider.Endpoint, by provider.API) bool {
+	return used == by || e.BaseURL != ""
+}
+
+var errNoJudge = errors.New("no model is named to judge: set model or judges, or config.judge_model")
+
+func newPrompt(o *PromptOptions, env *Env) (Grader, error) {
+	rubric, err := rubricText(o, env)
+	if err != nil {
+		return nil, err
+	}
+	models := judgeModels(o, env)
+	if len(models) == 0 {
+		return nil, errNoJudge
+	}
+	g := &judgeGrader{options: o, rubric: rubric, redact: env.providers().Redactor()}
+	for _, m := range models {
+		api, endpoint, name := judgeEndpoint(o, env, m)
+		client, err := env.providers().Client(context.Background(), api, endpoint, name)
+		if err != nil {
+			return nil, executor.ProviderFault(err)
+		}
+		g.judges = append(g.judges, judge{m, client})
+	}
+	return g, nil
+}
+
+// rubricText is what the judge is to look for: prompt, then rubric, which may be
+// a file.
+func rubricText(o *PromptOptions, env *Env) (string, error) {
+	rubric := o.Rubric
+	if name := strings.TrimSpace(rubric); name != "" && len(name) < 300 && !strings.ContainsAny(name, "\n") {
+		if abs, _, ok := env.Suite.Resolve(name); ok {
+			data, err := readBounded(abs)
+			if err != nil {
+				return "", fmt.Errorf("rubric: %s: %w", name, err)
+			}
+			rubric = string(data)
+		}
+	}
+	parts := slices.DeleteFunc([]string{o.Prompt, rubric}, func(s string) bool { return strings.TrimSpace(s) == "" })
+	return strings.Join(parts, "\n\n"), nil
+}
+
+func preflightPrompt(_ context.Context, specs []*eval.Grader, env *Env) []Finding {
+	var findings []Finding
+	for _, spec := range specs {
+		if o, ok := spec.Options.(*PromptOptions); ok && len(judgeModels(o, env)) == 0 {
+			findings = append(findings, Finding{
+				Grader: spec, Severity: eval.Warning, Code: eval.CodeUnavailable,
+				Message: errNoJudge.Error() + "; trials it applies to end in error",
+			})
+		}
+	}
+	return findings
 }

@@ -1,0 +1,153 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"waza/runner/executor"
+)
+
+// Bounds on what goes into a prompt beside the prompt itself.
+const (
+	maxSkillBytes = 512 << 10
+	maxFileBytes  = 128 << 10
+	maxFilesBytes = 512 << 10
+)
+
+// system is the system prompt: the suite's, its instruction files, and the
+// skills of the task where config.inject_skill_body says so.
+func (m *model) system(t *executor.Trial) (string, error) {
+	var parts []string
+	if m.options.SystemPrompt != "" {
+		parts = append(parts, t.Expand(m.options.SystemPrompt))
+	}
+	for _, name := range m.suite.Config.InstructionFiles {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(m.suite.Dir, filepath.FromSlash(path))
+		}
+		text, err := readText(path, maxSkillBytes)
+		if err != nil {
+			return "", fmt.Errorf("config.instruction_files: %s: %w", name, err)
+		}
+		parts = append(parts, text)
+	}
+	if m.suite.Config.InjectSkillBody {
+		for _, dir := range t.Task.Skills {
+			text, err := readText(filepath.Join(dir, "SKILL.md"), maxSkillBytes)
+			if err != nil {
+				return "", fmt.Errorf("skill %s: %w", filepath.Base(dir), err)
+			}
+			parts = append(parts, fmt.Sprintf("You have the skill %q. Its instructions:\n\n%s", filepath.Base(dir), skillBody(text)))
+		}
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// skillBody is a SKILL.md without the lines that tell tools about it; the
+// description stays, for it says when the skill is to be used.
+func skillBody(text string) string {
+	text = strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n"))
+	head, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return text
+	}
+	head, body, ok := strings.Cut(head, "\n---")
+	if !ok {
+		return text
+	}
+	var kept []string
+	for line := range strings.SplitSeq(head, "\n") {
+		if strings.HasPrefix(line, "description:") || len(kept) > 0 && strings.HasPrefix(line, " ") {
+			kept = append(kept, line)
+		} else if len(kept) > 0 {
+			break
+		}
+	}
+	return strings.TrimSpace(strings.Join(kept, "\n") + "\n\n" + strings.TrimSpace(body))
+}
+
+// readText reads a regular file of UTF-8 text.
+func readText(path string, most int) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil {
+		return "", err
+	} else if !st.Mode().IsRegular() {
+		return "", fmt.Errorf("it is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > most:
+		return "", fmt.Errorf("it has more than %d KiB", most>>10)
+	}
+	return strings.ToValidUTF8(string(data), "\uFFFD"), nil
+}
+
+// files gives the text of the task's files, to stand behind the prompt. Of binary
+// files and those beyond the bounds it gives the name only.
+func (m *model) files(t *executor.Trial) (string, error) {
+	if len(t.Task.Inputs.Files) == 0 {
+		return "", nil
+	}
+	dir, err := t.Dir()
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	var b strings.Builder
+	b.WriteString("\n\nThe files of the workspace:\n")
+	for _, f := range t.Task.Inputs.Files {
+		text, note := fileText(root, filepath.FromSlash(f.Path), maxFilesBytes-b.Len())
+		if note != "" {
+			fmt.Fprintf(&b, "\n%s (%s)\n", f.Path, note)
+			continue
+		}
+		fence := fence(text)
+		fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", f.Path, fence, strings.TrimSuffix(text, "\n"), fence)
+	}
+	return b.String(), nil
+}
+
+func fileText(root *os.Root, path string, room int) (text, note string) {
+	info, err := root.Stat(path)
+	switch {
+	case err != nil:
+		return "", "cannot be read"
+	case info.IsDir():
+		return "", "a directory"
+	case !info.Mode().IsRegular() || info.Size() > maxFileBytes || info.Size() > int64(room):
+		return "", fmt.Sprintf("%d bytes, not shown", info.Size())
+	}
+	data, err := root.ReadFile(path)
+	switch {
+	case err != nil:
+		return "", "cannot be read"
+	case len(data) > maxFileBytes, !utf8.Valid(data), bytes.IndexByte(data, 0) >= 0:
+		return "", fmt.Sprintf("%d bytes, not shown", len(data))
+	}
+	return string(data), ""
+}
+
+// fence is a Markdown fence that the text does not hold.
+func fence(text string) string {
+	f := "```"
+	for strings.Contains(text, f) {
+		f += "`"
+	}
+	return f
+}

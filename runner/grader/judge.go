@@ -1,0 +1,275 @@
+package grader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"waza/runner/executor"
+	"waza/runner/provider"
+)
+
+// judgeGrader asks its judges, all at once, and makes one verdict of theirs:
+//
+//	independent:  judge ─► score, passed, reason
+//	pairwise:     judge (with, without) ─► better ┐ the same ─► won or lost
+//	              judge (without, with) ─► better ┘ not      ─► tie
+//
+// A judge that cannot be reached, or whose answer makes no sense twice, makes the
+// trial an error. Its calls have been retried then, so doing the whole trial
+// again would be a waste: the error is permanent, and a later grading of the
+// recorded trial may do better.
+type judgeGrader struct {
+	options *PromptOptions
+	rubric  string
+	judges  []judge
+	redact  *provider.Redactor
+}
+
+// opinion is what one judge makes of a trial.
+type opinion struct {
+	Judge  string  `json:"judge"`
+	Score  float64 `json:"score"`
+	Passed bool    `json:"passed"`
+	Reason string  `json:"reason,omitempty"`
+	// Winner is with, without or tie; of pairwise judges only.
+	Winner string `json:"winner,omitempty"`
+
+	usage provider.Usage
+}
+
+// judgement is the details of the grader.
+type judgement struct {
+	Mode     string    `json:"mode"`
+	Opinions []opinion `json:"opinions"`
+	// Agreement is the share of judges, 0 to 1, whose opinion is the verdict's.
+	Agreement float64         `json:"agreement"`
+	Aggregate string          `json:"aggregate,omitempty"`
+	Usage     *executor.Usage `json:"usage,omitempty"`
+}
+
+func (g *judgeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
+	pairwise := g.options.Mode == modePairwise
+	if pairwise && s.Baseline == nil && g.options.Reference == "" {
+		return Score{}, executor.Permanent(errors.New("there is nothing to compare with: pairwise needs a run without skills (baseline: true) or a reference"))
+	}
+	opinions := make([]opinion, len(g.judges))
+	errs := make([]error, len(g.judges))
+	var wg sync.WaitGroup
+	for i, j := range g.judges {
+		wg.Go(func() {
+			if pairwise {
+				opinions[i], errs[i] = g.compare(ctx, j, s)
+			} else {
+				opinions[i], errs[i] = g.judge(ctx, j, s)
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return Score{}, judgeFault(g.judges[i].model, err)
+		}
+	}
+	return g.verdict(opinions), nil
+}
+
+// judgeFault says that a judge could not do its work.
+func judgeFault(model string, err error) error {
+	fault := executor.ProviderFault(err)
+	if executor.AsStop(fault) == nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		fault = executor.Permanent(err)
+	}
+	return fmt.Errorf("judge %s: %w", model, fault)
+}
+
+// verdict makes one of the opinions.
+func (g *judgeGrader) verdict(opinions []opinion) Score {
+	d := judgement{Mode: g.options.Mode, Opinions: opinions}
+	votes, sum := 0, 0.0
+	var usage provider.Usage
+	for _, o := range opinions {
+		sum += o.Score
+		usage = usage.Add(o.usage)
+		if o.Passed {
+			votes++
+		}
+	}
+	n := len(opinions)
+	s := Score{Score: sum / float64(n), Passed: 2*votes > n}
+	if n > 1 {
+		d.Aggregate = g.options.Aggregate
+	}
+	if n > 1 && d.Aggregate == byMean {
+		s.Passed = s.Score >= threshold(g.options.Threshold, 0.5)
+	}
+	if !s.Passed {
+		votes = n - votes
+	}
+	d.Agreement = float64(votes) / float64(n)
+	if usage.Tokens() > 0 {
+		d.Usage = &executor.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD}
+	}
+	s.Details = d
+	if !s.Passed {
+		s.Feedback = feedbackOf(opinions)
+	}
+	return s
+}
+
+// threshold compares with a margin: a mean of floats is not exact.
+func threshold(t *float64, otherwise float64) float64 {
+	if t == nil {
+		return otherwise
+	}
+	return *t - 1e-9
+}
+
+// feedbackOf are the reasons of those who did not let the trial pass, or of all.
+func feedbackOf(opinions []opinion) string {
+	var lines []string
+	for _, o := range opinions {
+		if !o.Passed {
+			lines = append(lines, fmt.Sprintf("%s (%.2f): %s", o.Judge, o.Score, o.Reason))
+		}
+	}
+	if len(lines) == 0 {
+		return "the judges' scores are too low"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// judgeAnswer is how an independent judge answers.
+type judgeAnswer struct {
+	Score  *float64 `json:"score"`
+	Passed *bool    `json:"passed"`
+	Reason string   `json:"reason"`
+}
+
+func (g *judgeGrader) judge(ctx context.Context, j judge, s *Subject) (opinion, error) {
+	o := opinion{Judge: j.model}
+	err := g.ask(ctx, j, g.brief(s, false), verdictAnswer, &o.usage, func(raw json.RawMessage) error {
+		var a judgeAnswer
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return err
+		}
+		switch {
+		case a.Score == nil:
+			return errors.New("score is missing")
+		case math.IsNaN(*a.Score) || *a.Score < 0 || *a.Score > 1:
+			return fmt.Errorf("the score %v is not between 0 and 1", *a.Score)
+		case a.Passed == nil && g.options.Threshold == nil:
+			return errors.New("passed is missing")
+		}
+		o.Score, o.Reason = *a.Score, g.reason(a.Reason)
+		if g.options.Threshold != nil {
+			o.Passed = o.Score >= threshold(g.options.Threshold, 0)
+		} else {
+			o.Passed = *a.Passed
+		}
+		return nil
+	})
+	return o, err
+}
+
+func (g *judgeGrader) compare(ctx context.Context, j judge, s *Subject) (opinion, error) {
+	o := opinion{Judge: j.model}
+	var winners, reasons [2]string
+	for i, swapped := range []bool{false, true} {
+		err := g.ask(ctx, j, g.brief(s, swapped), winnerAnswer, &o.usage, func(raw json.RawMessage) error {
+			var a struct{ Winner, Reason string }
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return err
+			}
+			switch w := strings.ToUpper(strings.TrimSpace(a.Winner)); {
+			case w == "TIE":
+				winners[i] = "tie"
+			case w != "A" && w != "B":
+				return fmt.Errorf("the winner %q is none of A, B and tie", clip(a.Winner, 40))
+			case (w == "A") != swapped:
+				winners[i] = "with"
+			default:
+				winners[i] = "without"
+			}
+			reasons[i] = g.reason(a.Reason)
+			return nil
+		})
+		if err != nil {
+			return o, err
+		}
+	}
+	o.Winner, o.Reason = winners[0], reasons[0]
+	if winners[0] != winners[1] {
+		o.Winner = "tie"
+		o.Reason = fmt.Sprintf("the judge does not stand by its choice when the order changes: %s, then %s", winners[0], winners[1])
+	}
+	o.Score = map[string]float64{"with": 1, "tie": 0.5, "without": 0}[o.Winner]
+	o.Passed = o.Score >= threshold(g.options.Threshold, 0.5)
+	return o, nil
+}
+
+// maxReason bounds what is kept of a judge's reason.
+const maxReason = 4 << 10
+
+func (g *judgeGrader) reason(text string) string {
+	return g.redact.Text(clip(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), maxReason))
+}
+
+// ask asks a judge. An answer that take cannot make sense of is asked for once
+// more; faults of the network are retried by the client.
+func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *provider.Usage, take func(json.RawMessage) error) error {
+	a.AsSchema = g.options.Answer == answerSchema
+	r := &provider.Request{
+		System: b.system, Params: g.options.Params, Answer: &a,
+		Messages: []provider.Message{{Role: provider.User, Text: b.text}},
+	}
+	var wrong error
+	for range 2 {
+		if wrong != nil {
+			// Not as a further turn: what the judge wrote may have been talked into it.
+			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.", clip(wrong.Error(), 200), a.Name)
+		}
+		reply, err := j.client.Complete(ctx, r)
+		*usage = usage.Add(reply.Usage)
+		if err != nil {
+			return err
+		}
+		if reply.Answer == nil {
+			wrong = fmt.Errorf("it did not answer with %s but said %s", a.Name, excerpt(g.redact.Text(reply.Message.Text)))
+			continue
+		}
+		if wrong = take(reply.Answer); wrong == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("no usable answer, asked twice: %w", wrong)
+}
+
+var verdictAnswer = provider.Answer{
+	Name: "submit_verdict", Description: "Gives the verdict on the agent's work.",
+	Schema: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"reason": map[string]any{"type": "string", "description": "Why, in a few sentences that name what the verdict rests on."},
+			"score":  map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": "How well the work meets the criteria: 0 not at all, 1 fully."},
+			"passed": map[string]any{"type": "boolean", "description": "Whether the work is good enough by the criteria."},
+		},
+		"required": []string{"reason", "score", "passed"}, "additionalProperties": false,
+	},
+}
+
+var winnerAnswer = provider.Answer{
+	Name: "submit_comparison", Description: "Says which of two outputs is better.",
+	Schema: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"reason": map[string]any{"type": "string", "description": "Why, in a few sentences."},
+			"winner": map[string]any{"type": "string", "enum": []string{"A", "B", "tie"}, "description": "The better output by the criteria."},
+		},
+		"required": []string{"reason", "winner"}, "additionalProperties": false,
+	},
+}

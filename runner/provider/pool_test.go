@@ -1,0 +1,216 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+)
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	get := func(api API, e Endpoint, vars map[string]string) (string, error) {
+		return NewPool(PoolOptions{Getenv: env(vars)}).key(context.Background(), api, e)
+	}
+	key, err := get(OpenAI, Endpoint{}, map[string]string{"OPENAI_API_KEY": " k1\n"})
+	require.NoError(t, err)
+	require.Equal(t, "k1", key)
+	key, err = get(Anthropic, Endpoint{APIKeyEnv: "MINE"}, map[string]string{"MINE": "k2", "ANTHROPIC_API_KEY": "k1"})
+	require.NoError(t, err)
+	require.Equal(t, "k2", key)
+	key, err = get(OpenAI, Endpoint{BaseURL: "http://127.0.0.1:11434/v1"}, nil)
+	require.NoError(t, err, "a server of one's own may want no key")
+	require.Empty(t, key)
+	key, err = get(OpenAI, Endpoint{APIKeyCommand: KeyCommand{"sh", "-c", "echo k3"}}, map[string]string{"OPENAI_API_KEY": "k1"})
+	require.NoError(t, err)
+	require.Equal(t, "k3", key)
+	for text, e := range map[string]Endpoint{
+		"$OPENAI_API_KEY is not set":   {},
+		"$MINE is not set":             {BaseURL: "http://127.0.0.1:1", APIKeyEnv: "MINE"},
+		"printed nothing":              {APIKeyCommand: KeyCommand{"true"}},
+		"api_key_command: exit status": {APIKeyCommand: KeyCommand{"sh", "-c", "echo secret-on-stderr >&2; exit 3"}},
+		"not found on PATH":            {APIKeyCommand: KeyCommand{"no-such-program-anywhere"}},
+		"nothing else":                 {APIKeyCommand: KeyCommand{"echo", "two words"}},
+	} {
+		_, err := get(OpenAI, e, nil)
+		require.ErrorContains(t, err, text)
+		require.Equal(t, Refused, KindOf(err))
+		require.NotContains(t, err.Error(), "secret")
+	}
+	_, err = get(OpenAI, Endpoint{}, map[string]string{"OPENAI_API_KEY": "k\n1"})
+	require.ErrorContains(t, err, "characters that no key has")
+}
+
+// A key of OpenAI's does not go to a server that does not ask for one by name.
+func TestAzure(t *testing.T) {
+	t.Parallel()
+	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
+	pool := NewPool(PoolOptions{Transport: direct{f}, Getenv: withKey})
+	c, err := pool.Client(context.Background(), OpenAI, Endpoint{BaseURL: "https://x.openai.azure.com/openai/deployments/d/", APIVersion: "2024-10-21"}, "gpt-4o")
+	require.NoError(t, err)
+	_, err = c.Complete(context.Background(), ask("hi"))
+	require.NoError(t, err)
+	require.Equal(t, testKey, f.heads[0].Get("Api-Key"))
+	require.Empty(t, f.heads[0].Get("Authorization"))
+	require.Equal(t, "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21", f.urls[0])
+}
+
+// A server without keys gets none, whatever the environment holds.
+func TestNoKey(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "must-not-leak")
+	t.Setenv("ANTHROPIC_API_KEY", "must-not-leak")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "must-not-leak")
+	for _, api := range []API{OpenAI, Anthropic} {
+		f := &fake{handle: func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusBadRequest) }}
+		pool := NewPool(PoolOptions{Transport: direct{f}, Getenv: env(nil)})
+		c, err := pool.Client(context.Background(), api, Endpoint{BaseURL: "http://127.0.0.1:1/v1"}, "llama3")
+		require.NoError(t, err)
+		_, err = c.Complete(context.Background(), ask("hi"))
+		require.Equal(t, Invalid, KindOf(err), "%v", err)
+		heads, err := json.Marshal(f.heads)
+		require.NoError(t, err)
+		require.Len(t, f.heads, 1)
+		require.NotContains(t, string(heads), "must-not-leak")
+	}
+}
+
+// No run goes over its budget, however many calls are made at once; and it uses
+// what it may.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }} // 120 tokens each
+	b := &Budget{MaxTokens: 2000}
+	c := connect(t, OpenAI, f, PoolOptions{Budget: b})
+	r := ask("hi")
+	r.Params = map[string]any{"max_tokens": 150}
+	var over, ok atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 4 {
+				_, err := c.Complete(context.Background(), r)
+				switch KindOf(err) {
+				case OverBudget:
+					over.Add(1)
+				case "":
+					ok.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, b.Spent().Tokens(), int64(2000))
+	require.GreaterOrEqual(t, ok.Load(), int64(15))
+	require.Equal(t, int64(64), ok.Load()+over.Load())
+	require.Equal(t, int(ok.Load()), f.requests(), "what is over the budget is not sent")
+	require.Zero(t, b.held.Tokens())
+}
+
+func TestCostBudget(t *testing.T) {
+	t.Parallel()
+	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
+	b := &Budget{MaxCost: 0.01}
+	c := connect(t, OpenAI, f, PoolOptions{Budget: b})
+	r := ask("hi")
+	r.Params = map[string]any{"max_tokens": 100}
+	var err error
+	for err == nil {
+		_, err = c.Complete(context.Background(), r)
+	}
+	require.Equal(t, OverBudget, KindOf(err))
+	require.ErrorContains(t, err, "config.max_cost of $0.01")
+	require.LessOrEqual(t, b.Spent().CostUSD, 0.01)
+	require.Greater(t, b.Spent().CostUSD, 0.008)
+
+	_, err = NewPool(PoolOptions{Budget: b, Getenv: withKey}).Client(context.Background(), OpenAI, Endpoint{}, "nobody-knows-me")
+	require.ErrorContains(t, err, `no price is known for model "nobody-knows-me"`)
+	require.Equal(t, OverBudget, KindOf(b.Spend(Usage{CostUSD: 1})))
+}
+
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	mine := Prices{"llama3": {Input: 1, Output: 2}, "GPT-4o": {Input: 9}, "openrouter/gpt-4.1": {Input: 7}}
+	for model, want := range map[string]float64{
+		"gpt-4o-mini": 0.15, "gpt-4o": 9, "gpt-4o-2024-08-06": 9, "openai/gpt-4.1": 2, "openrouter/gpt-4.1": 7,
+		"claude-sonnet-4-5-20250929": 3, "anthropic/claude-3-5-haiku-latest": 0.8, "llama3": 1, "o3": 2,
+	} {
+		p, ok := mine.Find(model)
+		require.True(t, ok, model)
+		require.InDelta(t, want, p.Input, 0, model)
+	}
+	for _, model := range []string{"gpt-4o-audio", "gpt-9", "", "llama31", "o33"} {
+		_, ok := mine.Find(model)
+		require.False(t, ok, model)
+	}
+	var file struct {
+		AsOf   string `json:"as_of"`
+		Models map[string]eval.Price
+	}
+	require.NoError(t, json.Unmarshal(priceTable, &file))
+	require.NotEmpty(t, file.AsOf)
+	for name, p := range file.Models {
+		require.Positive(t, p.Input, name)
+		require.Greater(t, p.Output, p.Input, name)
+		require.Equal(t, strings.ToLower(name), name)
+	}
+}
+
+func TestForModel(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		model    string
+		fallback API
+		api      API
+		name     string
+	}{
+		{"gpt-4o", "", OpenAI, "gpt-4o"}, {"claude-3", "", Anthropic, "claude-3"}, {"claude-3", OpenAI, OpenAI, "claude-3"},
+		{"anthropic:claude-3", OpenAI, Anthropic, "claude-3"}, {"openai:x", "", OpenAI, "x"}, {"llama3:8b", "", OpenAI, "llama3:8b"},
+		{"anthropic/claude-3", "", OpenAI, "anthropic/claude-3"},
+	} {
+		api, name := ForModel(tc.model, tc.fallback)
+		require.Equal(t, tc.api, api, tc.model)
+		require.Equal(t, tc.name, name, tc.model)
+	}
+}
+
+func TestRedactor(t *testing.T) {
+	t.Parallel()
+	var nobody *Redactor
+	require.Equal(t, "x", nobody.Text("x"))
+	r := &Redactor{}
+	r.Add("x")
+	require.True(t, r.Empty(), "a single letter is no secret")
+	r.Add(`se"cr<et/1`)
+	r.Add("longer-one")
+	r.Add("longer-one-and-more")
+	require.Equal(t, "a [redacted] b [redacted] c", r.Text(`a se"cr<et/1 b longer-one-and-more c`))
+	for _, escape := range []bool{true, false} {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(escape)
+		require.NoError(t, enc.Encode(map[string]string{"k": `is se"cr<et/1!`}))
+		require.JSONEq(t, `{"k":"is [redacted]!"}`, r.Text(b.String()))
+	}
+}
+
+func FuzzFaultIn(f *testing.F) {
+	f.Add(`{"error":{"message":"m","type":"t","code":"c"}}`)
+	f.Add(`{"error":"text"}`)
+	f.Add(`{"error":{"code":429}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		e := faultIn([]byte(body)).error("here")
+		if e.Kind == "" || e.Message == "" || len(e.Message) > maxMessage+10 {
+			t.Fatalf("%q: %+v", body, e)
+		}
+		if answer := jsonObject(body); answer != nil && !json.Valid(answer) {
+			t.Fatalf("%q: %q", body, answer)
+		}
+	})
+}

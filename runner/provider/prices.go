@@ -1,0 +1,80 @@
+package provider
+
+import (
+	_ "embed" // the price table
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"waza/eval"
+)
+
+//go:embed prices.json
+var priceTable []byte
+
+// builtinPrices is the table of prices.json, by model. The file is part of the
+// program and a test reads it, so a fault in it is none of the user's.
+var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
+	var table struct {
+		Models map[string]eval.Price `json:"models"`
+	}
+	if err := json.Unmarshal(priceTable, &table); err != nil {
+		return map[string]eval.Price{}
+	}
+	return table.Models
+})
+
+// Prices are what models cost: those of the suite, and below them those of the
+// table that comes with the program. The zero value holds the latter. They must
+// not be changed while in use.
+type Prices map[string]eval.Price
+
+// dated is what follows a model's name to tell its versions apart, which cost the same.
+var dated = regexp.MustCompile(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+(:\d+)?))+$`)
+
+// Find returns the price of a model. Names are compared in any letter case,
+// without the maker's name in front ("anthropic/") and the version's date behind;
+// config.prices may also name a model with its maker.
+func (p Prices) Find(model string) (eval.Price, bool) {
+	name := strings.ToLower(strings.TrimSpace(model))
+	for _, name := range []string{name, name[strings.LastIndexByte(name, '/')+1:]} {
+		for _, table := range []map[string]eval.Price{p, builtinPrices()} {
+			if price, ok := findPrice(table, name); ok {
+				return price, true
+			}
+		}
+	}
+	return eval.Price{}, false
+}
+
+func findPrice(table map[string]eval.Price, name string) (eval.Price, bool) {
+	var found eval.Price
+	longest := -1
+	for model, price := range table {
+		rest, ok := strings.CutPrefix(name, strings.ToLower(model))
+		if ok && len(model) > longest && (rest == "" || dated.MatchString(rest)) {
+			found, longest = price, len(model)
+		}
+	}
+	return found, longest >= 0
+}
+
+// cost is the price of a usage, in US dollars.
+func cost(p eval.Price, u Usage) float64 {
+	const million = 1e6
+	cached, write := p.Input, p.Input
+	if p.Cached != nil {
+		cached = *p.Cached
+	}
+	if p.CacheWrite != nil {
+		write = *p.CacheWrite
+	}
+	plain := max(0, u.InputTokens-u.CachedTokens-u.CacheWriteTokens)
+	return (float64(plain)*p.Input + float64(u.CachedTokens)*cached + float64(u.CacheWriteTokens)*write + float64(u.OutputTokens)*p.Output) / million
+}
+
+func unknownPrice(model string) error {
+	return &Error{Kind: Invalid, Message: fmt.Sprintf("config.max_cost is set and no price is known for model %q; give one in config.prices", model)}
+}

@@ -1,0 +1,143 @@
+package runner_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+const secretKey = "sk-run-0123456789abcdef"
+
+// modelServer is an OpenAI-compatible API. busy says how long it rejects every
+// request; status, if not 0, is all it ever answers.
+type modelServer struct {
+	busy     time.Duration
+	status   int
+	requests atomic.Int64
+	begun    atomic.Int64 // unix nanoseconds of the first request
+}
+
+func (s *modelServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	s.requests.Add(1)
+	s.begun.CompareAndSwap(0, time.Now().UnixNano())
+	switch {
+	case s.status != 0:
+		w.WriteHeader(s.status)
+		fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, secretKey)
+	case time.Since(time.Unix(0, s.begun.Load())) < s.busy:
+		w.Header().Set("Retry-After-Ms", "100")
+		w.WriteHeader(http.StatusTooManyRequests)
+	default:
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine, %s\"},\"finish_reason\":\"stop\"}]}\n\n", secretKey)
+		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":60,\"completion_tokens\":40,\"total_tokens\":100}}\n\ndata: [DONE]\n\n")
+	}
+}
+
+// modelSuite is a suite that asks the server, with further lines of config.
+func modelSuite(t *testing.T, s *modelServer, config string) string {
+	t.Helper()
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	return fmt.Sprintf(`-- eval.yaml --
+name: s
+config:
+  executor: openai
+  model: gpt-4o
+  base_url: %s/v1
+  api_key_command: echo %s
+%s
+graders:
+  - {name: said, type: text, config: {contains: [fine]}}
+tasks:
+  - {id: a, prompt: x}
+`, srv.URL, secretKey, config)
+}
+
+// A provider that is too busy for a while costs a few requests and no trial.
+func TestBusyProvider(t *testing.T) {
+	t.Parallel()
+	s := &modelServer{busy: 500 * time.Millisecond}
+	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"), runner.Request{})
+	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, 200, res.Summary.Trials.Passed)
+	require.LessOrEqual(t, s.requests.Load(), int64(300))
+	require.NotNil(t, res.Tasks[0].Trials[0].Speed)
+	require.Positive(t, res.Summary.Usage.CostUSD)
+}
+
+// A key that is refused ends the run at once, with one message.
+func TestRefusedKey(t *testing.T) {
+	t.Parallel()
+	s := &modelServer{status: http.StatusUnauthorized}
+	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 50"), runner.Request{})
+	require.Equal(t, runner.StatusFailed, res.Status)
+	require.Contains(t, res.Error, "401 Unauthorized: the key [redacted] is no good")
+	require.Equal(t, int64(1), s.requests.Load())
+	require.LessOrEqual(t, res.Summary.Trials.Errors, 1)
+}
+
+func TestMissingKey(t *testing.T) {
+	t.Parallel()
+	s := &modelServer{}
+	files := strings.Replace(modelSuite(t, s, ""), "api_key_command: echo "+secretKey, "api_key_env: WAZA_TEST_NOT_SET", 1)
+	res, _ := run(t, files, runner.Request{})
+	require.Equal(t, runner.StatusFailed, res.Status)
+	require.Contains(t, res.Error, "$WAZA_TEST_NOT_SET is not set")
+	require.Zero(t, s.requests.Load())
+}
+
+// A run stops before it goes over its budget; what it did stays.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	s := &modelServer{}
+	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 50\n  max_tokens: 1000\n  params: {max_tokens: 50}"), runner.Request{})
+	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Contains(t, res.Error, "config.max_tokens of 1000")
+	require.InDelta(t, 9, res.Summary.Trials.Passed, 1)
+	require.Zero(t, res.Summary.Trials.Failed+res.Summary.Trials.Errors+res.Summary.Trials.Timeouts)
+	require.LessOrEqual(t, res.Summary.Usage.Total(), int64(1000))
+}
+
+// Nothing that a run leaves on disk or tells its followers holds the key, even
+// when the model says it, and a program of the suite prints it.
+func TestNoKeyLeftBehind(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	files := strings.Replace(modelSuite(t, &modelServer{}, ""), "tasks:", "  - {name: leak, type: program, config: {command: sh, args: [-c, 'echo no: "+secretKey[:10]+"\"\""+secretKey[10:]+"; exit 1']}}\ntasks:", 1)
+	live := start(t, r, files, runner.Request{})
+	events := follow(t, live, 1)
+	<-live.Done()
+	found := 0
+	for _, e := range events {
+		if e.Trial != nil {
+			require.Equal(t, "fine, [redacted]", e.Trial.Output)
+			require.NotContains(t, fmt.Sprintf("%+v", *e.Trial), secretKey)
+			found++
+		}
+	}
+	require.Equal(t, 1, found)
+	require.NoError(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), secretKey, path)
+		if strings.HasSuffix(path, "result.json") {
+			require.Contains(t, string(data), "no: [redacted]")
+		}
+		return err
+	}))
+}
