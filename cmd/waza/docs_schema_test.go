@@ -276,9 +276,8 @@ func optionKeys(k eval.Kind) []string {
 		return nil
 	}
 	var keys []string
-	t := reflect.TypeOf(k.Options()).Elem()
-	for i := range t.NumField() {
-		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" && key != "-" {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(k.Options()).Elem()) { // those of inlined structs, too
+		if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" && key != "-" {
 			keys = append(keys, key)
 		}
 	}

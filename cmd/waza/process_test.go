@@ -320,7 +320,7 @@ complete -p waza`
 	require.Equal(t, `validate
 --fail-fast
 mock
-mock command copilot-sdk
+mock command acp copilot-sdk openai anthropic
 
 complete -o bashdefault -o default -F _waza waza
 `, string(out))

@@ -80,21 +80,34 @@ func specKeys() []string {
 	return keys
 }
 
+// meanings are what the keys of an agent say.
+var meanings = map[string]string{
+	"preset":     "Preset to begin with; the other keys change it.",
+	"command":    "Program that speaks the Agent Client Protocol on its standard input and output.",
+	"args":       "Arguments of the program.",
+	"env":        "Environment variables of the agent.",
+	"cwd":        "Directory the agent is started in; a private one when absent. Sessions work in the trial's workspace all the same.",
+	"skills":     "Where in its workspace the agent looks for skills, such as .claude/skills.",
+	"model_env":  "Environment variable that takes config.model.",
+	"model_args": "Arguments that take config.model, written {model}.",
+	"install":    "What to type to install the agent, told when it is missing.",
+	"login":      "What to type to log in, told when the agent wants it.",
+}
+
 // JSONSchema describes both shapes.
 func (Agent) JSONSchema() *jsonschema.Schema {
-	texts := &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
-	}}
 	props := jsonschema.NewProperties()
 	for _, key := range specKeys() {
+		s := &jsonschema.Schema{Description: meanings[key]}
 		switch {
 		case lists[key]:
-			props.Set(key, texts)
+			s.OneOf = []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}
 		case key == "env":
-			props.Set(key, &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}})
+			s.Type, s.AdditionalProperties = "object", &jsonschema.Schema{Type: "string"}
 		default:
-			props.Set(key, &jsonschema.Schema{Type: "string"})
+			s.Type = "string"
 		}
+		props.Set(key, s)
 	}
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "string"}, {Type: "object", Properties: props, AdditionalProperties: jsonschema.FalseSchema},
