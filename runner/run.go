@@ -23,7 +23,7 @@ var (
 )
 
 // hookGrace bounds the hooks that clean up after a run that was cancelled.
-const hookGrace = 2 * time.Second
+const hookGrace = 3 * time.Second
 
 // Run is one execution of a suite in this process. Its goroutines are main,
 // which owns the others: the scheduler's workers, the feed's, and one that

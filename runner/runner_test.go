@@ -134,6 +134,21 @@ tasks: [{id: a, prompt: x}]
 	require.Empty(t, res.Tasks[0].Trials[0].Attempts)
 }
 
+// Errors that name the workspace are told apart by nothing else, and are one
+// reason: they used to be as many as trials.
+func TestReasonsWithoutWorkspace(t *testing.T) {
+	t.Parallel()
+	res, _ := run(t, `
+-- eval.yaml --
+name: broken
+config: {executor: command, command: 'echo "$PWD/agent: no such file" >&2; exit 2', trials_per_task: 3, retry_errors: 0}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	require.Len(t, res.Tasks[0].Reasons, 1)
+	require.Contains(t, res.Tasks[0].Reasons[0].Message, "$WAZA_WORKSPACE_DIR/agent: no such file")
+	require.Equal(t, 3, res.Tasks[0].Reasons[0].Trials)
+}
+
 // The deadline covers executor and graders, and ends the whole process tree.
 func TestTimeout(t *testing.T) {
 	t.Parallel()

@@ -124,6 +124,8 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
 	if err != nil || ctx.Err() != nil {
 		a.fail(ctx, err)
+		// The path is another for each attempt, and would tell equal errors apart.
+		a.Error = strings.ReplaceAll(a.Error, ws.path, "$WAZA_WORKSPACE_DIR")
 		return a
 	}
 	subject := grader.NewSubject(grader.Subject{

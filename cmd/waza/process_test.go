@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -56,6 +57,8 @@ tasks:
 	require.NoError(t, cat.Start())
 	keeper, err := os.OpenFile(alive, os.O_WRONLY, 0)
 	require.NoError(t, err)
+	// Whoever waits in vain is told so, rather than hanging with all other tests.
+	require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(2*time.Minute)))
 	h := &held{t: t, suite: suite, alive: bufio.NewReader(out), goOn: goOn, keeper: keeper}
 	t.Cleanup(func() {
 		keeper.Close()
@@ -82,7 +85,12 @@ func (h *held) started(n int) {
 // release lets one trial go on.
 func (h *held) release() {
 	h.t.Helper()
-	require.NoError(h.t, os.WriteFile(h.goOn, []byte("go\n"), 0o600))
+	// For reading as well, because opening a fifo for writing alone waits for a reader.
+	f, err := os.OpenFile(h.goOn, os.O_RDWR, 0)
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { f.Close() })
+	_, err = f.WriteString("go\n")
+	require.NoError(h.t, err)
 }
 
 // gone waits until no process of a trial is left.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -88,6 +89,8 @@ func (s *terminal) shows(t *testing.T, text string) string {
 		}
 		select {
 		case <-s.more:
+		case <-time.After(2 * time.Minute):
+			require.Contains(t, seen, text, "the program does not print it")
 		case <-s.done:
 			require.Contains(t, s.seen.String(), text, "the program ended without")
 			return s.seen.String()
