@@ -174,7 +174,12 @@ func (r *Run) execute(s *scheduler) (err error) {
 	p := r.plan
 	env := append(os.Environ(), "WAZA_RUN_ID="+r.ID())
 	timeout := seconds(p.config.TimeoutSeconds)
-	defer proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
+	before := proc.Started()
+	defer func() {
+		if proc.Started() != before { // looking at every process takes milliseconds
+			proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			r.runner.log.Error("run panicked", "run", r.ID(), "panic", p, "stack", string(debug.Stack()))

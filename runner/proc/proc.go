@@ -351,6 +351,9 @@ func unwrapPath(err error) error {
 	return err
 }
 
+// Started is how many programs this process has tried to start so far.
+func Started() int64 { return started.Load() }
+
 // Sweep kills every process that carries the given "KEY=value" in the
 // environment it was started with, this process aside, and returns how many
 // there were. Where environments cannot be read it does nothing.
