@@ -1,6 +1,9 @@
 package eval
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind describes one executor or grader that a suite may name. The packages
 // that implement them declare one each; eval needs only what is said here to
@@ -46,14 +49,15 @@ func (v *Vocabulary) Grader(name string) (Kind, bool) { return findKind(v.Grader
 
 func findKind(kinds []Kind, name string) (Kind, bool) {
 	for _, k := range kinds {
-		if strings.EqualFold(k.Name, name) {
+		if k.Is(name) {
 			return k, true
-		}
-		for _, a := range k.Aliases {
-			if strings.EqualFold(a, name) {
-				return k, true
-			}
 		}
 	}
 	return Kind{}, false
+}
+
+// Is reports whether name is the kind's name or an alias, in any letter case.
+func (k Kind) Is(name string) bool {
+	return strings.EqualFold(k.Name, name) ||
+		slices.ContainsFunc(k.Aliases, func(alias string) bool { return strings.EqualFold(alias, name) })
 }

@@ -77,14 +77,14 @@ func (s *foldState) apply(e *Event, at place, rec *Record) {
 	p.Seq = e.Seq
 	switch e.Type {
 	case TrialComplete:
-		p.Trials.add(e.Verdict)
+		p.Trials.Add(e.Verdict)
 		if t := s.task(e); t != nil {
 			if n := e.TrialNum - rec.Tasks[e.TaskNum-1].First; n >= 0 && n < len(t.trials) {
 				t.trials[n] = at
 			}
 		}
 	case TaskComplete:
-		p.Tasks.add(e.Verdict)
+		p.Tasks.Add(e.Verdict)
 		if t := s.task(e); t != nil {
 			t.result = e.Task
 		}

@@ -24,7 +24,8 @@ type Counts struct {
 	Skipped   int `json:"skipped"`
 }
 
-func (c *Counts) add(v Verdict) {
+// Add counts a verdict, but not in Total.
+func (c *Counts) Add(v Verdict) {
 	switch v {
 	case Passed:
 		c.Passed++

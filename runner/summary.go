@@ -31,7 +31,7 @@ type taskTally struct {
 
 func (t *taskTally) add(res *TrialResult) {
 	t.counts.Total++
-	t.counts.add(res.Verdict)
+	t.counts.Add(res.Verdict)
 	if res.Verdict.counted() {
 		t.durations = append(t.durations, float64(res.DurationMS))
 		if res.Score != nil {
@@ -178,13 +178,13 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trials.Total++
-	t.trials.add(res.Verdict)
+	t.trials.Add(res.Verdict)
 	for _, g := range t.rec.Tasks[task].Groups {
 		if t.groups[g] == nil {
 			t.groups[g] = &Counts{}
 		}
 		t.groups[g].Total++
-		t.groups[g].add(res.Verdict)
+		t.groups[g].Add(res.Verdict)
 	}
 	if len(t.graders) == 0 || !res.Verdict.counted() {
 		return
@@ -223,7 +223,7 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 			continue
 		}
 		s.Total++
-		s.Counts.add(res.Verdict)
+		s.Counts.Add(res.Verdict)
 		if res.Flaky {
 			s.Flaky++
 		}

@@ -50,7 +50,7 @@ func (p *progress) apply(e *runner.Event) {
 		}
 		t.trials[e.TrialNum] = e.Time
 	case runner.TrialComplete:
-		tally(&p.trials, e.Verdict)
+		p.trials.Add(e.Verdict)
 		if t := p.running[e.TaskNum]; t != nil {
 			delete(t.trials, e.TrialNum)
 			if len(t.trials) == 0 {
@@ -58,24 +58,7 @@ func (p *progress) apply(e *runner.Event) {
 			}
 		}
 	case runner.TaskComplete:
-		tally(&p.tasks, e.Verdict)
-	}
-}
-
-func tally(c *runner.Counts, v runner.Verdict) {
-	switch v {
-	case runner.Passed:
-		c.Passed++
-	case runner.Failed:
-		c.Failed++
-	case runner.Errored:
-		c.Errors++
-	case runner.TimedOut:
-		c.Timeouts++
-	case runner.Cancelled:
-		c.Cancelled++
-	case runner.Skipped:
-		c.Skipped++
+		p.tasks.Add(e.Verdict)
 	}
 }
 

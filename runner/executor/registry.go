@@ -1,10 +1,6 @@
 package executor
 
-import (
-	"strings"
-
-	"waza/eval"
-)
+import "waza/eval"
 
 // Registry finds executors by name. It is immutable and safe for concurrent use.
 type Registry struct{ kinds []Kind }
@@ -15,13 +11,8 @@ func NewRegistry(kinds ...Kind) *Registry { return &Registry{kinds: kinds} }
 // Lookup returns the kind with that name or alias.
 func (r *Registry) Lookup(name string) (Kind, bool) {
 	for _, k := range r.kinds {
-		if strings.EqualFold(k.Name, name) {
+		if k.Is(name) {
 			return k, true
-		}
-		for _, a := range k.Aliases {
-			if strings.EqualFold(a, name) {
-				return k, true
-			}
 		}
 	}
 	return Kind{}, false

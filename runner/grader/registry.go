@@ -39,13 +39,8 @@ func NewRegistry(kinds ...Kind) *Registry { return &Registry{kinds: kinds} }
 // Lookup returns the kind with that name or alias, in any letter case.
 func (r *Registry) Lookup(name string) (Kind, bool) {
 	for _, k := range r.kinds {
-		if strings.EqualFold(k.Name, name) {
+		if k.Is(name) {
 			return k, true
-		}
-		for _, a := range k.Aliases {
-			if strings.EqualFold(a, name) {
-				return k, true
-			}
 		}
 	}
 	return Kind{}, false

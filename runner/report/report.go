@@ -68,7 +68,7 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 		if t.Result == nil {
 			continue
 		}
-		addVerdict(&tasks, t.Result.Verdict)
+		tasks.Add(t.Result.Verdict)
 		c := t.Result.Trials
 		trials.Passed += c.Passed
 		trials.Failed += c.Failed
@@ -78,21 +78,4 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 		trials.Skipped += c.Skipped
 	}
 	return tasks, trials
-}
-
-func addVerdict(c *runner.Counts, v runner.Verdict) {
-	switch v {
-	case runner.Passed:
-		c.Passed++
-	case runner.Failed:
-		c.Failed++
-	case runner.Errored:
-		c.Errors++
-	case runner.TimedOut:
-		c.Timeouts++
-	case runner.Cancelled:
-		c.Cancelled++
-	case runner.Skipped:
-		c.Skipped++
-	}
 }
