@@ -68,7 +68,8 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
-	_, err = start(t, r, twoTasks, runner.Request{}).Subscribe(1 << 40).Next(ctx)
+	slow := start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", runner.Request{})
+	_, err = slow.Subscribe(1 << 40).Next(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
