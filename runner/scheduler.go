@@ -70,8 +70,8 @@ func taskEnv(runID string, t *eval.Task) []string {
 
 // bind builds the graders, once per run: a grader of the suite serves all tasks.
 func (s *scheduler) bind(exec executor.Executor) error {
-	s.exec, s.caps = exec, exec.Capabilities()
 	p := s.run.plan
+	s.exec, s.caps = exec, p.executor.Can(p.settings)
 	bound := map[*eval.Grader]*grader.Bound{}
 	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
 		p.config.GradeExpected != eval.GradeExpectedFalse && !s.caps.Canned

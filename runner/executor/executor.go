@@ -17,8 +17,6 @@ import (
 // Executor does trials. It is opened once per run and serves all of the run's
 // workers, so Execute must be safe for concurrent use.
 type Executor interface {
-	// Capabilities tells what the executor can report. It does not change.
-	Capabilities() Capabilities
 	// Execute does one attempt at a trial and returns when nothing of it is
 	// left running. It records in t.Transcript as things happen, so that a
 	// trial which is cut short keeps what there was. A nil error means that
@@ -38,17 +36,32 @@ type Capabilities struct {
 	Canned bool
 	// Skills: skill invocations are reported.
 	Skills bool
+	// Simulated: the suite itself says what happens, so that there is nothing
+	// to learn of an agent. Canned executors are simulated, too.
+	Simulated bool
 }
 
 // Kind is an executor as the registry knows it.
 type Kind struct {
 	eval.Kind
+	// Capabilities tells what the executor can report with these settings,
+	// without opening it: recorded trials are graded by it. Nil means the zero
+	// value.
+	Capabilities func(s Settings) Capabilities
 	// Open starts the executor for one run.
 	Open func(ctx context.Context, s Settings) (Executor, error)
 	// Preflight looks for what would keep the executor from working on this
 	// machine, such as a missing program: a warning, for the trials' verdict
 	// will be error. Nil means nothing can be missing.
 	Preflight func(ctx context.Context, s Settings) []Finding
+}
+
+// Can returns what the executor can report with these settings.
+func (k Kind) Can(s Settings) Capabilities {
+	if k.Capabilities == nil {
+		return Capabilities{}
+	}
+	return k.Capabilities(s)
 }
 
 // Finding is something on this machine that keeps a suite from running as it says.

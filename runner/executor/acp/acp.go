@@ -33,6 +33,7 @@ var Kind = executor.Kind{
 		Options: func() any { return &Options{Permissions: Workspace} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
+	Capabilities: capabilities,
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s, s.Options.(*Options))
 	},
@@ -55,12 +56,18 @@ var CopilotKind = executor.Kind{
 			check(c, o.(*Options))
 		},
 	},
+	Capabilities: capabilities,
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s, copilot(s.Options))
 	},
 	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
 		return preflight(s, copilot(s.Options))
 	},
+}
+
+// capabilities: skill invocations are recognised.
+func capabilities(executor.Settings) executor.Capabilities {
+	return executor.Capabilities{Skills: true}
 }
 
 func copilot(options any) *Options {
@@ -164,9 +171,6 @@ func environ(base []string, more ...map[string]string) []string {
 	}
 	return env
 }
-
-// Capabilities: skill invocations are recognised.
-func (x *acp) Capabilities() executor.Capabilities { return executor.Capabilities{Skills: true} }
 
 // Close ends the agents.
 func (x *acp) Close() error {

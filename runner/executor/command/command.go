@@ -30,8 +30,10 @@ var Kind = executor.Kind{
 		Options: func() any { return &Options{PromptAs: Stdin} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
-	Open:      open,
-	Preflight: preflight,
+	// Skills are those the program reports.
+	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
+	Open:         open,
+	Preflight:    preflight,
 }
 
 // reportGrace is how long the side channel is still read when a process that got
@@ -121,9 +123,6 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	}
 	return nil
 }
-
-// Capabilities: skills are those the program reports.
-func (c *command) Capabilities() executor.Capabilities { return executor.Capabilities{Skills: true} }
 
 func (c *command) Close() error { return nil }
 

@@ -28,6 +28,11 @@ var Kind = executor.Kind{
 		Options: func() any { return &Options{} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
+	// Unscripted replies are canned; a script reports skills.
+	Capabilities: func(s executor.Settings) executor.Capabilities {
+		scripted := s.Options.(*Options).Mock != nil
+		return executor.Capabilities{Canned: !scripted, Skills: scripted, Simulated: true}
+	},
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s.Options.(*Options))
 	},
@@ -51,11 +56,6 @@ func open(o *Options) (*mock, error) {
 		m.matches = append(m.matches, re)
 	}
 	return m, nil
-}
-
-// Capabilities says that unscripted replies are canned; a script reports skills.
-func (m *mock) Capabilities() executor.Capabilities {
-	return executor.Capabilities{Canned: m.script == nil, Skills: m.script != nil}
 }
 
 func (m *mock) Close() error { return nil }

@@ -50,8 +50,8 @@ func trial(t *testing.T, num int, prompts ...string) *executor.Trial {
 
 func TestCanned(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, executor.Capabilities{Canned: true, Simulated: true}, mock.Kind.Can(executor.Settings{Options: &mock.Options{}}))
 	e := open(t, "")
-	require.True(t, e.Capabilities().Canned)
 	tr := trial(t, 1, "first", "second")
 	out, err := e.Execute(t.Context(), tr)
 	require.NoError(t, err)
@@ -77,8 +77,8 @@ const script = `
 
 func TestScript(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, executor.Capabilities{Skills: true, Simulated: true}, mock.Kind.Can(executor.Settings{Options: &mock.Options{Mock: &mock.Script{}}}))
 	e := open(t, script)
-	require.False(t, e.Capabilities().Canned)
 	tr := trial(t, 1, "Work!", "work again")
 	out, err := e.Execute(t.Context(), tr)
 	require.NoError(t, err)

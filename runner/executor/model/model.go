@@ -69,9 +69,6 @@ func open(ctx context.Context, api provider.API, s executor.Settings) (*model, e
 	return m, nil
 }
 
-// Capabilities: a model is given its skills, so it reports no use of them.
-func (m *model) Capabilities() executor.Capabilities { return executor.Capabilities{} }
-
 func (m *model) Close() error {
 	if m.ownPool {
 		m.pool.Close()
