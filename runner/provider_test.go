@@ -67,7 +67,7 @@ tasks:
 // A provider that is too busy for a while costs a few requests and no trial.
 func TestBusyProvider(t *testing.T) {
 	t.Parallel()
-	s := &modelServer{busy: 500 * time.Millisecond}
+	s := &modelServer{busy: 2 * time.Second}
 	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"), runner.Request{})
 	require.Equal(t, runner.StatusCompleted, res.Status)
 	require.Equal(t, 200, res.Summary.Trials.Passed)
@@ -107,6 +107,35 @@ func TestBudget(t *testing.T) {
 	require.InDelta(t, 9, res.Summary.Trials.Passed, 1)
 	require.Zero(t, res.Summary.Trials.Failed+res.Summary.Trials.Errors+res.Summary.Trials.Timeouts)
 	require.LessOrEqual(t, res.Summary.Usage.Total(), int64(1000))
+}
+
+// What an agent says it spent counts, though only afterwards.
+func TestBudgetOfAgents(t *testing.T) {
+	t.Parallel()
+	suite := `
+-- eval.yaml --
+name: s
+config:
+  trials_per_task: 50
+  model: %s
+  mock: {replies: [{output: fine, usage: {input_tokens: 60, output_tokens: 40}}]}
+  %s
+tasks: [{id: a, prompt: x}]
+`
+	for _, c := range []struct {
+		model, limit, want string
+		passed             int
+	}{
+		{"any", "max_tokens: 1000", "config.max_tokens of 1000", 10},
+		{"any", "max_cost: 0.01\n  prices: {any: {input: 10, output: 10}}", "config.max_cost of $0.01", 10},
+		{"none-knows", "max_cost: 1", `no price is known for model "none-knows"`, 1},
+	} {
+		res, _ := run(t, fmt.Sprintf(suite, c.model, c.limit), runner.Request{})
+		require.Equal(t, runner.StatusCancelled, res.Status)
+		require.Contains(t, res.Error, c.want)
+		require.Equal(t, c.passed, res.Summary.Trials.Passed)
+		require.Equal(t, 50-c.passed, res.Summary.Trials.Skipped)
+	}
 }
 
 // Nothing that a run leaves on disk or tells its followers holds the key, even

@@ -13,6 +13,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/provider"
 )
 
 // retryDelay is the longest pause before the first retry of a trial in error;
@@ -120,6 +121,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	a.prompt = trial.Prompt
 	out, err := s.execute(ctx, trial)
 	took := time.Since(start)
+	s.charge(out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
 	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
 	if err != nil || ctx.Err() != nil {
@@ -149,6 +151,18 @@ func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand 
 		Logf: func(level, format string, args ...any) {
 			s.run.logTask(t, level, "task %s, trial %d: %s", t.ID, num, fmt.Sprintf(format, args...))
 		},
+	}
+}
+
+// charge counts what an agent spent that asks its provider itself. The trial
+// stands, whatever it cost; no further one is started when that was too much.
+func (s *scheduler) charge(u *executor.Usage) {
+	if u == nil || s.caps.Metered {
+		return
+	}
+	spent := provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
+	if err := s.run.plan.pool.Charge(s.run.plan.config.Model, spent); err != nil {
+		s.run.halt(&executor.StopError{Err: err, Orderly: true})
 	}
 }
 

@@ -39,6 +39,9 @@ type Capabilities struct {
 	// Simulated: the suite itself says what happens, so that there is nothing
 	// to learn of an agent. Canned executors are simulated, too.
 	Simulated bool
+	// Metered: it asks models through Settings.Providers, where what that costs
+	// is counted as it happens.
+	Metered bool
 }
 
 // Kind is an executor as the registry knows it.

@@ -98,6 +98,29 @@ func (p *Pool) Redactor() *Redactor { return p.options.Redactor }
 // Budget is what may be spent; nil when there is no limit.
 func (p *Pool) Budget() *Budget { return p.options.Budget }
 
+// Charge counts what was spent on a model by other ways than a [Client], such as
+// an agent that asks its provider itself. A cost that is not known is reckoned
+// from the model's price, if that is. The error is of kind [OverBudget] when no
+// more should be spent, or [Invalid] when there is a limit on the cost and no way
+// to know it; what was spent counts all the same.
+func (p *Pool) Charge(model string, u Usage) error {
+	b := p.options.Budget
+	if b == nil {
+		return nil
+	}
+	price, known := p.options.Prices.Find(model)
+	if u.CostUSD == 0 && known {
+		u.CostUSD = cost(price, u)
+	}
+	if err := b.Spend(u); err != nil {
+		return err
+	}
+	if b.MaxCost > 0 && u.CostUSD == 0 && u.Tokens() > 0 && !known {
+		return unknownPrice(model)
+	}
+	return nil
+}
+
 // Client returns a client for a model. It reads the key, which may run a
 // program, but asks the provider nothing yet. The error is of kind [Refused]
 // when there is no key.

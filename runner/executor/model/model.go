@@ -28,7 +28,8 @@ func kind(api provider.API, summary string) executor.Kind {
 			Options: func() any { return newOptions() },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 		},
-		Open: func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
+		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
+		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
 		Preflight: func(ctx context.Context, s executor.Settings) []executor.Finding {
 			if s.Model != "" {
 				return nil
