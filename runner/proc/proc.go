@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -53,6 +54,9 @@ const (
 	// lastTime is how long the output is still read after that. It is long
 	// because on a busy machine the reader may not have had its turn yet.
 	lastTime = 2 * time.Second
+	// longestBusy is the longest pause between two tries to start a program
+	// whose file is open for writing. All pauses together take twice as long.
+	longestBusy = 128 * time.Millisecond
 )
 
 var (
@@ -135,7 +139,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	startGuard()
-	if err := p.cmd.Start(); err != nil {
+	if p.cmd, err = startProgram(p.cmd); err != nil {
 		pipes.closeAll()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err))
 	}
@@ -144,6 +148,22 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	p.killer.Go(p.watch)
 	go p.wait(pipes)
 	return p, nil
+}
+
+// startProgram starts a program. One whose file is open for writing cannot be
+// started; most often that passes in a moment: the file has just been written by
+// this process, and a program that it started at the same time has inherited the
+// descriptor and not closed it yet.
+func startProgram(cmd *exec.Cmd) (*exec.Cmd, error) {
+	for pause := time.Millisecond; ; pause *= 2 {
+		again := *cmd // as it is before Start
+		err := cmd.Start()
+		if !errors.Is(err, syscall.ETXTBSY) || pause > longestBusy {
+			return cmd, err
+		}
+		time.Sleep(pause)
+		cmd = &again
+	}
 }
 
 // Pid is the process id of the program, which is also that of its group.

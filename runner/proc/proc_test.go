@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -247,4 +248,33 @@ func TestOneWriterForBoth(t *testing.T) {
 		Args: sh(`for i in 1 2 3; do echo out; echo err >&2; done`), Stdout: out, Stderr: out,
 	}))
 	require.Equal(t, strings.Repeat("out\nerr\n", 3), out.String())
+}
+
+// A program whose file was still open for writing was not started, though
+// nobody was writing any more: programs that were started at the same time had
+// inherited the descriptor.
+func TestProgramJustWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 25 {
+				path := filepath.Join(dir, fmt.Sprintf("%d-%d.sh", n, i))
+				if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+					t.Error(err)
+				}
+				if err := proc.Run(t.Context(), proc.Command{Args: []string{path}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	held, err := os.OpenFile(filepath.Join(dir, "0-0.sh"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer held.Close()
+	if err := proc.Run(t.Context(), proc.Command{Args: []string{held.Name()}}); err != nil {
+		require.ErrorContains(t, err, "text file busy", "in the end it says so")
+	}
 }
