@@ -49,6 +49,7 @@ func daemon() int {
 type process struct {
 	*client
 	cmd    *exec.Cmd
+	reap   func() error // may be called more than once
 	stderr *syncBuffer
 }
 
@@ -84,28 +85,29 @@ func spawn(t testing.TB, state, door string) *process {
 	require.NoError(t, p.cmd.Start())
 	in.Close()
 	out.Close()
+	p.reap = sync.OnceValue(p.cmd.Wait)
 	t.Cleanup(func() {
 		w.Close()
 		r.Close()
 		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
+		_ = p.reap()
 	})
 	require.NoError(t, r.SetReadDeadline(time.Now().Add(patience)))
 	p.client = &client{TB: t, w: w, r: r, scan: bufio.NewReaderSize(r, 1<<20)}
 	return p
 }
 
-// code waits for the process to end, at most limit, and gives its exit code.
-func (p *process) code(limit time.Duration) int {
+// code waits for the process to end, and gives its exit code.
+func (p *process) code() int {
 	p.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = p.cmd.Wait()
+		_ = p.reap()
 	}()
 	select {
 	case <-done:
-	case <-time.After(limit):
+	case <-time.After(patience):
 		require.Fail(p, "the process does not end", p.stderr.String())
 	}
 	return p.cmd.ProcessState.ExitCode()
@@ -119,7 +121,7 @@ func TestStdoutIsProtocol(t *testing.T) {
 	p.follow(id)
 	require.NoError(t, p.w.Close())
 	require.Empty(t, p.rest())
-	require.Equal(t, 0, p.code(patience))
+	require.Equal(t, 0, p.code())
 	require.Contains(t, p.stderr.String(), "noise by os.Stdout\nnoise by its descriptor\n")
 }
 
@@ -144,13 +146,12 @@ func TestExitCodes(t *testing.T) {
 				p.wait("trial_start")
 			}
 			c.do(p)
-			require.Equal(t, c.code, p.code(5*time.Second), p.stderr.String())
+			require.Equal(t, c.code, p.code(), p.stderr.String())
 		})
 	}
 }
 
-// When the client is killed, nothing of ours is left within 5 s, however many
-// agents sleep.
+// When the client is killed, nothing of ours is left, however many agents sleep.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
@@ -174,12 +175,11 @@ tasks:
 	p := spawn(t, t.TempDir(), "stdio")
 	p.start(map[string]any{"path": path})
 	require.Eventually(t, func() bool { return sleepers(mark) >= 100 }, patience, 20*time.Millisecond)
-	begin := time.Now()
 	p.w.Close()
 	p.r.Close()
-	require.Equal(t, 1, p.code(5*time.Second), p.stderr.String())
-	require.Zero(t, sleepers(mark))
-	require.Less(t, time.Since(begin), 5*time.Second)
+	require.Equal(t, 1, p.code(), p.stderr.String())
+	// They have been killed by now, but on a busy machine may still be about to die.
+	require.Eventually(t, func() bool { return sleepers(mark) == 0 }, patience, 20*time.Millisecond)
 }
 
 // sleepers counts the processes with mark as an argument of sleep.
@@ -228,7 +228,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, "interrupted", s.Status)
 	require.NoError(t, second.w.Close())
 	require.Empty(t, second.rest())
-	require.Equal(t, 0, second.code(patience))
+	require.Equal(t, 0, second.code())
 }
 
 // The daemon on a socket ends by a signal, its runs with it.
@@ -242,14 +242,14 @@ func TestSocketDaemon(t *testing.T) {
 	c.wait("trial_start")
 
 	other := spawn(t, t.TempDir(), path) // it does not take the place
-	require.Equal(t, 2, other.code(patience))
+	require.Equal(t, 2, other.code())
 	require.Contains(t, other.stderr.String(), "another server")
 
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	list := c.follow(id)
 	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
 	require.Empty(t, c.rest())
-	require.Equal(t, 130, p.code(5*time.Second))
+	require.Equal(t, 130, p.code())
 	require.NoFileExists(t, path)
 }
 
@@ -267,5 +267,5 @@ func TestNextLineIsTheReply(t *testing.T) {
 		p.follow(r.RunID)
 	}
 	require.NoError(t, p.w.Close())
-	require.Equal(t, 0, p.code(patience))
+	require.Equal(t, 0, p.code())
 }

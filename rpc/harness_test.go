@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,11 +28,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(daemonEnv) != "" {
 		os.Exit(daemon())
 	}
+	// Programs built with the race detector sleep before they exit, unless told not to.
+	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for a line before it fails.
-const patience = 30 * time.Second
+// patience is how long a test waits for what must come before it fails. Machines
+// are busy.
+const patience = 3 * time.Minute
 
 func newServer(t testing.TB, o rpc.Options) *rpc.Server {
 	t.Helper()
@@ -41,6 +45,7 @@ func newServer(t testing.TB, o rpc.Options) *rpc.Server {
 		o.Runner = r
 	}
 	o.Version = "test"
+	o.AuthTimeout = cmp.Or(o.AuthTimeout, patience)
 	if testing.Verbose() && o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
@@ -335,13 +340,14 @@ func suite(t testing.TB, text string) string {
 	return filepath.Join(write(t, "-- eval.yaml --\n"+text), "eval.yaml")
 }
 
-// slow is a suite of one task whose trials take a minute, unless cancelled.
+// slow is a suite of one task whose trials take longer than any test, unless cancelled.
 const slow = `
 name: slow
 skill: patience
 config:
+  timeout_seconds: 3600
   mock:
-    latency_ms: 60000
+    latency_ms: 3600000
 tasks:
   - id: wait
     prompt: wait

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -78,6 +79,7 @@ func TestOtherUsersConnections(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Skip("cannot start a program as another user: ", err)
 	}
+	require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(3*time.Minute)))
 	defer func() {
 		io.WriteString(in, "end")
 		in.Close()

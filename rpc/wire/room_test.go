@@ -30,7 +30,7 @@ func TestRoom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		return p.s.Room(ctx) != nil
-	}, 10*time.Second, time.Millisecond)
+	}, 3*time.Minute, time.Millisecond)
 	go func() { room <- p.s.Room(t.Context()) }()
 	p.line()
 	require.NoError(t, <-room)
@@ -40,5 +40,5 @@ func TestRoom(t *testing.T) {
 		var fault *Error
 		ok := errors.As(p.s.Room(t.Context()), &fault)
 		return ok && fault.Code == CodeBusy
-	}, 10*time.Second, time.Millisecond)
+	}, 3*time.Minute, time.Millisecond)
 }
