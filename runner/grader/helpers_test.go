@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -17,6 +18,16 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is the time of an assertion that ought to end by itself. Machines are busy.
+const patience = 3 * time.Minute
+
+// patientEnv is an environment for a suite that says nothing.
+func patientEnv(workers int) *Env {
+	env := NewEnv(&eval.Suite{}, workers)
+	env.AssertionTimeout = patience
+	return env
+}
 
 // loadGrader loads a suite whose only grader is of the given type and config,
 // which is YAML at the left margin, beside the given files.
@@ -45,6 +56,7 @@ func bind(t *testing.T, typ, config string, files map[string]string) (*Bound, *E
 	suite, diagnostics := loadGrader(t, typ, config, files)
 	require.Empty(t, diagnostics.Errors())
 	env := NewEnv(suite, 2)
+	env.AssertionTimeout = patience
 	t.Cleanup(env.Close)
 	b, err := Builtin.Bind(suite.Graders[0], env)
 	require.NoError(t, err)

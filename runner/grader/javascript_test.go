@@ -48,8 +48,10 @@ func TestJavaScript(t *testing.T) {
 	} {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
-			env := NewEnv(&eval.Suite{}, 1)
-			env.AssertionTimeout = 300 * time.Millisecond
+			env := patientEnv(1)
+			if strings.HasPrefix(source, "while") || strings.HasPrefix(source, "let a") {
+				env.AssertionTimeout = 300 * time.Millisecond
+			}
 			b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{source}, Language: "javascript"}}, env)
 			require.NoError(t, err)
 			switch {
@@ -67,7 +69,7 @@ func TestJavaScript(t *testing.T) {
 // What an agent wrote must not exhaust the stack of this process.
 func TestJavaScriptDeepInput(t *testing.T) {
 	t.Parallel()
-	env := NewEnv(&eval.Suite{}, 1)
+	env := patientEnv(1)
 	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{
 		"JSON.parse(output)", "tool_calls.length === 1", `JSON.parse('{"a": ["[[\\"[["]}').a.length === 1`,
 	}}}, env)
@@ -82,7 +84,7 @@ func TestJavaScriptDeepInput(t *testing.T) {
 
 func TestJavaScriptNothingLeaks(t *testing.T) {
 	t.Parallel()
-	env := NewEnv(&eval.Suite{}, 1)
+	env := patientEnv(1)
 	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{
 		"tool_calls.pop() !== undefined",
 		"tool_calls.length === 2",
@@ -97,7 +99,7 @@ func TestJavaScriptNothingLeaks(t *testing.T) {
 
 func TestJavaScriptCancelled(t *testing.T) {
 	t.Parallel()
-	env := NewEnv(&eval.Suite{}, 1)
+	env := patientEnv(1)
 	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{"for (;;);"}}}, env)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

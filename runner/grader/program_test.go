@@ -77,18 +77,27 @@ func TestProgramLeavesNothing(t *testing.T) {
 	b, _ := bind(t, "program", `{command: sh, args: ['-c', 'sleep 300 & echo $! > pid; echo $WAZA_OUTPUT_FILE > file; wait']}`, nil)
 	stopped := errors.New("stopped by the test")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	timer := time.AfterFunc(300*time.Millisecond, func() { cancel(stopped) })
-	defer timer.Stop()
-	_, err := b.Grade(ctx, s)
-	require.ErrorIs(t, err, stopped)
+	graded := make(chan error, 1)
+	go func() {
+		_, err := b.Grade(ctx, s)
+		graded <- err
+	}()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "file"))
+		return err == nil && strings.HasSuffix(string(text), "\n")
+	}, patience, 5*time.Millisecond)
+	cancel(stopped)
+	require.ErrorIs(t, <-graded, stopped)
 	file, err := os.ReadFile(filepath.Join(dir, "file"))
 	require.NoError(t, err)
 	require.NoFileExists(t, strings.TrimSpace(string(file)))
 	require.NoDirExists(t, filepath.Dir(strings.TrimSpace(string(file))))
 	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
 	require.NoError(t, err)
-	command, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
-	require.Empty(t, string(command)) // gone, or dead and not yet reaped
+	require.Eventually(t, func() bool { // gone, or dead and not yet reaped
+		command, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+		return len(command) == 0
+	}, patience, 5*time.Millisecond)
 }
 
 func TestProgramPreflight(t *testing.T) {

@@ -248,10 +248,11 @@ func TestFaultsAtStart(t *testing.T) {
 		require.Equal(t, c.permanent, executor.IsPermanent(err), c.mode)
 	}
 	for mode, want := range map[string]string{"mute": "did not answer initialize", "rubbish": `it printed 2 lines that are no messages of the protocol, the first of which is "Welcome to the agent!"`} {
-		f := open(t, setup{mode: mode, config: "  first_event_timeout_seconds: 0.5\n"})
-		_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
-		require.ErrorIs(t, err, executor.ErrTimeout)
-		require.ErrorContains(t, err, want)
+		inTime(t, []float64{0.5, 5, 60}, want, func(seconds float64) error {
+			f := open(t, setup{mode: mode, config: fmt.Sprintf("  first_event_timeout_seconds: %v\n", seconds)})
+			_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+			return err
+		})
 	}
 }
 
@@ -296,11 +297,35 @@ func TestFlood(t *testing.T) {
 
 func TestFirstEventTimeout(t *testing.T) {
 	t.Parallel()
-	f := open(t, setup{config: "  first_event_timeout_seconds: 1.5\n"})
-	_, err := f.exec.Execute(t.Context(), f.trial(t, "hang"))
-	require.ErrorIs(t, err, executor.ErrTimeout)
-	require.ErrorContains(t, err, "no sign of life")
-	require.Equal(t, "fine", f.do(t, "say fine"))
+	var f *fixture
+	inTime(t, []float64{1.5, 10, 60}, "no sign of life", func(seconds float64) error {
+		f = open(t, setup{config: fmt.Sprintf("  first_event_timeout_seconds: %v\n", seconds)})
+		_, err := f.exec.Execute(t.Context(), f.trial(t, "hang"))
+		return err
+	})
+	for n := 1; ; n++ {
+		out, err := f.exec.Execute(t.Context(), f.trial(t, "say fine"))
+		if errors.Is(err, executor.ErrTimeout) && n < 20 {
+			continue // the machine is busy again
+		}
+		require.NoError(t, err)
+		require.Equal(t, "fine", out.Output)
+		return
+	}
+}
+
+// inTime gives the agent more and more seconds until it comes so far before they
+// are over that the timeout says what it ought to. On most machines the first are enough.
+func inTime(t *testing.T, seconds []float64, want string, try func(seconds float64) error) {
+	t.Helper()
+	for i, s := range seconds {
+		err := try(s)
+		require.ErrorIs(t, err, executor.ErrTimeout)
+		if i == len(seconds)-1 || strings.Contains(err.Error(), want) {
+			require.ErrorContains(t, err, want)
+			return
+		}
+	}
 }
 
 // A cancelled trial keeps what there was, and nothing of it is left running.
@@ -308,6 +333,11 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
 	for prompt, said := range map[string]string{"await-cancel": "cancelled in time", "sleeping": ""} {
+		if said != "" { // it answers, and is waited for
+			acp.SetGrace(f.exec, 3*time.Minute)
+		} else {
+			acp.SetGrace(f.exec, 100*time.Millisecond)
+		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		because := errors.New("because")
 		tr := f.trial(t, "say working\n"+prompt)
@@ -322,7 +352,7 @@ func TestCancel(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(dir, "ready"))
 			return err == nil
-		}, 30*time.Second, 5*time.Millisecond)
+		}, 3*time.Minute, 5*time.Millisecond)
 		cancel(because)
 		<-done
 		require.ErrorIs(t, err, because)
@@ -357,5 +387,5 @@ func requireGone(t *testing.T, pid int) {
 		}
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		return err == nil && strings.Contains(string(stat), ") Z ")
-	}, 10*time.Second, 5*time.Millisecond, "process %d is left", pid)
+	}, 3*time.Minute, 5*time.Millisecond, "process %d is left", pid)
 }
