@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 // stderr come on errors.
 type daemon struct {
 	cmd    *exec.Cmd
+	wait   func() error // may be called more than once
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stdout io.ReadCloser
@@ -48,11 +51,15 @@ func startDaemonWith(t *testing.T, env []string, args ...string) *daemon {
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	wait := sync.OnceValue(cmd.Wait)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = wait()
 	})
-	return &daemon{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20), stdout: out, errors: bufio.NewReader(errs)}
+	for _, r := range []io.ReadCloser{out, errs} {
+		require.NoError(t, r.(*os.File).SetReadDeadline(time.Now().Add(patience)))
+	}
+	return &daemon{cmd: cmd, wait: wait, in: in, out: bufio.NewReaderSize(out, 1<<20), stdout: out, errors: bufio.NewReader(errs)}
 }
 
 func (d *daemon) send(t *testing.T, format string, args ...any) {
@@ -125,7 +132,7 @@ func sleeping(t *testing.T, pids string, n int) []int {
 			}
 		}
 		return len(entries) == 3*n
-	}, time.Minute, 10*time.Millisecond, "the agents did not start")
+	}, patience, 10*time.Millisecond, "the agents did not start")
 	return ids
 }
 
@@ -138,24 +145,24 @@ func requireAllGone(t *testing.T, ids []int) {
 			}
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 			return err == nil && strings.Contains(string(stat), ") Z ")
-		}, 5*time.Second, 5*time.Millisecond, "process %d is left", id)
+		}, patience, 5*time.Millisecond, "process %d is left", id)
 	}
 }
 
 // exitCode waits for a process to end by itself.
-func exitCode(t *testing.T, cmd *exec.Cmd, within time.Duration) int {
+func (d *daemon) exitCode(t *testing.T) int {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait()
+		_ = d.wait()
 		close(done)
 	}()
 	select {
 	case <-done:
-	case <-time.After(within):
-		t.Fatalf("waza did not exit within %s", within)
+	case <-time.After(patience):
+		t.Fatal("waza did not exit")
 	}
-	return cmd.ProcessState.ExitCode()
+	return d.cmd.ProcessState.ExitCode()
 }
 
 // Nothing to read is nothing to do.
@@ -166,7 +173,7 @@ func TestDaemonEmptyInput(t *testing.T) {
 	rest, err := io.ReadAll(d.out)
 	require.NoError(t, err)
 	require.Empty(t, rest)
-	require.Equal(t, 0, exitCode(t, d.cmd, 5*time.Second))
+	require.Equal(t, 0, d.exitCode(t))
 }
 
 // A client that is killed, so that both pipes close, leaves nothing behind.
@@ -180,7 +187,7 @@ func TestDaemonClientKilled(t *testing.T) {
 	ids := sleeping(t, pids, n)
 	require.NoError(t, d.in.Close())
 	require.NoError(t, d.stdout.Close())
-	require.NotEqual(t, 0, exitCode(t, d.cmd, 5*time.Second))
+	require.NotEqual(t, 0, d.exitCode(t))
 	requireAllGone(t, ids)
 }
 
@@ -212,7 +219,7 @@ func TestDaemonTerminated(t *testing.T) {
 	}
 	require.Equal(t, "eval.complete", last.Method)
 	require.Equal(t, "cancelled", last.Params.Status)
-	exitCode(t, d.cmd, 5*time.Second)
+	d.exitCode(t)
 	requireAllGone(t, ids)
 }
 
@@ -234,6 +241,7 @@ tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=no
 	conn, err := net.Dial("unix", socket)
 	require.NoError(t, err)
 	defer conn.Close()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
 	_, err = fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"token":%q}}`+"\n"+
 		`{"jsonrpc":"2.0","id":2,"method":"eval.run","params":{"path":%q}}`+"\n", token, suite)
 	require.NoError(t, err)
@@ -296,10 +304,12 @@ func TestDaemonDocumentedPythonClient(t *testing.T) {
 	require.Len(t, blocks, 1)
 	hello, err := filepath.Abs(filepath.Join("..", "..", "testdata", "suites", "hello", "eval.yaml"))
 	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, executor := range []string{"copilot-sdk", "mock"} {
 		client := strings.ReplaceAll(string(blocks[0][1]), "/path/to/eval.yaml", hello)
 		client = strings.ReplaceAll(client, "copilot-sdk", executor)
-		cmd := exec.CommandContext(t.Context(), python, "-c", client)
+		cmd := exec.CommandContext(ctx, python, "-c", client)
 		cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -320,19 +330,23 @@ func TestDaemonPipedRequest(t *testing.T) {
 	d.send(t, "%s", request)
 	require.NoError(t, d.in.Close())
 	requireWholeRun(t, d.out)
-	require.Equal(t, 0, exitCode(t, d.cmd, 10*time.Second))
+	require.Equal(t, 0, d.exitCode(t))
 
-	addr := "127.0.0.1:" + freePort(t)
-	tcp := startDaemon(t, "--tcp", addr)
-	conn := dial(t, addr, tcp)
-	_, err := io.WriteString(conn, request)
+	addr := startDaemon(t, "--tcp", "127.0.0.1:0").address(t)
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	_, err = io.WriteString(conn, request)
 	require.NoError(t, err)
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	requireWholeRun(t, bufio.NewReader(conn))
 
 	if nc, err := exec.LookPath("nc"); err == nil {
 		host, port, _ := net.SplitHostPort(addr)
-		cmd := exec.CommandContext(t.Context(), nc, "-N", host, port)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, nc, "-N", host, port)
 		cmd.Stdin = strings.NewReader(request)
 		out, err := cmd.Output()
 		require.NoError(t, err)
@@ -357,24 +371,14 @@ func requireWholeRun(t *testing.T, r *bufio.Reader) {
 	require.Empty(t, rest)
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
-}
+var listensAt = regexp.MustCompile(`address="?([0-9.]+:[0-9]+)`)
 
-// dial connects once the daemon has said where it listens.
-func dial(t *testing.T, addr string, d *daemon) net.Conn {
+// address is where the daemon says that it listens, by TCP.
+func (d *daemon) address(t *testing.T) string {
 	t.Helper()
 	line, err := d.errors.ReadString('\n')
 	require.NoError(t, err)
-	require.Contains(t, line, addr)
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return conn
+	found := listensAt.FindStringSubmatch(line)
+	require.NotNil(t, found, line)
+	return found[1]
 }

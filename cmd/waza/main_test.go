@@ -20,7 +20,38 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect, and th
 // TestMain makes waza a command of scripts and of tests that start it: this
 // binary, under that name, is the program.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", raceOptions(os.Getenv("GORACE")))
 	testscript.Main(m, map[string]func(){"waza": main})
+}
+
+// raceOptions keeps programs that were built with the race detector from
+// sleeping for a second before they exit, which added up to minutes.
+func raceOptions(given string) string {
+	if strings.Contains(given, "atexit_sleep_ms") {
+		return given
+	}
+	return strings.TrimSpace(given + " atexit_sleep_ms=0")
+}
+
+// patience is how long a test waits for what must come. It is long because
+// machines are busy, and there at all so that a test which waits in vain says so
+// and does not keep all others until the time is up.
+const patience = 3 * time.Minute
+
+// within bounds waiting for something that must come: it fails the test when
+// wait does not return in time.
+func within(t *testing.T, what string, wait func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain: %s", what)
+	}
 }
 
 // TestScript runs the scripts of testdata/script. Beside the usual commands
@@ -34,10 +65,10 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
-		Deadline:            time.Now().Add(2 * time.Minute),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WAZA_STATE", e.WorkDir+"/.state")
 			e.Setenv("TERM", "xterm")
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE"} {
 				e.Setenv(name, "")
 			}

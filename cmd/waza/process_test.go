@@ -55,10 +55,11 @@ tasks:
 	out, err := cat.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cat.Start())
-	keeper, err := os.OpenFile(alive, os.O_WRONLY, 0)
+	var keeper *os.File
+	within(t, "cat does not open the fifo", func() { keeper, err = os.OpenFile(alive, os.O_WRONLY, 0) })
 	require.NoError(t, err)
 	// Whoever waits in vain is told so, rather than hanging with all other tests.
-	require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(2*time.Minute)))
+	require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))
 	h := &held{t: t, suite: suite, alive: bufio.NewReader(out), goOn: goOn, keeper: keeper}
 	t.Cleanup(func() {
 		keeper.Close()
@@ -116,6 +117,7 @@ func startWaza(t *testing.T, env []string, args ...string) *command {
 	c.Stdout = &c.out
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)
+	require.NoError(t, pipe.(*os.File).SetReadDeadline(time.Now().Add(patience)))
 	c.stderr = bufio.NewReader(pipe)
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill() })
@@ -136,8 +138,9 @@ func (c *command) says(t *testing.T, text string) {
 
 func (c *command) exitCode(t *testing.T) int {
 	t.Helper()
-	_, _ = io.Copy(io.Discard, c.stderr)
-	_ = c.Wait()
+	_, err := io.Copy(io.Discard, c.stderr)
+	require.NoError(t, err)
+	within(t, "waza does not end", func() { _ = c.Wait() })
 	return c.ProcessState.ExitCode()
 }
 
@@ -255,8 +258,9 @@ func TestGuardOutlivesSignals(t *testing.T) {
 	_, err = io.WriteString(in, "+"+strconv.Itoa(pgid)+"\n")
 	require.NoError(t, err)
 	require.NoError(t, in.Close())
-	require.NoError(t, guard.Wait())
-	err = victim.Wait()
+	within(t, "the guard does not end", func() { err = guard.Wait() })
+	require.NoError(t, err)
+	within(t, "the guard has not ended the group", func() { err = victim.Wait() })
 	require.ErrorContains(t, err, "killed")
 }
 
@@ -271,6 +275,7 @@ func TestDaemonEndsOnSignal(t *testing.T) {
 	require.NoError(t, err)
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)
+	require.NoError(t, pipe.(*os.File).SetReadDeadline(time.Now().Add(patience)))
 	c.stderr = bufio.NewReader(pipe)
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill() })

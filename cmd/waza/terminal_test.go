@@ -89,7 +89,7 @@ func (s *terminal) shows(t *testing.T, text string) string {
 		}
 		select {
 		case <-s.more:
-		case <-time.After(2 * time.Minute):
+		case <-time.After(patience):
 			require.Contains(t, seen, text, "the program does not print it")
 		case <-s.done:
 			require.Contains(t, s.seen.String(), text, "the program ended without")
@@ -104,9 +104,12 @@ func (s *terminal) types(t *testing.T, text string) {
 	require.NoError(t, err)
 }
 
-func (s *terminal) end() (output string, code int) {
-	_ = s.Wait()
-	<-s.done
+func (s *terminal) end(t *testing.T) (output string, code int) {
+	t.Helper()
+	within(t, "the program does not end", func() {
+		_ = s.Wait()
+		<-s.done
+	})
 	return s.seen.String(), s.ProcessState.ExitCode()
 }
 
@@ -125,7 +128,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	h.release()
 	h.started(1)
 	h.release()
-	out, code := term.end()
+	out, code := term.end(t)
 	require.Equal(t, exitPassed, code)
 	after := out[strings.LastIndex(out, showCursor)+len(showCursor):]
 	require.True(t, strings.HasPrefix(after, "\x1b[1mTask"), "the table follows the block at once: %q", after[:min(len(after), 60)])
@@ -143,7 +146,7 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	term.shows(t, "no more trials are started")
 	term.types(t, "\x03")
 	h.gone()
-	out, code := term.end()
+	out, code := term.end(t)
 	require.Equal(t, exitInterrupted, code)
 	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor), "the cursor is back")
 	require.Contains(t, out, "cancelled")
@@ -162,7 +165,7 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 	}
 	h.started(1)
 	term.types(t, "\x03")
-	out, code := term.end()
+	out, code := term.end(t)
 	require.Equal(t, exitInterrupted, code)
 	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor))
 	h.gone()
@@ -172,18 +175,20 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 // cannot move the cursor gets lines.
 func TestTerminalsThatWantLess(t *testing.T) {
 	t.Parallel()
-	suite := filepath.Join(t.TempDir(), "eval.yaml")
-	require.NoError(t, os.WriteFile(suite, []byte(`name: demo
-config: {mock: {latency_ms: 300}}
-tasks: [{id: one, inputs: {prompt: hi}, graders: [{type: text, config: {contains: [Mock]}}]}]
-`), 0o600))
-
-	out, code := onTerminal(t, environment(t, "NO_COLOR=1"), 80, 24, "run", suite).end()
+	h := holdingSuite(t, "")
+	term := onTerminal(t, append(h.env(), "NO_COLOR=1"), 80, 24, "run", h.suite, "--task", "first")
+	h.started(1)
+	term.shows(t, hideCursor)
+	h.release()
+	out, code := term.end(t)
 	require.Equal(t, exitPassed, code)
-	require.Contains(t, out, hideCursor)
 	require.NotRegexp(t, `\x1b\[\d+m`, out)
 
-	out, code = onTerminal(t, environment(t, "TERM=dumb"), 80, 24, "run", suite).end()
+	suite := filepath.Join(t.TempDir(), "eval.yaml")
+	require.NoError(t, os.WriteFile(suite, []byte(`name: demo
+tasks: [{id: one, inputs: {prompt: hi}, graders: [{type: text, config: {contains: [Mock]}}]}]
+`), 0o600))
+	out, code = onTerminal(t, environment(t, "TERM=dumb"), 80, 24, "run", suite).end(t)
 	require.Equal(t, exitPassed, code)
 	require.NotContains(t, out, "\x1b")
 	require.Contains(t, out, "passed     1/1  one")
