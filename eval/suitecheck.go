@@ -22,6 +22,7 @@ func (l *loader) checkSuite() {
 	if s.Config.TimeoutSeconds == 0 {
 		s.Config.TimeoutSeconds = 300
 	}
+	l.checkWorkers()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
 		l.checkMetric(i)
@@ -49,6 +50,21 @@ func (l *loader) checkSuite() {
 		if _, tried, ok := s.Resolve(f); !ok && !l.inContextDir(f) {
 			l.at(Warning, CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
 		}
+	}
+}
+
+// checkWorkers reports a number of workers for trials that run one at a time all
+// the same. Who writes parallel: false knows.
+func (l *loader) checkWorkers() {
+	config := lookup(l.src.root, "config")
+	key, n := lookupPair(config, "workers")
+	if n == nil {
+		key, n = lookupPair(config, "max_workers")
+	}
+	switch c := l.suite.Config; {
+	case c.Parallel || c.Workers < 0 || c.Workers == 1 || lookup(config, "parallel") != nil:
+	case n != nil && follow(n).Tag != "!!null":
+		l.reportf(l.src, key, Warning, CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
 	}
 }
 
