@@ -75,6 +75,10 @@ func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, err 
 	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
 	d.Listening = func(a net.Addr) { o.Logger.Info("listening", "network", a.Network(), "address", a.String()) }
 	switch {
+	case c.IsSet("tcp") && d.TCP == "":
+		return o, d, usage("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
+	case c.IsSet("socket") && d.Socket == "":
+		return o, d, usage("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
 	case o.AllowRemote && d.TCP == "":
 		return o, d, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp, which is not there")
 	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "":
