@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"waza/eval"
@@ -93,6 +94,7 @@ type acp struct {
 	maxTrial  int64  // bytes an agent may send in one trial
 	home      string // temporary directory of the agents; removed by Close
 	pool      *pool
+	worked    atomic.Bool // see agent.worked
 }
 
 func open(s executor.Settings, o *Options) (executor.Executor, error) {
@@ -280,7 +282,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if p.cwd != "" {
 		dir = absolute(p.cwd, x.suite.Dir)
 	}
-	a, err := start(p, key, x.maxTrial, args, dir, env)
+	a, err := x.launch(key, args, dir, env)
 	if err != nil {
 		return nil, executor.Permanent(fmt.Errorf("agent %s: %w", p.name, err))
 	}

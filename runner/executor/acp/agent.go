@@ -46,14 +46,15 @@ type agent struct {
 	hide   *strings.Replacer
 	gone   chan struct{} // closed when the process is reaped and its output read
 	hello  sdk.InitializeResponse
+	worked *atomic.Bool // an agent of the run has done a turn, so somebody is logged in
 
 	mu      sync.Mutex // guards session
 	session *session   // the trial it does; nil between trials
 }
 
-// start starts the agent's process. The context does not bound its life.
-func start(p *preset, key string, most int64, args []string, dir string, env []string) (*agent, error) {
-	a := &agent{preset: p, key: key, out: newOutbox(), stderr: &tail{}, hide: secrets(env), gone: make(chan struct{})}
+// launch starts an agent's process. No context bounds its life.
+func (x *acp) launch(key string, args []string, dir string, env []string) (*agent, error) {
+	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: secrets(env), gone: make(chan struct{}), worked: &x.worked}
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
 	mark := fmt.Sprintf("WAZA_AGENT_ID=%d-%d-%d", os.Getpid(), time.Now().UnixNano(), started.Add(1))
@@ -67,7 +68,7 @@ func start(p *preset, key string, most int64, args []string, dir string, env []s
 	}
 	a.proc = process
 	context.AfterFunc(a.ctx, func() { pr.CloseWithError(io.EOF) }) // nobody waits for a reader that stopped
-	a.tap = newTap(pr, most, a.ctx.Done(), a.end)
+	a.tap = newTap(pr, x.maxTrial, a.ctx.Done(), a.end)
 	a.conn = sdk.NewConnection(a.handle, a.out, a.tap)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would quote messages
 	close(a.tap.open)
@@ -146,11 +147,10 @@ func (a *agent) explain(msg string) error {
 	if said != "" {
 		msg += ": " + said
 	}
-	msg = a.hide.Replace(msg)
-	if p := a.preset.loggedOut; p != nil && p.MatchString(said) {
-		return a.loggedOut(msg)
+	if a.saysLoggedOut(said) {
+		return a.loggedOut(a.hide.Replace(said))
 	}
-	return errors.New(msg)
+	return errors.New(a.hide.Replace(msg))
 }
 
 // greet says hello, within the limit.
@@ -190,7 +190,11 @@ func (a *agent) bounded(ctx context.Context, limit time.Duration, what string, d
 	case err == nil:
 		return nil
 	case errors.Is(cause, errSlow):
-		return fmt.Errorf("%w: %w", executor.ErrTimeout, a.explain(fmt.Sprintf("%s: the agent did not answer %s within %s", a.preset.name, what, limit)))
+		err := a.explain(fmt.Sprintf("%s: the agent did not answer %s within %s", a.preset.name, what, limit))
+		if executor.AsStop(err) != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %w", executor.ErrTimeout, err)
 	case cause != nil:
 		return cause
 	}
@@ -216,18 +220,29 @@ func (a *agent) fault(what string, err error) error {
 		msg += " " + string(data[:min(len(data), 2<<10)])
 	}
 	msg = a.hide.Replace(msg)
-	if p := a.preset.loggedOut; re.Code == authRequired || p != nil && p.MatchString(msg) {
+	// To a prompt some agents answer with this code whatever went wrong.
+	told := re.Code == authRequired && (what != sdk.AgentMethodSessionPrompt || !a.worked.Load())
+	if told || a.saysLoggedOut(msg) {
 		return a.loggedOut(msg)
 	}
 	return fmt.Errorf("%s: %s: %s", a.preset.name, what, msg)
 }
 
-func (a *agent) loggedOut(msg string) error {
+// saysLoggedOut reports whether words of the agent mean that nobody is logged
+// in. A task can make an agent say them, so they mean nothing once a turn of the
+// run has ended well.
+func (a *agent) saysLoggedOut(words string) bool {
+	p := a.preset.loggedOut
+	return p != nil && !a.worked.Load() && p.MatchString(words)
+}
+
+// loggedOut stops the run: all its trials would meet the same.
+func (a *agent) loggedOut(said string) error {
 	hint := a.preset.login
 	if hint == "" {
-		hint = "log in with the agent's own command"
+		hint = "use the agent's own command"
 	}
-	return executor.Permanent(fmt.Errorf("%s: the agent is not logged in: %s (%s)", a.preset.name, hint, msg))
+	return &executor.StopError{Err: fmt.Errorf("%s: the agent is not logged in; it says: %s; to log in: %s", a.preset.name, said, hint)}
 }
 
 // handle takes all that the agent sends by itself.

@@ -149,6 +149,9 @@ func (f *fake) initialize(m message, mode string) {
 		return
 	case "mute":
 		select {}
+	case "login-prompt":
+		fmt.Fprintln(os.Stderr, "You are not logged in. Open a browser?")
+		select {}
 	case "rubbish":
 		fmt.Println("Welcome to the agent!")
 		fmt.Println(`{"half": `)

@@ -64,17 +64,19 @@ func TestCopilotIsAPreset(t *testing.T) {
 	script := "#!/bin/sh\nFAKE_AGENT=1 exec '" + exe + "' \"$@\"\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "copilot"), []byte(script), 0o700))
 	suite := load(t, t.TempDir(), "  executor: copilot-sdk\n  model: gpt-9\n")
-	e, err := acp.CopilotKind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["copilot-sdk"], Workers: 1})
+	f := &fixture{suite: suite}
+	f.exec, err = acp.CopilotKind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["copilot-sdk"], Workers: 1})
 	require.NoError(t, err)
-	defer e.Close()
-	f := &fixture{suite: suite, exec: e}
+	defer f.exec.Close()
 	do := func(prompts ...string) (*executor.Trial, executor.Outcome, error) {
 		tr := f.trial(t, prompts...)
 		tr.Model = "gpt-9"
 		tr.Env = append(tr.Env, "PATH="+bin+":/usr/bin:/bin")
-		out, err := e.Execute(t.Context(), tr)
+		out, err := f.exec.Execute(t.Context(), tr)
 		return tr, out, err
 	}
+	_, _, err = do("say Error: No authentication information found.")
+	require.EqualError(t, executor.AsStop(err), "copilot: the agent is not logged in; it says: Error: No authentication information found.; to log in: copilot login")
 	_, out, err := do("env COPILOT_MODEL\nargs")
 	require.NoError(t, err)
 	require.Equal(t, "gpt-9--acp --disallow-temp-dir", out.Output)
@@ -89,9 +91,6 @@ func TestCopilotIsAPreset(t *testing.T) {
 	_, out, err = do("say Info: Request failed due to a transient API error. Retrying...\nsay Here it is: Error: 5\nusage 1 1")
 	require.NoError(t, err)
 	require.Equal(t, "Here it is: Error: 5", out.Output)
-	_, _, err = do("say Error: No authentication information found.")
-	require.ErrorContains(t, err, "not logged in: copilot login")
-	require.True(t, executor.IsPermanent(err))
 
 	// Its usage counts the whole session; its titles describe calls; its skills have a title.
 	tr, out, err = do("usage 10 5\nsay a", `tool {"toolCallId":"1","title":"List","kind":"execute","rawInput":{"command":"ls"}}

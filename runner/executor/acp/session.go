@@ -152,19 +152,20 @@ func (s *session) cancel(grace time.Duration, done <-chan answer) {
 // normally whatever its reason; a provider that failed is no fault of the agent.
 func (s *session) finish(r answer) error {
 	if r.err != nil {
-		return s.agent.fault("session/prompt", r.err)
+		return s.agent.fault(sdk.AgentMethodSessionPrompt, r.err)
 	}
 	fault := s.turnEnded(&r.PromptResponse)
 	switch {
 	case fault != "":
 		fault = s.agent.hide.Replace(fault)
-		if p := s.agent.preset.loggedOut; p != nil && p.MatchString(fault) {
+		if s.agent.saysLoggedOut(fault) {
 			return s.agent.loggedOut(fault)
 		}
 		return fmt.Errorf("%s: the provider failed: %s", s.agent.preset.name, fault)
 	case r.StopReason == sdk.StopReasonCancelled:
 		return fmt.Errorf("%s: the agent cancelled the turn, which nobody asked for", s.agent.preset.name)
 	}
+	s.agent.worked.Store(true)
 	return nil
 }
 

@@ -1,0 +1,50 @@
+//go:build unix
+
+package acp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+)
+
+// An agent that nobody has logged in to stops the run, in the agent's words.
+func TestLoggedOut(t *testing.T) {
+	t.Parallel()
+	login := "    preset: codex\n    login: fake login\n"
+	for name, c := range map[string]struct{ mode, prompt, says string }{
+		"the protocol's answer to session/new": {"auth", "say x", "Authentication required"},
+		"the protocol's answer to a prompt":    {"", "fail -32000 who are you", "who are you"},
+		"another answer":                       {"", "fail -32603 You are not logged in.", "You are not logged in."},
+		"last words":                           {"", "stderr Error: not logged in\ndie 1", "Error: not logged in"},
+		"a key in its words":                   {"", "fail -32000 bad key sk-very-secret", "bad key [redacted]"},
+	} {
+		f := open(t, setup{mode: c.mode, agent: login})
+		_, err := f.exec.Execute(t.Context(), f.trial(t, c.prompt))
+		stop := executor.AsStop(err)
+		require.NotNil(t, stop, "%s: %v", name, err)
+		require.False(t, stop.Orderly)
+		require.EqualError(t, stop, "codex: the agent is not logged in; it says: "+c.says+"; to log in: fake login", name)
+	}
+	// One that says so instead of answering is not waited for in vain.
+	f := open(t, setup{mode: "login-prompt", agent: login, config: "  first_event_timeout_seconds: 4\n"})
+	_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+	require.NotNil(t, executor.AsStop(err), "%v", err)
+}
+
+// A task can make an agent say all sorts of things: once a turn has ended well,
+// somebody is logged in, whatever is said.
+func TestWordsOfATaskStopNoRun(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{agent: "    preset: codex\n"})
+	require.Equal(t, "fine", f.do(t, "say fine"))
+	for _, prompt := range []string{"fail -32000 boom", "fail -32603 not logged in", "stderr not logged in\ndie 1"} {
+		_, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
+		require.Error(t, err)
+		require.Nil(t, executor.AsStop(err), "%v", err)
+		require.False(t, executor.IsPermanent(err))
+	}
+	require.Equal(t, "fine", f.do(t, "say fine"))
+}

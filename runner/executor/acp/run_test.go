@@ -1,0 +1,172 @@
+//go:build unix
+
+package acp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/executor/acp"
+)
+
+// ran is a run of a suite that came to its end.
+type ran struct {
+	Status  runner.Status   `json:"status"`
+	Error   string          `json:"error"`
+	Summary *runner.Summary `json:"summary"`
+	Tasks   []struct {
+		ID     string               `json:"id"`
+		Trials []runner.TrialResult `json:"trials"`
+	} `json:"tasks"`
+	events []*runner.Event
+	starts string // file with a line for each start of the agent
+	state  string // directory with all that is recorded
+}
+
+// verdicts are those of all trials, by task.
+func (r *ran) verdicts() map[string][]runner.Verdict {
+	all := map[string][]runner.Verdict{}
+	for _, task := range r.Tasks {
+		for _, trial := range task.Trials {
+			all[task.ID] = append(all[task.ID], trial.Verdict)
+		}
+	}
+	return all
+}
+
+// kind is the executor for the agent that s sets up.
+func (s setup) kind() executor.Kind {
+	kind := acp.Kind
+	kind.Open = func(ctx context.Context, settings executor.Settings) (executor.Executor, error) {
+		e, err := acp.Kind.Open(ctx, settings)
+		if err == nil && s.maxTrial > 0 {
+			acp.SetMaxTrial(e, s.maxTrial)
+		}
+		return e, err
+	}
+	return kind
+}
+
+// run runs a suite of the fake agent; tasks is what follows its config.
+func run(t testing.TB, s setup, tasks string) *ran {
+	t.Helper()
+	dir := t.TempDir()
+	res := &ran{starts: filepath.Join(dir, "starts"), state: t.TempDir()}
+	r, err := runner.New(runner.Options{StateDir: res.state, Executors: executor.NewRegistry(s.kind())})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "eval.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("name: t\nconfig:\n"+s.lines(t, dir)+tasks), 0o600))
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	require.NoError(t, err)
+	require.Empty(t, ds.Errors())
+	plan, err := r.Plan(suite, runner.Request{})
+	require.NoError(t, err)
+	live, err := r.Start(plan)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		live.Cancel()
+		<-live.Done()
+	})
+	for sub := live.Subscribe(1); ; {
+		batch, err := sub.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		res.events = append(res.events, batch...)
+	}
+	<-live.Done()
+	var b bytes.Buffer
+	require.NoError(t, live.WriteResult(&b))
+	require.NoError(t, json.Unmarshal(b.Bytes(), res))
+	return res
+}
+
+// Nobody is logged in: all workers find it at once, and the run tells it once.
+func TestRunStopsWhenLoggedOut(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	require.Equal(t, runner.StatusFailed, res.Status)
+	require.Contains(t, res.Error, "the agent is not logged in; it says: Authentication required")
+	require.LessOrEqual(t, res.Summary.Trials.Errors, 4)
+	require.Zero(t, res.Summary.Trials.Failed)
+	require.LessOrEqual(t, starts(t, res.starts), 4)
+	told := 0
+	for _, e := range res.events {
+		if e.Type == runner.Log && e.Level == "error" {
+			told++
+		}
+	}
+	require.Equal(t, 1, told)
+}
+
+// An agent that is not installed is no failure of the agent, and costs no retries.
+func TestRunWithoutAgent(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	require.Equal(t, runner.StatusCompleted, res.Status)
+	trial := res.Tasks[0].Trials[0]
+	require.Equal(t, runner.Errored, trial.Verdict)
+	require.Empty(t, trial.Attempts)
+	require.Contains(t, trial.Error, "no-such-agent-here is not installed; install it: get it")
+}
+
+// Whatever an agent does to one trial, the next one of the run is done.
+func TestRunGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first   string // of the task that goes wrong
+		verdict runner.Verdict
+		says    string
+	}{
+		"version":         {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", runner.Errored, "speaks version 7"},
+		"ends at once":    {"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", runner.Errored, "exit status 9: cannot load the frobnicator"},
+		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", runner.TimedOut, "it printed 2 lines that are no messages"},
+		"says no hello":   {"inputs: {prompt: say x, environment: {FAKE_MODE: mute}}", runner.TimedOut, "did not answer initialize within"},
+		"never answers":   {"prompt: hang", runner.TimedOut, "no sign of life within"},
+		"falls silent":    {"prompt: \"say so far\\nhang\", timeout_seconds: 2", runner.TimedOut, "timeout exceeded"},
+		"dies":            {"prompt: \"say so far\\ndie 3\"", runner.Errored, "in mid-trial: exit status 3"},
+		"closes its pipe": {"prompt: close-output", runner.TimedOut, "no sign of life within"},
+		"floods":          {"prompt: flood 100", runner.Errored, "sent too much in one trial: more than 2 MiB"},
+		"a huge message":  {"prompt: long 9", runner.Errored, "a message of more than 8 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup{}
+			if name == "floods" {
+				s.maxTrial = 2 << 20
+			}
+			if c.verdict == runner.TimedOut && name != "falls silent" {
+				s.config = "  first_event_timeout_seconds: 4\n"
+			}
+			res := run(t, s,
+				"tasks:\n  - {id: bad, "+c.first+"}\n  - {id: good, prompt: say fine}\ngraders: [{name: g, type: text, config: {contains: [fine]}}]\n")
+			require.Equal(t, map[string][]runner.Verdict{"bad": {c.verdict}, "good": {runner.Passed}}, res.verdicts())
+			require.Contains(t, res.Tasks[0].Trials[0].Error, c.says)
+			require.Equal(t, runner.StatusCompleted, res.Status)
+		})
+	}
+}
+
+// However many trials there are, the start of an agent is paid once per worker.
+func TestRunStartsOneAgentPerWorker(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{config: "  trials_per_task: 25\n  parallel: true\n  workers: 3\n"}, `tasks:
+  - {id: a, prompt: "say fine\npid"}
+  - {id: b, prompt: "say fine\npid"}
+graders: [{name: g, type: text, config: {contains: [fine]}}]
+`)
+	require.Equal(t, 50, res.Summary.Trials.Passed)
+	require.LessOrEqual(t, starts(t, res.starts), 3)
+}
