@@ -49,6 +49,8 @@ type ProjectAgent struct {
 	Cwd string `yaml:"cwd"`
 	// Directory of the workspace in which the agent looks for skills.
 	Skills string `yaml:"skills"`
+	// File of the workspace in which the agent reads instructions.
+	Instructions string `yaml:"instructions"`
 	// Environment variable that chooses the model.
 	ModelEnv string `yaml:"model_env"`
 	// Arguments that choose the model; {model} stands for its name.

@@ -46,6 +46,8 @@ type Suite struct {
 	Tasks []*Task `yaml:"-"`
 	// Triggers is trigger_tests.yaml beside the suite; nil when there is none.
 	Triggers *TriggerTests `yaml:"-"`
+	// Instructions are the files of config.instruction_files.
+	Instructions []InstructionFile `yaml:"-"`
 	// ExecutorOptions holds, by canonical executor name, the options that
 	// config gives to that executor, as the type its Kind.Options returns.
 	ExecutorOptions map[string]any `yaml:"-"`
@@ -86,7 +88,7 @@ type Config struct {
 	RequiredSkills []string `yaml:"required_skills" json:"required_skills,omitempty"`
 	// Skills kept from the agent.
 	DisabledSkills []string `yaml:"disabled_skills" json:"disabled_skills,omitempty"`
-	// Instruction files handed to agents that take them.
+	// Instruction files, relative to the suite. Agents get them in the place where they read instructions, models in the system prompt.
 	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty"`
 	// Put SKILL.md into the system prompt of model executors.
 	InjectSkillBody bool `yaml:"inject_skill_body" json:"inject_skill_body"`
@@ -148,6 +150,12 @@ type Metric struct {
 	Description string `yaml:"description" json:"description,omitempty"`
 	// Whether the metric is measured; true when absent.
 	Enabled bool `yaml:"enabled" json:"enabled"`
+}
+
+// InstructionFile is one of config.instruction_files.
+type InstructionFile struct {
+	Name string // as the suite writes it
+	Path string // absolute; empty when there is no such file
 }
 
 // Hooks are shell commands around a run and its tasks.

@@ -47,7 +47,12 @@ func (l *loader) checkSuite() {
 		l.at(Warning, CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
 	}
 	for i, f := range s.Config.InstructionFiles {
-		if _, tried, ok := s.Resolve(f); !ok && !l.inContextDir(f) {
+		path, tried, ok := s.Resolve(f)
+		if !ok {
+			path, ok = l.inContextDir(f)
+		}
+		s.Instructions = append(s.Instructions, InstructionFile{Name: f, Path: path})
+		if !ok {
 			l.at(Warning, CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
 		}
 	}
@@ -81,13 +86,17 @@ func (l *loader) displayAll(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// inContextDir reports whether the suite's fixture directory has that file.
-func (l *loader) inContextDir(rel string) bool {
+// inContextDir finds a file in the suite's fixture directory.
+func (l *loader) inContextDir(rel string) (path string, ok bool) {
 	dir := filepath.Join(l.suite.Dir, "fixtures")
 	if l.options.ContextDir != "" {
 		dir = l.options.ContextDir
 	}
-	return isRegular(filepath.Join(dir, filepath.FromSlash(rel)))
+	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(rel)))
+	if err != nil || !isRegular(path) {
+		return "", false
+	}
+	return path, true
 }
 
 func (l *loader) checkSchemaVersion() {

@@ -56,12 +56,12 @@ type digests map[string]string
 func (d digests) suite(p *Plan) (string, error) {
 	c := p.config
 	instructions := map[string]string{}
-	for _, f := range c.InstructionFiles {
-		sum, err := d.file(filepath.Join(p.Suite.Dir, f))
-		if err != nil && !os.IsNotExist(err) {
+	for _, f := range p.Suite.Instructions {
+		sum, err := d.file(f.Path)
+		if err != nil && f.Path != "" {
 			return "", err
 		}
-		instructions[f] = sum
+		instructions[f.Name] = sum
 	}
 	program, err := d.referred(p.settings.Options, p.Suite, nil)
 	if err != nil {

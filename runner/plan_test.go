@@ -41,7 +41,7 @@ func TestHashesOfFiles(t *testing.T) {
 	const files = `
 -- eval.yaml --
 name: files
-config: {executor: command, command: [sh, agent.sh], max_attempts: 1}
+config: {executor: command, command: [sh, agent.sh], max_attempts: 1, instruction_files: [rules.md, brought.md]}
 tasks:
   - id: a
     prompt: x
@@ -55,6 +55,10 @@ echo '{"k":1}' | tee out.txt
 exit 0
 -- schema.json --
 {"type":"object"}
+-- rules.md --
+Be brief.
+-- fixtures/brought.md --
+Be kind.
 -- fixtures/out.txt --
 {"k":1}
 `
@@ -67,7 +71,7 @@ exit 0
 	}
 	first := name(files)
 	require.Equal(t, first, name(files))
-	for _, change := range []string{"tee out.txt", "exit 0", `"object"`, "{\"k\":1}\n"} {
+	for _, change := range []string{"tee out.txt", "exit 0", "brief", "kind", `"object"`, "{\"k\":1}\n"} {
 		i := strings.LastIndex(files, change)
 		require.NotEqual(t, first, name(files[:i]+" "+files[i:]), change)
 	}

@@ -190,6 +190,10 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}
+	preface, err := giveInstructions(dir, x.preset.instructions, x.suite)
+	if err != nil {
+		return executor.Outcome{}, executor.Permanent(err)
+	}
 	for {
 		a, used, err := x.agent(ctx, t)
 		if err != nil {
@@ -197,7 +201,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		}
 		a.tap.bytes.Store(0)
 		rec := newRecord(x.preset, t.Transcript, given, a.hide)
-		err = x.converse(ctx, t, a, dir, rec)
+		err = x.converse(ctx, t, a, dir, preface, rec)
 		died := a.dead()
 		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)
@@ -215,8 +219,8 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	}
 }
 
-// converse opens the session and sends the prompts.
-func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir string, rec *record) error {
+// converse opens the session and sends the prompts, the preface with the first.
+func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *record) error {
 	s, err := a.openSession(ctx, x, t, dir, rec)
 	if s != nil {
 		defer s.close()
@@ -225,9 +229,10 @@ func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir str
 		return err
 	}
 	for _, text := range append([]string{t.Prompt}, t.FollowUps...) {
-		if err := s.prompt(ctx, x, text); err != nil {
+		if err := s.prompt(ctx, x, preface, text); err != nil {
 			return err
 		}
+		preface = ""
 	}
 	return nil
 }

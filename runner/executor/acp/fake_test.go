@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 //
 //	say TEXT · think TEXT · tool JSON · update JSON · ask JSON · read PATH · write PATH
 //	stop REASON · usage IN OUT · fail CODE MESSAGE · die CODE · hang · sleeping · flood MIB · model · mcp · args ·
-//	burst N · long MIB · print TEXT · stderr TEXT · orphan · await-cancel · ls PATH · env NAME · pid · cwd · close-output
+//	burst N · long MIB · print TEXT · stderr TEXT · orphan · await-cancel · ls PATH · cat PATH · preface · env NAME · pid · cwd · close-output
 type fake struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
@@ -42,6 +42,8 @@ type fake struct {
 	cwd    string
 	mcp    json.RawMessage
 	model  string
+	// preface is what came before the prompt.
+	preface string
 }
 
 type message struct {
@@ -195,7 +197,11 @@ func (f *fake) prompt(m message) {
 	}
 	json.Unmarshal(m.Params, &p)
 	answer := map[string]any{"stopReason": "end_turn"}
-	for line := range strings.SplitSeq(p.Prompt[0].Text, "\n") {
+	f.preface = ""
+	if len(p.Prompt) > 1 {
+		f.preface = p.Prompt[0].Text
+	}
+	for line := range strings.SplitSeq(p.Prompt[len(p.Prompt)-1].Text, "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if verb == "fail" {
 			code, text, _ := strings.Cut(rest, " ")
@@ -352,6 +358,11 @@ func (f *fake) actOnSelf(verb, rest string) {
 		f.say("%s", f.mcp)
 	case "model":
 		f.say("%s", f.model)
+	case "preface":
+		f.say("%q", f.preface)
+	case "cat":
+		b, err := os.ReadFile(f.path(rest))
+		f.say("%s%v", b, err)
 	case "args":
 		f.say("%s", strings.Join(os.Args[1:], " "))
 	}

@@ -82,16 +82,17 @@ func specKeys() []string {
 
 // meanings are what the keys of an agent say.
 var meanings = map[string]string{
-	"preset":     "Preset to begin with; the other keys change it.",
-	"command":    "Program that speaks the Agent Client Protocol on its standard input and output.",
-	"args":       "Arguments of the program.",
-	"env":        "Environment variables of the agent.",
-	"cwd":        "Directory the agent is started in; a private one when absent. Sessions work in the trial's workspace all the same.",
-	"skills":     "Where in its workspace the agent looks for skills, such as .claude/skills.",
-	"model_env":  "Environment variable that takes config.model.",
-	"model_args": "Arguments that take config.model, written {model}.",
-	"install":    "What to type to install the agent, told when it is missing.",
-	"login":      "What to type to log in, told when the agent wants it.",
+	"preset":       "Preset to begin with; the other keys change it.",
+	"command":      "Program that speaks the Agent Client Protocol on its standard input and output.",
+	"args":         "Arguments of the program.",
+	"env":          "Environment variables of the agent.",
+	"cwd":          "Directory the agent is started in; a private one when absent. Sessions work in the trial's workspace all the same.",
+	"skills":       "Where in its workspace the agent looks for skills, such as .claude/skills.",
+	"instructions": "File of its workspace in which the agent reads instructions, such as CLAUDE.md; gets config.instruction_files.",
+	"model_env":    "Environment variable that takes config.model.",
+	"model_args":   "Arguments that take config.model, written {model}.",
+	"install":      "What to type to install the agent, told when it is missing.",
+	"login":        "What to type to log in, told when the agent wants it.",
 }
 
 // JSONSchema describes both shapes.
@@ -135,8 +136,10 @@ func check(c *eval.Check, o *Options) {
 				c.Errorf(eval.At("agent", "env", k), eval.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
 			}
 		}
-		if spec.Skills != "" && !filepath.IsLocal(spec.Skills) {
-			c.Errorf(eval.At("agent", "skills"), eval.CodeEscapingPath, "%q does not lie below the workspace", spec.Skills)
+		for key, place := range map[string]string{"skills": spec.Skills, "instructions": spec.Instructions} {
+			if place != "" && !filepath.IsLocal(place) {
+				c.Errorf(eval.At("agent", key), eval.CodeEscapingPath, "%q does not lie below the workspace", place)
+			}
 		}
 	}
 	servers := c.Suite().Config.MCPServers
@@ -182,7 +185,7 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 		}
 		return preset{}, fmt.Errorf("no agent is called %q; the known ones are %s, and .waza.yaml may name more under agents", o.Agent.Name, strings.Join(agentNames(s), ", "))
 	}
-	base := preset{name: o.Agent.Name, skills: ".agents/skills", skill: anySkill}
+	base := preset{name: o.Agent.Name, skills: ".agents/skills", instructions: "AGENTS.md", skill: anySkill}
 	switch known, ok := presetNamed(spec.Preset); {
 	case ok:
 		base = known
@@ -218,7 +221,7 @@ func (p preset) with(spec *eval.ProjectAgent) preset {
 	for _, f := range []struct {
 		to   *string
 		from string
-	}{{&p.skills, spec.Skills}, {&p.modelEnv, spec.ModelEnv}, {&p.install, spec.Install}, {&p.login, spec.Login}} {
+	}{{&p.skills, spec.Skills}, {&p.instructions, spec.Instructions}, {&p.modelEnv, spec.ModelEnv}, {&p.install, spec.Install}, {&p.login, spec.Login}} {
 		if f.from != "" {
 			*f.to = f.from
 		}

@@ -39,10 +39,13 @@ func newRecord(p *preset, t *executor.Transcript, given []string, hide interface
 	return &record{preset: p, to: t, given: given, hide: hide, calls: map[string]*call{}}
 }
 
-// begin records a prompt. The outcome is that of the last turn.
-func (r *record) begin(prompt string) {
+// begin records a prompt and what goes before it. The outcome is that of the last turn.
+func (r *record) begin(preface, prompt string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if preface != "" {
+		r.to.Message("system", preface)
+	}
 	r.to.Message("user", prompt)
 	r.answer, r.fault = "", ""
 	r.past = r.usage

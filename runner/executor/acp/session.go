@@ -102,22 +102,26 @@ type answer struct {
 	err error
 }
 
-// prompt does one turn. When ctx ends the agent is asked to cancel, given the
+// prompt does one turn; the preface, if there is one, goes before the text. When ctx ends the agent is asked to cancel, given the
 // grace to do so, and killed.
-func (s *session) prompt(ctx context.Context, x *acp, text string) error {
+func (s *session) prompt(ctx context.Context, x *acp, preface, text string) error {
 	a := s.agent
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.begin(text)
+	s.begin(preface, text)
 	s.watch(x.first, cancel)
 	defer s.alive()
 
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	blocks := []sdk.ContentBlock{sdk.TextBlock(text)}
+	if preface != "" {
+		blocks = []sdk.ContentBlock{sdk.TextBlock(preface), sdk.TextBlock(text)}
+	}
 	done := make(chan answer, 1)
 	go func() {
 		r, err := sdk.SendRequest[sdk.PromptResponse](a.conn, asking, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
-			SessionId: sdk.SessionId(s.id), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)},
+			SessionId: sdk.SessionId(s.id), Prompt: blocks,
 		})
 		done <- answer{r, err}
 	}()

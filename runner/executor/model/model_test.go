@@ -175,6 +175,28 @@ func TestSkillsAreLeftOut(t *testing.T) {
 	require.NotContains(t, s.bodies[0], "Rhyme")
 }
 
+// The suite's instruction files stand in the system prompt, before the skills.
+func TestInstructionFiles(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: func(http.ResponseWriter, int) []string { return []string{says("ok")} }}
+	e, suite, err := setup(t, s, "  instruction_files: [skills/poet/rules.md]\n")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(suite.Dir, "skills", "poet", "rules.md"), []byte("Be brief."), 0o600))
+	_, err = e.Execute(context.Background(), trial(t, suite))
+	require.EqualError(t, err, "config.instruction_files: skills/poet/rules.md: no such file", "the suite was loaded without it")
+	require.True(t, executor.IsPermanent(err))
+	found := *suite
+	found.Instructions = []eval.InstructionFile{{Name: "rules.md", Path: filepath.Join(suite.Dir, "skills", "poet", "rules.md")}}
+	e, err = OpenAI.Open(context.Background(), executor.Settings{Suite: &found, Options: suite.ExecutorOptions["openai"], Model: "gpt-4o"})
+	require.NoError(t, err)
+	defer e.Close()
+	_, err = e.Execute(context.Background(), trial(t, &found))
+	require.NoError(t, err)
+	var body struct{ Messages []struct{ Content string } }
+	require.NoError(t, json.Unmarshal([]byte(s.bodies[0]), &body))
+	require.Regexp(t, `(?s)Be brief\..*You have the skill`, body.Messages[0].Content)
+}
+
 // A model that calls tools for ever is stopped, which is its own shortcoming.
 func TestTurnsAreBounded(t *testing.T) {
 	t.Parallel()

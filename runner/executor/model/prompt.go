@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,20 +25,16 @@ func (m *model) system(t *executor.Trial) (string, error) {
 	if m.options.SystemPrompt != "" {
 		parts = append(parts, t.Expand(m.options.SystemPrompt))
 	}
-	for _, name := range m.suite.Config.InstructionFiles {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(m.suite.Dir, filepath.FromSlash(path))
-		}
-		text, err := readText(path, maxSkillBytes)
-		if err != nil {
-			return "", fmt.Errorf("config.instruction_files: %s: %w", name, err)
-		}
-		parts = append(parts, text)
+	instructions, err := executor.Instructions(m.suite)
+	if err != nil {
+		return "", err
+	}
+	if instructions != "" {
+		parts = append(parts, instructions)
 	}
 	if m.suite.Config.InjectSkillBody {
 		for _, dir := range t.Task.Skills {
-			text, err := readText(filepath.Join(dir, "SKILL.md"), maxSkillBytes)
+			text, err := executor.ReadText(filepath.Join(dir, "SKILL.md"), maxSkillBytes)
 			if err != nil {
 				return "", fmt.Errorf("skill %s: %w", filepath.Base(dir), err)
 			}
@@ -70,28 +65,6 @@ func skillBody(text string) string {
 		}
 	}
 	return strings.TrimSpace(strings.Join(kept, "\n") + "\n\n" + strings.TrimSpace(body))
-}
-
-// readText reads a regular file of UTF-8 text.
-func readText(path string, most int) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil {
-		return "", err
-	} else if !st.Mode().IsRegular() {
-		return "", fmt.Errorf("it is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > most:
-		return "", fmt.Errorf("it has more than %d KiB", most>>10)
-	}
-	return strings.ToValidUTF8(string(data), "\uFFFD"), nil
 }
 
 // files gives the text of the task's files, to stand behind the prompt. Of binary
