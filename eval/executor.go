@@ -56,6 +56,9 @@ func (l *loader) executor() {
 	}
 	s.ExecutorOptions = map[string]any{}
 	config := lookup(l.src.root, "config")
+	if l.options.Agent != "" {
+		config = l.withAgent(config, used, at)
+	}
 	for _, k := range v.Executors {
 		if k.Options == nil {
 			if k.Name == used.Name && k.Check != nil {
@@ -75,6 +78,39 @@ func (l *loader) executor() {
 			k.Check(&Check{loader: l, src: l.src, options: config, decl: at, label: "executor " + k.Name}, o)
 		}
 	}
+}
+
+// agentKey is the option in which executors take an agent.
+const agentKey = "agent"
+
+// withAgent is config with the agent of the options. What is found about that
+// has no place in the file: it is not written there.
+func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
+	takes := func(k Kind) bool { return k.Options != nil && takesKey(k.Options(), agentKey) }
+	if used.Name != "" && !takes(used) {
+		var others []string
+		for _, k := range l.options.Vocabulary.Executors {
+			if takes(k) {
+				others = append(others, k.Name)
+			}
+		}
+		l.reportf(l.src, at, Error, CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
+			used.Name, clip(l.options.Agent, 60), strings.Join(others, ", "))
+	}
+	with := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
+		*with = *n
+		with.Content = nil
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value != agentKey {
+				with.Content = append(with.Content, n.Content[i], n.Content[i+1])
+			}
+		}
+	}
+	with.Content = append(with.Content,
+		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: agentKey},
+		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l.options.Agent})
+	return with
 }
 
 func (l *loader) executorNode() *yaml.Node {

@@ -32,6 +32,9 @@ type Options struct {
 	// Executor replaces the suite's config.executor, so that its options are
 	// the ones that are checked. Empty means that the suite's holds.
 	Executor string
+	// Agent replaces the suite's config.agent. Empty means that the suite's
+	// holds. An executor that drives no agent is a finding then.
+	Agent string
 	// ContextDir replaces every task's fixture directory. Empty means none.
 	ContextDir string
 	// Overlay holds the content of files that an editor has changed but not

@@ -25,6 +25,7 @@ func evalMethods() []*method {
 // RunOptions are the parameters that eval.run and task.run share.
 type RunOptions struct {
 	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
+	Agent          string   `json:"agent" doc:"Agent to drive instead of the suite's, by the executor acp unless executor says otherwise."`
 	Model          string   `json:"model" doc:"Model to ask for instead of the suite's."`
 	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task."`
 	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Trials to run at once, instead of the suite's setting."`
@@ -54,14 +55,24 @@ func (c *call) evalRun(ctx context.Context, p *evalRunParams) (*runStarted, erro
 	})
 }
 
+// executorFor is the executor asked for; who names only an agent means the one
+// that drives agents.
+func executorFor(executor, agent string) string {
+	if executor == "" && agent != "" {
+		return runner.AgentExecutor
+	}
+	return executor
+}
+
 // start loads, plans and starts. choose says which of the suite's tasks to run.
 func (c *call) start(ctx context.Context, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
+	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
 		if err := c.server.runner.CheckExecutor(o.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, err := c.loadValid(ctx, path, loadOptions{o.Executor, o.ContextDir})
+	suite, err := c.loadValid(ctx, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +207,7 @@ func configOf(suite *eval.Suite) eval.Config {
 type evalValidateParams struct {
 	Path       string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
 	Executor   string `json:"executor" doc:"Check for a run with this executor instead of the suite's."`
+	Agent      string `json:"agent" doc:"Check for a run with this agent instead of the suite's."`
 	ContextDir string `json:"context_dir" doc:"Check for a run with this fixture directory instead of every task's."`
 }
 
@@ -208,12 +220,13 @@ type evalValidation struct {
 }
 
 func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalValidation, error) {
+	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
 		if err := c.server.runner.CheckExecutor(p.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, ds, err := c.load(ctx, p.Path, loadOptions{p.Executor, p.ContextDir})
+	suite, ds, err := c.load(ctx, p.Path, loadOptions{p.Executor, p.Agent, p.ContextDir})
 	if err != nil {
 		return nil, err
 	}

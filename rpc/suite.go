@@ -59,7 +59,7 @@ func filePath(uri string) (string, bool) {
 }
 
 // loadOptions are the options of eval.Load that a request can set.
-type loadOptions struct{ executor, contextDir string }
+type loadOptions struct{ executor, agent, contextDir string }
 
 // load reads a suite. The error says why there is none to read; what is wrong
 // with one that is there, the diagnostics say.
@@ -68,7 +68,7 @@ func (c *call) load(ctx context.Context, given string, lo loadOptions) (*eval.Su
 	if err != nil {
 		return nil, nil, err
 	}
-	o := eval.Options{Vocabulary: c.server.runner.Vocabulary(), Executor: lo.executor}
+	o := eval.Options{Vocabulary: c.server.runner.Vocabulary(), Executor: lo.executor, Agent: lo.agent}
 	if lo.contextDir != "" {
 		if o.ContextDir, err = c.resolve("context_dir", lo.contextDir); err != nil {
 			return nil, nil, err

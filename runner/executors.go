@@ -8,6 +8,9 @@ import (
 	"waza/runner/executor/model"
 )
 
+// AgentExecutor is the executor for those who name only the agent.
+const AgentExecutor = "acp"
+
 // Executors are the built-in executors. A new one takes one line here.
 var Executors = executor.NewRegistry(
 	mock.Kind,

@@ -140,7 +140,7 @@ func TestComplete(t *testing.T) {
 		"run -- --js":            "",
 		"nonsense ":              "",
 		"guar":                   "",
-		"run --executor mock --": "--task --tag --trials --trial --executor --model --workers --timeout --context-dir --fail-fast --verbose --json --events --output --help",
+		"run --executor mock --": "--task --tag --trials --trial --executor --agent --model --workers --timeout --context-dir --fail-fast --verbose --json --events --output --help",
 	} {
 		got := p.complete(strings.Split(in, " "))
 		require.Equal(t, want, strings.Join(got, " "), "%q", in)

@@ -29,6 +29,7 @@ them; a third time, it leaves at once.
 Examples:
   waza run evals/demo/eval.yaml
   waza run evals/demo --tag smoke --trials 5 --workers 4
+  waza run evals/demo --agent opencode
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
   waza run --json --output results.jsonl
 
@@ -39,6 +40,7 @@ Exit codes:
 			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
 			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
+			&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor says otherwise", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`", DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "workers", Aliases: []string{"w"}, Category: how, Usage: "run `N` trials at once", DefaultText: "the suite's"},
 			&cli.DurationFlag{Name: "timeout", Category: how, Usage: "bound each trial, graders included, to a `TIME` such as 90s or 5m", DefaultText: "the task's, else the suite's"},
@@ -56,6 +58,7 @@ Exit codes:
 // runOptions are the flags of waza run.
 type runOptions struct {
 	request      runner.Request
+	agent        string // instead of the suite's; empty for that
 	verbose      bool
 	json, events bool
 	output       string
@@ -64,11 +67,12 @@ type runOptions struct {
 func runOptionsOf(c *cli.Context) (runOptions, error) {
 	o := runOptions{
 		request: runner.Request{
-			Executor: c.String("executor"), Model: c.String("model"),
+			Executor: executorOf(c), Model: c.String("model"),
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"),
 		},
+		agent:   c.String("agent"),
 		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"),
 	}
 	for _, name := range []string{"trials", "trial", "workers"} {
@@ -83,6 +87,15 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 		return o, usage("--events and --output FILE give both", "--json and --events do not go together")
 	}
 	return o, nil
+}
+
+// executorOf is the executor asked for; who names only an agent means the one
+// that drives agents.
+func executorOf(c *cli.Context) string {
+	if name := c.String("executor"); name != "" || c.String("agent") == "" {
+		return name
+	}
+	return runner.AgentExecutor
 }
 
 func (p *program) run(c *cli.Context) (err error) {
@@ -203,7 +216,7 @@ func (s *session) runOne(path string) (int, error) {
 // plan makes a suite ready to run, and prints what there is to say of it.
 func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 	req := s.options.request
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, ContextDir: req.ContextDir})
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, Agent: s.options.agent, ContextDir: req.ContextDir})
 	if err != nil {
 		return nil, nil, err
 	}

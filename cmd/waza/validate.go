@@ -30,6 +30,7 @@ Examples:
 Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "executor", Usage: "check as if run with the executor `NAME`", DefaultText: "the suite's"},
+			&cli.StringFlag{Name: "agent", Usage: "check as if run with the agent `NAME`", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "context-dir", Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "strict", Usage: "let warnings fail, too"},
 			jsonFlag("print the findings as JSON"),
@@ -64,8 +65,10 @@ func (p *program) validate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req := runner.Request{Executor: c.String("executor"), ContextDir: c.String("context-dir")}
-	if err := checkExecutor(rn, req.Executor); err != nil {
+	o := eval.Options{
+		Vocabulary: rn.Vocabulary(), Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
+	}
+	if err := checkExecutor(rn, o.Executor); err != nil {
 		return err
 	}
 	paths, err := p.findSuites(c.Args().Slice(), rn.Vocabulary())
@@ -74,7 +77,7 @@ func (p *program) validate(c *cli.Context) error {
 	}
 	all := validations{Valid: true}
 	for _, path := range paths {
-		v := p.validateOne(rn, path, req)
+		v := p.validateOne(rn, path, o)
 		errs, warnings := v.count()
 		all.Errors += errs
 		all.Warnings += warnings
@@ -111,9 +114,9 @@ func (v validation) count() (errors, warnings int) {
 	return errors, warnings
 }
 
-func (p *program) validateOne(rn *runner.Runner, path string, req runner.Request) validation {
+func (p *program) validateOne(rn *runner.Runner, path string, o eval.Options) validation {
 	v := validation{Path: path, Diagnostics: eval.Diagnostics{}}
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary(), Executor: req.Executor, ContextDir: req.ContextDir})
+	suite, ds, err := eval.Load(path, o)
 	if err != nil {
 		v.Error = err.Error()
 		return v
@@ -121,7 +124,7 @@ func (p *program) validateOne(rn *runner.Runner, path string, req runner.Request
 	if suite != nil {
 		v.Name, v.Skill, v.Tasks = suite.Name, suite.Skill, len(suite.Tasks)
 		if !ds.HasErrors() {
-			ds = append(ds, p.preflight(rn, path, suite, req)...)
+			ds = append(ds, p.preflight(rn, path, suite, o)...)
 			sortDiagnostics(ds)
 		}
 	}
@@ -131,11 +134,11 @@ func (p *program) validateOne(rn *runner.Runner, path string, req runner.Request
 }
 
 // preflight looks for what this machine lacks for the suite.
-func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, req runner.Request) eval.Diagnostics {
+func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
 	if len(suite.Tasks) == 0 {
 		return nil
 	}
-	plan, err := rn.Plan(suite, req)
+	plan, err := rn.Plan(suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
 	if err != nil {
 		d := eval.Diagnostic{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}
 		if limit := (*runner.LimitError)(nil); errors.As(err, &limit) {
