@@ -172,6 +172,7 @@ type runResult struct {
 	Suite     runner.SuiteRef  `json:"suite"`
 	StartedAt time.Time        `json:"startedAt"`
 	EndedAt   *time.Time       `json:"endedAt"`
+	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When the record was last changed after the run, by grading it anew or by a review."`
 	Summary   *runner.Summary  `json:"summary"`
 	Config    runner.RunConfig `json:"config"`
 	Tasks     []taskWithTrials `json:"tasks"`

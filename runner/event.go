@@ -51,9 +51,21 @@ const (
 	RunComplete   EventType = "run_complete"
 	// Log is something to tell a person; it may come anywhere before End.
 	Log EventType = "log"
-	// End is the last event of a run, exactly one.
+	// End is the last event of a run, exactly one: subscriptions deliver none
+	// after it, and never one of those below.
 	End EventType = "end"
+
+	// The record of a run that is over is changed by amendments, which follow
+	// all that the run itself recorded: any number of trials and tasks, then
+	// one run_graded, with which all of them take effect. One without it was
+	// cut short; the next takes up what it did.
+	TrialGraded EventType = "trial_graded"
+	TaskGraded  EventType = "task_graded"
+	RunGraded   EventType = "run_graded"
 )
+
+// amends reports whether events of the type belong to an amendment.
+func (t EventType) amends() bool { return t == TrialGraded || t == TaskGraded || t == RunGraded }
 
 // Event is one thing that happened in a run. Events are numbered from 1 without
 // gaps; they are immutable once emitted. Everything anyone sees of a run is
@@ -78,21 +90,34 @@ type Event struct {
 	Verdict    Verdict  `json:"verdict,omitempty"`
 	Score      *float64 `json:"score,omitempty"`
 	DurationMS int64    `json:"durationMs,omitempty"`
+	// Was is the verdict before, in trial_graded.
+	Was Verdict `json:"was,omitempty"`
 
 	// Level and Message belong to log events; Level is debug, info, warning or error.
 	Level   string `json:"level,omitempty"`
 	Message string `json:"message,omitempty"`
 
-	// Status, Summary and Error belong to run_complete and end.
+	// Status, Summary and Error belong to run_complete and end; Summary to
+	// run_graded, too.
 	Status  Status   `json:"status,omitempty"`
 	Summary *Summary `json:"summary,omitempty"`
 	Error   string   `json:"error,omitempty"`
+	// Criteria are what the summary of run_graded was made by.
+	Criteria *Criteria `json:"criteria,omitempty"`
 
-	// Task is the task's result, in task_complete.
+	// Task is the task's result, in task_complete and task_graded.
 	Task *TaskResult `json:"task,omitempty"`
 	// Trial is all that is known of a completed trial. It is the last field,
 	// so that its bytes can be lifted out of a journal line.
 	Trial *TrialResult `json:"trial,omitempty"`
+}
+
+// Criteria are what trials are summed up by.
+type Criteria struct {
+	// Thresholds are, for each task of the run, the share of its counted
+	// trials that must pass.
+	Thresholds []float64   `json:"thresholds"`
+	Metrics    []MetricRef `json:"metrics,omitempty"`
 }
 
 // TrialResult is all that is known of a completed trial.

@@ -154,7 +154,7 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	for i, e := range batch {
 		line, trialAt, err := enc.line(e)
 		if err == nil && !f.secrets.Empty() {
-			batch[i], line, trialAt, err = f.redact(enc, e, line, trialAt)
+			batch[i], line, trialAt, err = enc.redact(f.secrets, e, line, trialAt)
 		}
 		if err != nil {
 			return nil, err
@@ -173,21 +173,6 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	}
 	f.fold.apply(batch, places)
 	return sizes, nil
-}
-
-// redact takes keys out of an event before it is recorded, and so before anyone
-// sees it, whoever put them there: the agent, a grader or an error.
-func (f *feed) redact(enc *encoder, e *Event, line []byte, trialAt int) (*Event, []byte, int, error) {
-	clean := f.secrets.Text(string(line))
-	if clean == string(line) {
-		return e, line, trialAt, nil
-	}
-	e = new(Event)
-	if err := json.Unmarshal([]byte(clean), e); err != nil {
-		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
-	}
-	line, trialAt, err := enc.line(e)
-	return e, line, trialAt, err
 }
 
 // publish lets subscribers have a recorded batch, or notes that the journal failed.
@@ -304,7 +289,8 @@ func (f *feed) reread(seq int64) ([]*Event, error) {
 	return readEvents(r, seq)
 }
 
-// readEvents decodes the next events from seq on.
+// readEvents decodes the next events from seq on. Those of amendments are none of
+// the run's own, and it ends before them.
 func readEvents(r *journal.Reader, seq int64) ([]*Event, error) {
 	var events []*Event
 	for size := 0; len(events) < rereadEvents && size < rereadBytes; {
@@ -321,6 +307,9 @@ func readEvents(r *journal.Reader, seq int64) ([]*Event, error) {
 		e := new(Event)
 		if err := json.Unmarshal(line, e); err != nil {
 			return nil, &DamagedError{Line: number, Err: err}
+		}
+		if e.Type.amends() {
+			break
 		}
 		events, size = append(events, e), size+len(line)
 		if len(events)%yieldAfter == 0 {
@@ -364,4 +353,19 @@ func (e *encoder) line(ev *Event) (line []byte, trialAt int, err error) {
 	e.buf.Truncate(e.buf.Len() - len("\n"))
 	e.buf.WriteByte('}')
 	return e.buf.Bytes(), trialAt, nil
+}
+
+// redact takes keys out of an event before it is recorded, and so before anyone
+// sees it, whoever put them there: the agent, a grader or an error.
+func (e *encoder) redact(secrets *provider.Redactor, ev *Event, line []byte, trialAt int) (*Event, []byte, int, error) {
+	clean := secrets.Text(string(line))
+	if clean == string(line) {
+		return ev, line, trialAt, nil
+	}
+	ev = new(Event)
+	if err := json.Unmarshal([]byte(clean), ev); err != nil {
+		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
+	}
+	line, trialAt, err := e.line(ev)
+	return ev, line, trialAt, err
 }

@@ -24,6 +24,8 @@ type Progress struct {
 	// Summary is nil until the run has completed.
 	Summary *Summary `json:"summary,omitempty"`
 	Error   string   `json:"error,omitempty"`
+	// AmendedAt is when the record was last changed after the run; nil when it never was.
+	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 }
 
 // place is where a trial's result stands in the journal. Together with a slot
@@ -41,7 +43,18 @@ type taskFold struct {
 type foldState struct {
 	progress Progress
 	tasks    []taskFold
+	criteria *Criteria // of the last amendment; nil means the record's
+	amended  *amended  // what has not taken effect yet; nil when there is none
 }
+
+// amended is what an amendment changes, until it takes effect.
+type amended struct {
+	trials map[trialKey]place
+	tasks  map[int]*TaskResult
+}
+
+// trialKey names a trial by the indexes of its task and of itself.
+type trialKey struct{ task, trial int32 }
 
 // fold derives the state of a run from its events. It is safe for concurrent use.
 type fold struct {
@@ -74,14 +87,16 @@ func (f *fold) apply(events []*Event, places []place) {
 
 func (s *foldState) apply(e *Event, at place, rec *Record) {
 	p := &s.progress
+	if e.Type.amends() {
+		s.amend(e, at, rec)
+		return
+	}
 	p.Seq = e.Seq
 	switch e.Type {
 	case TrialComplete:
 		p.Trials.Add(e.Verdict)
-		if t := s.task(e); t != nil {
-			if n := e.TrialNum - rec.Tasks[e.TaskNum-1].First; n >= 0 && n < len(t.trials) {
-				t.trials[n] = at
-			}
+		if key, ok := s.key(e, rec); ok {
+			s.tasks[key.task].trials[key.trial] = at
 		}
 	case TaskComplete:
 		p.Tasks.Add(e.Verdict)
@@ -96,11 +111,62 @@ func (s *foldState) apply(e *Event, at place, rec *Record) {
 	}
 }
 
+// amend takes an event of an amendment. What it changes is kept apart until the
+// last event of the amendment, so that a run is as before or as after it.
+func (s *foldState) amend(e *Event, at place, rec *Record) {
+	if s.amended == nil {
+		s.amended = &amended{trials: map[trialKey]place{}, tasks: map[int]*TaskResult{}}
+	}
+	switch key, ok := s.key(e, rec); {
+	case e.Type == TrialGraded && ok:
+		s.amended.trials[key] = at
+	case e.Type == TaskGraded && s.task(e) != nil:
+		s.amended.tasks[e.TaskNum-1] = e.Task
+	case e.Type == RunGraded:
+		s.commit(e)
+	}
+}
+
+func (s *foldState) commit(e *Event) {
+	for key, at := range s.amended.trials {
+		s.tasks[key.task].trials[key.trial] = at
+	}
+	for i, res := range s.amended.tasks {
+		s.tasks[i].result = res
+	}
+	s.amended = nil
+	s.criteria = e.Criteria
+	if p := &s.progress; e.Summary != nil {
+		tasks, trials := p.Tasks.Total, p.Trials.Total // the summary's are of what has ended
+		p.Summary, p.Tasks, p.Trials = e.Summary, e.Summary.Counts, e.Summary.Trials.Counts
+		p.Tasks.Total, p.Trials.Total = tasks, trials
+		p.AmendedAt = &e.Time
+	}
+}
+
+// key finds the trial of an event.
+func (s *foldState) key(e *Event, rec *Record) (trialKey, bool) {
+	t := s.task(e)
+	if t == nil {
+		return trialKey{}, false
+	}
+	n := e.TrialNum - rec.Tasks[e.TaskNum-1].First
+	return trialKey{int32(e.TaskNum - 1), int32(n)}, n >= 0 && n < len(t.trials)
+}
+
 func (s *foldState) task(e *Event) *taskFold {
 	if e.TaskNum < 1 || e.TaskNum > len(s.tasks) {
 		return nil
 	}
 	return &s.tasks[e.TaskNum-1]
+}
+
+func (s *foldState) results() []*TaskResult {
+	list := make([]*TaskResult, len(s.tasks))
+	for i, t := range s.tasks {
+		list[i] = t.result
+	}
+	return list
 }
 
 // progress returns the state without the trials.
@@ -114,7 +180,7 @@ func (f *fold) progress() Progress {
 func (f *fold) snapshot() *foldState {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	st := &foldState{progress: f.state.progress, tasks: make([]taskFold, len(f.state.tasks))}
+	st := &foldState{progress: f.state.progress, criteria: f.state.criteria, tasks: make([]taskFold, len(f.state.tasks))}
 	for i, t := range f.state.tasks {
 		st.tasks[i] = taskFold{result: t.result, trials: append([]place(nil), t.trials...)}
 	}

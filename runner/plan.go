@@ -407,6 +407,7 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 		rec.Tasks = append(rec.Tasks, TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
 			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash,
+			PassThreshold: &t.threshold,
 		})
 	}
 	for _, m := range s.Metrics.List {

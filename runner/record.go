@@ -49,8 +49,22 @@ type TaskRef struct {
 	Trials      int      `json:"totalTrials"`
 	// First is the number of the first trial: 1, but when a single trial was asked for.
 	First int `json:"firstTrial"`
+	// PassThreshold is the share of counted trials that must pass; nil, in
+	// older records, means all.
+	PassThreshold *float64 `json:"passThreshold,omitempty"`
 	// Hash names the task by its content, without the trial's number.
 	Hash string `json:"hash"`
+}
+
+// criteria are those by which the run is summed up as it goes on.
+func (r *Record) criteria() Criteria {
+	c := Criteria{Metrics: r.Metrics, Thresholds: make([]float64, len(r.Tasks))}
+	for i, t := range r.Tasks {
+		if c.Thresholds[i] = 1; t.PassThreshold != nil {
+			c.Thresholds[i] = *t.PassThreshold
+		}
+	}
+	return c
 }
 
 // MetricRef is a metric the run measures.

@@ -29,8 +29,11 @@ func (r *recorded) Record() *Record { return r.rec }
 
 // Progress reads the summary of a run that has ended, else the whole journal.
 func (r *recorded) Progress() (Progress, error) {
-	if head, err := r.head(); err == nil {
-		p := Progress{Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, Summary: head.Summary, Error: head.Error}
+	if head, err := r.head(); err == nil && head.EndedAt != nil {
+		p := Progress{
+			Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, AmendedAt: head.AmendedAt,
+			Summary: head.Summary, Error: head.Error,
+		}
 		if head.Summary != nil {
 			p.Tasks, p.Trials = head.Summary.Counts, head.Summary.Trials.Counts
 		}
@@ -41,6 +44,15 @@ func (r *recorded) Progress() (Progress, error) {
 		return Progress{}, err
 	}
 	return st.progress, nil
+}
+
+// Results reads the whole journal.
+func (r *recorded) Results() ([]*TaskResult, error) {
+	st, err := refold(r.run, r.rec)
+	if err != nil {
+		return nil, err
+	}
+	return st.results(), nil
 }
 
 func (r *recorded) head() (*resultHead, error) {

@@ -92,6 +92,8 @@ type TaskResult struct {
 	// DurationMS describes how long the counted trials took, in milliseconds.
 	DurationMS *stats.Summary  `json:"durationMs"`
 	Usage      *executor.Usage `json:"usage,omitempty"`
+	// Error says why the task is an error whatever its trials are.
+	Error string `json:"error,omitempty"`
 	// Reasons are what most often kept trials from passing, most frequent first.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
@@ -161,6 +163,7 @@ type resultHead struct {
 	Suite     SuiteRef   `json:"suite"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
+	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 	Summary   *Summary   `json:"summary"`
 	Config    RunConfig  `json:"config"`
 }
@@ -177,7 +180,7 @@ func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState) e
 	out := bufio.NewWriterSize(w, 64<<10)
 	head := resultHead{
 		RunID: rec.RunID, Status: st.progress.Status, Error: st.progress.Error, Suite: rec.Suite,
-		StartedAt: st.progress.StartedAt, EndedAt: st.progress.EndedAt,
+		StartedAt: st.progress.StartedAt, EndedAt: st.progress.EndedAt, AmendedAt: st.progress.AmendedAt,
 		Summary: st.progress.Summary, Config: rec.Config,
 	}
 	if err := writeOpen(out, head, "tasks"); err != nil {
@@ -186,6 +189,9 @@ func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState) e
 	for i, t := range rec.Tasks {
 		if i > 0 {
 			out.WriteByte(',')
+		}
+		if st.criteria != nil && i < len(st.criteria.Thresholds) {
+			t.PassThreshold = &st.criteria.Thresholds[i]
 		}
 		if err := writeOpen(out, taskHead{t, st.tasks[i].result}, "trials"); err != nil {
 			return err

@@ -62,6 +62,9 @@ func (r *Run) Record() *Record { return r.rec }
 // Progress is how far the run has come; the error is always nil.
 func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
 
+// Results are those of the tasks so far; the error is always nil.
+func (r *Run) Results() ([]*TaskResult, error) { return r.fold.snapshot().results(), nil }
+
 // Stop starts no more trials; those that run may end. What was not started is skipped.
 func (r *Run) Stop() { r.stop.Store(true) }
 

@@ -18,8 +18,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,8 +52,12 @@ type Runner struct {
 	log       *slog.Logger
 	limits    provider.Limits // shared by all runs: providers do not tell them apart
 
-	mu     sync.Mutex // guards live and closed
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu     sync.Mutex // guards the fields below
 	live   map[string]*Run
+	amends map[chan struct{}]struct{} // closed when each amendment is over
 	closed bool
 }
 
@@ -63,7 +69,8 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 
 // New makes a runner.
 func New(o Options) (*Runner, error) {
-	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, live: map[string]*Run{}}
+	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, live: map[string]*Run{}, amends: map[chan struct{}]struct{}{}}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.executors == nil {
 		r.executors = Executors
 	}
@@ -171,6 +178,9 @@ type Handle interface {
 	Record() *Record
 	// Progress is how far the run has come.
 	Progress() (Progress, error)
+	// Results are those of the tasks, in the order of the record, amendments
+	// included; nil for one that has not ended.
+	Results() ([]*TaskResult, error)
 	// Subscribe follows the run from the event with that number on; numbers
 	// below 1 mean from the first.
 	Subscribe(fromSeq int64) Subscription
@@ -209,7 +219,8 @@ func (r *Runner) Live(id string) *Run {
 	return r.live[id]
 }
 
-// Close cancels the runs that go on and waits until they have ended, or ctx has.
+// Close cancels the runs that go on, ends what grades recorded ones, and waits
+// until all that is over, or ctx has ended.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -217,13 +228,22 @@ func (r *Runner) Close(ctx context.Context) error {
 	for _, run := range r.live {
 		runs = append(runs, run)
 	}
+	amends := slices.Collect(maps.Keys(r.amends))
 	r.mu.Unlock()
+	r.cancel()
 	for _, run := range runs {
 		run.Cancel()
 	}
 	for _, run := range runs {
 		select {
 		case <-run.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for _, over := range amends {
+		select {
+		case <-over:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -228,7 +228,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 		ctx, cancel := r.afterContext()
 		defer cancel()
 		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
-			t.tally.hookError = err
+			t.tally.broken = err.Error()
 			r.logTask(t, "error", "%v", err)
 		}
 	}

@@ -26,7 +26,7 @@ type taskTally struct {
 	durations []float64 // milliseconds
 	usage     *executor.Usage
 	reasons   map[Reason]int
-	hookError error
+	broken    string // why the task is an error whatever its trials are
 }
 
 func (t *taskTally) add(res *TrialResult) {
@@ -81,7 +81,8 @@ func addUsage(sum, u *executor.Usage) *executor.Usage {
 func (t *taskTally) result(threshold float64) *TaskResult {
 	c := t.counts
 	res := &TaskResult{
-		Verdict: taskVerdict(c, threshold, t.hookError != nil),
+		Error:   t.broken,
+		Verdict: taskVerdict(c, threshold, t.broken != ""),
 		Trials:  TrialCounts{Counts: c, Rate: rateOf(c)},
 		Score:   scoreStats(t.scores),
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),

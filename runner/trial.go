@@ -194,12 +194,10 @@ func (a *attempt) fail(ctx context.Context, err error) {
 	}
 }
 
-// grade lets every grader score the subject and gives the verdict: passed when
-// all passed, and error when one of them could not do its work.
+// grade lets every grader score the subject and gives the verdict.
 func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
 	a.Graders = make([]grader.Result, 0, len(graders))
 	var broken error
-	passed, sum, weights := true, 0.0, 0.0
 	for _, g := range graders {
 		res, err := g.Grade(ctx, subject)
 		a.Graders = append(a.Graders, res)
@@ -207,28 +205,37 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 			a.fail(ctx, err)
 			return
 		}
-		if err != nil {
-			if broken == nil {
-				broken = fmt.Errorf("grader %q: %w", res.Name, err)
-			}
-			continue
+		if err != nil && broken == nil {
+			broken = fmt.Errorf("grader %q: %w", res.Name, err)
 		}
-		passed = passed && res.Passed
-		sum += res.Weight * res.Score
-		weights += res.Weight
 	}
+	a.Verdict, a.Score, a.Error = verdictOf(a.Graders)
 	if broken != nil {
-		a.fail(ctx, broken)
-		return
+		a.fail(ctx, broken) // which knows more of the error than its text
 	}
-	score := 1.0
+}
+
+// verdictOf is what graders make of a trial whose executor ended normally: passed
+// when all passed, and error, which message explains, when one of them could not
+// do its work. The score is the weighted mean of theirs, and nil for an error.
+func verdictOf(graders []grader.Result) (verdict Verdict, score *float64, message string) {
+	verdict = Passed
+	sum, weights := 0.0, 0.0
+	for _, g := range graders {
+		if g.Error != "" {
+			return Errored, nil, fmt.Sprintf("grader %q: %s", g.Name, g.Error)
+		}
+		if !g.Passed {
+			verdict = Failed
+		}
+		sum += g.Weight * g.Score
+		weights += g.Weight
+	}
+	mean := 1.0
 	if weights > 0 {
-		score = sum / weights
+		mean = sum / weights
 	}
-	a.Score, a.Verdict = &score, Passed
-	if !passed {
-		a.Verdict = Failed
-	}
+	return verdict, &mean, ""
 }
 
 func orEmpty(entries []executor.Entry) []executor.Entry {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -94,33 +92,33 @@ func (p *program) runsShow(c *cli.Context) error {
 		return err
 	}
 	rec := h.Record()
-	fmt.Fprintf(p.stdout, "%s, run %s of %s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+	progress, err := h.Progress()
+	if err != nil {
+		return err
+	}
+	amended := ""
+	if at := progress.AmendedAt; at != nil {
+		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")
+	}
+	fmt.Fprintf(p.stdout, "%s, run %s of %s%s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
 	return rep.Write(p.stdout, p.reportOptions(p.stdout))
 }
 
-// reportOf reads the events of a run up to where it is now; it does not wait
-// for those of a run that goes on.
+// reportOf tells how a run stands now, amendments included; it does not wait for
+// the end of one that goes on.
 func (p *program) reportOf(h runner.Handle) (*report.Report, error) {
 	progress, err := h.Progress()
 	if err != nil {
 		return nil, err
 	}
+	results, err := h.Results()
+	if err != nil {
+		return nil, err
+	}
 	rep := report.New(h.Record())
-	rep.Status = progress.Status
-	goesOn := progress.EndedAt == nil
-	sub := h.Subscribe(1)
-	for seq := int64(0); !goesOn || seq < progress.Seq; {
-		events, err := sub.Next(p.ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			rep.Add(e)
-			seq = e.Seq
-		}
+	rep.Status, rep.Summary, rep.Error = progress.Status, progress.Summary, progress.Error
+	for i, res := range results {
+		rep.Tasks[i].Result = res
 	}
 	return rep, nil
 }

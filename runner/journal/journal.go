@@ -3,7 +3,7 @@
 // event per line, line n is event n) and result.json (written last). Workspaces
 // stand apart, so that those of dead runs are found without a look at each. It knows
 // lines and files, not what they mean. Call [NewStore], then [Store.Create] to
-// record a run or [Store.Open] to read one.
+// record a run, [Store.Open] to read one and [Run.Amend] to add lines to it.
 package journal
 
 import (
@@ -26,6 +26,12 @@ const (
 
 // ErrNotFound says that there is no such run.
 var ErrNotFound = errors.New("no such run")
+
+// The errors of [Run.Amend].
+var (
+	ErrRecorded = errors.New("a process still records the run")
+	ErrAmended  = errors.New("the run is being amended already")
+)
 
 // Store is a state directory. It is safe for concurrent use, also by several
 // processes.
@@ -56,6 +62,10 @@ func (s *Store) Dir() string { return s.dir }
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
+func (s *Store) run(id string) *Run {
+	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id)}
+}
+
 // Leftovers lists the directories of workspaces whose run's process did not live
 // to remove them.
 func (s *Store) Leftovers() []string {
@@ -65,8 +75,8 @@ func (s *Store) Leftovers() []string {
 	}
 	var dirs []string
 	for _, e := range entries {
-		if run := (&Run{dir: filepath.Join(s.runs(), e.Name())}); validID(e.Name()) && !run.Alive() {
-			dirs = append(dirs, filepath.Join(s.work(), e.Name()))
+		if run := s.run(e.Name()); validID(e.Name()) && !run.Alive() && !run.amended() {
+			dirs = append(dirs, run.work)
 		}
 	}
 	return dirs
@@ -101,13 +111,13 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	if err := os.MkdirAll(s.runs(), 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	dir := filepath.Join(s.runs(), id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	r := s.run(id)
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run directory: %w", err)
 	}
-	w, err := create(dir, filepath.Join(s.work(), id), run)
+	w, err := r.create(run)
 	if err != nil {
-		_ = os.RemoveAll(dir)
+		_ = r.Remove()
 		return nil, err
 	}
 	return w, nil
@@ -118,7 +128,7 @@ func (s *Store) Open(id string) (*Run, error) {
 	if !validID(id) {
 		return nil, ErrNotFound
 	}
-	r := &Run{dir: filepath.Join(s.runs(), id)}
+	r := s.run(id)
 	if _, err := os.Stat(filepath.Join(r.dir, runFile)); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, ErrNotFound
@@ -136,7 +146,7 @@ func validID(id string) bool {
 }
 
 // Run is a recorded run. Its methods read files and hold nothing open.
-type Run struct{ dir string }
+type Run struct{ dir, work string }
 
 // Dir is the run's directory.
 func (r *Run) Dir() string { return r.dir }
@@ -149,9 +159,15 @@ func (r *Run) Request() ([]byte, error) { return os.ReadFile(filepath.Join(r.dir
 // closes the file.
 func (r *Run) Result() (*os.File, error) { return os.Open(filepath.Join(r.dir, resultFile)) }
 
-// Alive reports whether a process still records the run.
-func (r *Run) Alive() bool {
-	f, err := os.Open(filepath.Join(r.dir, journalFile))
+// Alive reports whether a process still records the run. One that only amends it
+// does not count.
+func (r *Run) Alive() bool { return lockedAt(r.JournalPath()) }
+
+// amended reports whether a process amends the run.
+func (r *Run) amended() bool { return lockedAt(filepath.Join(r.dir, runFile)) }
+
+func lockedAt(path string) bool {
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}

@@ -22,10 +22,10 @@ const indexEvery = 64
 // Lines may be called by any. It runs one goroutine of its own, which
 // syncs the file and ends with Close.
 type Writer struct {
-	dir  string
-	work string
+	run  *Run
 	file *os.File
-	buf  []byte // lines appended, not yet flushed
+	lock *os.File // the file whose lock is held, which may be the same
+	buf  []byte   // lines appended, not yet flushed
 
 	mu      sync.Mutex // guards the fields below
 	index   []int64    // offset of line 1, 1+indexEvery, …
@@ -41,8 +41,9 @@ type Writer struct {
 	done  chan struct{} // closed when the syncing goroutine has ended
 }
 
-func create(dir, work string, run []byte) (*Writer, error) {
-	f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+// create begins a journal. The lock on its file says that the run is recorded.
+func (r *Run) create(request []byte) (*Writer, error) {
+	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -51,24 +52,28 @@ func create(dir, work string, run []byte) (*Writer, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	// run.json comes last: a directory with it has a journal too.
-	err = writeAtomically(filepath.Join(dir, runFile), func(w io.Writer) error {
-		_, err := w.Write(run)
+	err = writeAtomically(filepath.Join(r.dir, runFile), func(w io.Writer) error {
+		_, err := w.Write(request)
 		return err
 	})
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	w := &Writer{dir: dir, work: work, file: f, dirty: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	return newWriter(&Writer{run: r, file: f, lock: f}), nil
+}
+
+func newWriter(w *Writer) *Writer {
+	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go w.sync()
-	return w, nil
+	return w
 }
 
 // Dir is the run's directory.
-func (w *Writer) Dir() string { return w.dir }
+func (w *Writer) Dir() string { return w.run.dir }
 
 // WorkDir is where the run's workspaces belong. It is not made by this package.
-func (w *Writer) WorkDir() string { return w.work }
+func (w *Writer) WorkDir() string { return w.run.work }
 
 // Append adds a line, which must not contain a newline, and returns the offset
 // at which it will stand. It is kept in memory until Flush.
@@ -138,7 +143,7 @@ func (w *Writer) sync() {
 
 // WriteResult writes result.json in one piece or not at all.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
-	return writeAtomically(filepath.Join(w.dir, resultFile), write)
+	return writeAtomically(filepath.Join(w.run.dir, resultFile), write)
 }
 
 // Lines opens what has been flushed, from a line at or before the given one
@@ -153,6 +158,9 @@ func (w *Writer) Lines(line int64) (*Reader, error) {
 	return newReader(io.NewSectionReader(f, off, end-off), f, Mark{line: first - 1, offset: off}), nil
 }
 
+// Number is the number of the line that Append adds next.
+func (w *Writer) Number() int64 { return w.lines + w.pendingLines + 1 }
+
 // find returns the nearest known offset at or before that of the given line, the
 // number of the line there, and where the flushed lines end.
 func (w *Writer) find(line int64) (off, at, end int64) {
@@ -166,7 +174,7 @@ func (w *Writer) find(line int64) (off, at, end int64) {
 }
 
 // Run gives read access to what this writer records.
-func (w *Writer) Run() *Run { return &Run{dir: w.dir} }
+func (w *Writer) Run() *Run { return w.run }
 
 // Close flushes, syncs, gives up the lock and closes the file.
 func (w *Writer) Close() error {
@@ -178,9 +186,12 @@ func (w *Writer) Close() error {
 	}
 	// Closing alone would leave the lock with a child that was forked just now
 	// and has not come to its own program yet.
-	unlock(w.file)
+	unlock(w.lock)
 	if cerr := w.file.Close(); err == nil {
 		err = cerr
+	}
+	if w.lock != w.file {
+		_ = w.lock.Close() // nothing was written to it
 	}
 	return err
 }

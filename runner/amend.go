@@ -1,0 +1,390 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"sync"
+	"time"
+
+	"waza/runner/journal"
+	"waza/runner/provider"
+)
+
+// BusyError says that the record of a run cannot be changed now.
+type BusyError struct {
+	RunID string
+	// GoesOn: the run is not over. If not, somebody else changes its record.
+	GoesOn bool
+}
+
+func (e *BusyError) Error() string {
+	if e.GoesOn {
+		return fmt.Sprintf("run %s still goes on", e.RunID)
+	}
+	return fmt.Sprintf("run %s is being graded or reviewed already; try again when that is done", e.RunID)
+}
+
+// amendment changes the trials of a run that is over. What it replaces is in the
+// journal at once, and takes effect when the amendment ends:
+//
+//	trial_graded … ─► tasks and summary from all trials ─► task_graded … run_graded ─► result.json
+//
+// One that was cut short changes nothing; the next on the same run finds what it
+// replaced, and lets it take effect with its own. The methods are safe for
+// concurrent use.
+type amendment struct {
+	rec *Record
+	// dir is where workspaces belong meanwhile. It is removed afterwards.
+	dir string
+	run *journal.Run
+
+	mu       sync.Mutex // guards the fields below
+	log      *journal.Writer
+	enc      *encoder
+	lines    *os.File // the journal, for reading
+	st       *foldState
+	secrets  *provider.Redactor // nil when there can be none
+	criteria Criteria
+	dirty    bool  // there is something to take effect
+	replaced bool  // some of it by this amendment
+	err      error // the journal's: it takes no more
+}
+
+// amend lets change amend a run that is over, and makes it take effect. When
+// change fails, what it had replaced before takes effect all the same. The error
+// is [ErrRunNotFound], a [*BusyError], what change returned, or tells why the
+// record cannot be read or written. The context of change ends with ctx, and with
+// the runner.
+func (r *Runner) amend(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
+	ctx, done, err := r.beginAmend(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := r.awaitEnd(ctx, id); err != nil {
+		return err
+	}
+	run, err := r.store.Open(id)
+	if errors.Is(err, journal.ErrNotFound) {
+		return fmt.Errorf("%w: %s", ErrRunNotFound, id)
+	}
+	if err != nil {
+		return err
+	}
+	a, err := openAmendment(run)
+	switch {
+	case errors.Is(err, journal.ErrRecorded):
+		return &BusyError{RunID: id, GoesOn: true}
+	case errors.Is(err, journal.ErrAmended):
+		return &BusyError{RunID: id}
+	case err != nil:
+		return fmt.Errorf("run %s: %w", id, err)
+	}
+	err = change(ctx, a)
+	return errors.Join(err, a.close(err == nil, r))
+}
+
+// beginAmend lets Close end and await the amendment.
+func (r *Runner) beginAmend(ctx context.Context) (context.Context, func(), error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, ErrClosed
+	}
+	over := make(chan struct{})
+	r.amends[over] = struct{}{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(r.ctx, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		r.mu.Lock()
+		delete(r.amends, over)
+		r.mu.Unlock()
+		close(over)
+	}, nil
+}
+
+// awaitEnd waits for a run of this process that has told its end already and is
+// about to write its result.
+func (r *Runner) awaitEnd(ctx context.Context, id string) error {
+	live := r.Live(id)
+	if live == nil {
+		return nil
+	}
+	if live.fold.progress().EndedAt == nil {
+		return &BusyError{RunID: id, GoesOn: true}
+	}
+	select {
+	case <-live.Done():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func openAmendment(run *journal.Run) (*amendment, error) {
+	rec, err := readRecord(run)
+	if err != nil {
+		return nil, err
+	}
+	log, err := run.Amend()
+	if err != nil {
+		return nil, err
+	}
+	a := &amendment{rec: rec, run: run, dir: log.WorkDir(), log: log, enc: newEncoder()}
+	if err := a.read(run); err != nil {
+		return nil, errors.Join(err, a.shut())
+	}
+	return a, nil
+}
+
+// read finds out how the run stands.
+func (a *amendment) read(run *journal.Run) error {
+	var err error
+	if a.st, err = refold(run, a.rec); err != nil {
+		return err
+	}
+	if a.lines, err = openJournal(run); err != nil {
+		return err
+	}
+	a.dirty = a.st.amended != nil
+	if head, err := (&recorded{run: run, rec: a.rec}).head(); err == nil && head.EndedAt != nil {
+		p := &a.st.progress
+		if p.EndedAt == nil { // the journal could not take it
+			p.Status, p.EndedAt, p.Error = head.Status, head.EndedAt, head.Error
+			p.Summary = cmp.Or(p.Summary, head.Summary)
+		}
+		// Else an amendment was cut short just before it wrote the result.
+		a.dirty = a.dirty || !sameJSON(p.AmendedAt, head.AmendedAt)
+	}
+	a.criteria = a.rec.criteria()
+	if a.st.criteria != nil && len(a.st.criteria.Thresholds) == len(a.rec.Tasks) {
+		a.criteria = *a.st.criteria
+	}
+	return nil
+}
+
+// redact takes secrets out of what is recorded from now on.
+func (a *amendment) redact(secrets *provider.Redactor) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.secrets = secrets
+}
+
+// setCriteria sums the run up by other criteria, which hold for later amendments, too.
+func (a *amendment) setCriteria(c Criteria) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !reflect.DeepEqual(a.criteria, c) {
+		a.criteria, a.dirty = c, true
+	}
+}
+
+// trial returns the trial of that number of a task, by its index, as it stands
+// now. It is nil when there is no such trial or it had not ended when the run did.
+func (a *amendment) trial(task, num int) (*TrialResult, error) {
+	a.mu.Lock()
+	at := a.placeLocked(task, num-a.firstTrial(task))
+	a.mu.Unlock()
+	if at.size == 0 {
+		return nil, nil
+	}
+	res := new(TrialResult)
+	return res, a.decode(at, res)
+}
+
+func (a *amendment) firstTrial(task int) int {
+	if task < 0 || task >= len(a.rec.Tasks) {
+		return 0
+	}
+	return a.rec.Tasks[task].First
+}
+
+// placeLocked finds the trial at an index of a task; the zero place when there is none.
+func (a *amendment) placeLocked(task, index int) place {
+	if task < 0 || task >= len(a.st.tasks) || index < 0 || index >= len(a.st.tasks[task].trials) {
+		return place{}
+	}
+	if a.st.amended != nil {
+		if at, ok := a.st.amended.trials[trialKey{int32(task), int32(index)}]; ok {
+			return at
+		}
+	}
+	return a.st.tasks[task].trials[index]
+}
+
+func (a *amendment) decode(at place, v any) error {
+	b := make([]byte, at.size)
+	if _, err := a.lines.ReadAt(b, at.off); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	return nil
+}
+
+// replace puts res in the place of the trial that it names, of the task at that
+// index. was is the trial's verdict so far. It is in the journal when replace
+// returns.
+func (a *amendment) replace(task int, was Verdict, res *TrialResult) error {
+	t := a.rec.Tasks[task]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.recordLocked(&Event{
+		Type: TrialGraded, TaskID: t.ID, TaskName: t.Name, TaskNum: task + 1, TotalTasks: len(a.rec.Tasks),
+		TrialNum: res.TrialNum, TotalTrials: t.Trials, Verdict: res.Verdict, Was: was, Score: res.Score, DurationMS: res.DurationMS, Trial: res,
+	})
+	if err == nil {
+		a.dirty, a.replaced = true, true
+	}
+	return err
+}
+
+// recordLocked numbers an event, writes it to the journal and to the fold.
+func (a *amendment) recordLocked(e *Event) error {
+	if a.err != nil {
+		return a.err
+	}
+	e.Time, e.Seq = time.Now().UTC(), a.log.Number()
+	line, trialAt, err := a.enc.line(e)
+	if err == nil && !a.secrets.Empty() {
+		e, line, trialAt, err = a.enc.redact(a.secrets, e, line, trialAt)
+	}
+	if err != nil {
+		return err
+	}
+	off := a.log.Append(line)
+	if err := a.log.Flush(); err != nil {
+		a.err = fmt.Errorf("the run cannot be amended: %w", err)
+		return a.err
+	}
+	var at place
+	if e.Trial != nil {
+		at = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
+	}
+	a.st.apply(e, at, a.rec)
+	return nil
+}
+
+// close lets what was replaced take effect, and gives the run free. Without whole,
+// what an earlier amendment left is not reason enough to do so.
+func (a *amendment) close(whole bool, r *Runner) error {
+	var err error
+	if a.dirty && (whole || a.replaced) {
+		err = a.finish()
+	}
+	if rerr := removeAll(a.dir); rerr != nil {
+		r.log.Warn("workspaces not removed", "run", a.rec.RunID, "error", rerr)
+	}
+	return errors.Join(err, a.shut())
+}
+
+func (a *amendment) shut() error {
+	if a.lines != nil {
+		a.lines.Close()
+	}
+	return a.log.Close()
+}
+
+// finish sums the run up anew, and writes its result if it has one: that of a run
+// that was interrupted is always made of its journal.
+func (a *amendment) finish() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sum, err := a.sumUpLocked()
+	if err != nil {
+		return err
+	}
+	if err := a.recordLocked(&Event{Type: RunGraded, Summary: sum, Criteria: &a.criteria, TotalTasks: len(a.rec.Tasks)}); err != nil {
+		return err
+	}
+	if a.st.progress.EndedAt == nil {
+		return nil
+	}
+	err = a.log.WriteResult(func(w io.Writer) error { return writeResult(w, a.lines, a.rec, a.st) })
+	if err != nil {
+		return fmt.Errorf("result not written: %w", err)
+	}
+	return nil
+}
+
+// tallied is a trial without what no tally asks for.
+type tallied struct {
+	TrialResult
+	Prompt     skipped `json:"prompt"`
+	Output     skipped `json:"output"`
+	Transcript skipped `json:"transcript"`
+}
+
+// skipped is a member that is not decoded.
+type skipped struct{}
+
+// UnmarshalJSON takes whatever there is.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// sumUpLocked does what the scheduler does as trials end: one trial at a time is
+// in memory. Tasks that had not ended with the run stay so.
+func (a *amendment) sumUpLocked() (*Summary, error) {
+	rec := *a.rec
+	rec.Metrics = a.criteria.Metrics
+	tally := newRunTally(&rec)
+	for i, ref := range rec.Tasks {
+		var t taskTally
+		for j := range a.st.tasks[i].trials {
+			at := a.placeLocked(i, j)
+			if at.size == 0 {
+				continue
+			}
+			var res tallied
+			if err := a.decode(at, &res); err != nil {
+				return nil, err
+			}
+			tally.addTrial(i, &res.TrialResult)
+			t.add(&res.TrialResult)
+		}
+		old := a.taskLocked(i)
+		if old == nil {
+			continue
+		}
+		t.broken = old.Error
+		res := t.result(a.criteria.Thresholds[i])
+		tally.addTask(i, res)
+		if sameJSON(old, res) {
+			continue
+		}
+		e := &Event{Type: TaskGraded, TaskID: ref.ID, TaskName: ref.Name, TaskNum: i + 1, TotalTasks: len(rec.Tasks), Verdict: res.Verdict, Was: old.Verdict, Task: res}
+		if err := a.recordLocked(e); err != nil {
+			return nil, err
+		}
+	}
+	sum := tally.summary(rec.Metrics)
+	if old := a.st.progress.Summary; old != nil {
+		sum.DurationMS, sum.Triggers = old.DurationMS, old.Triggers
+	}
+	return sum, nil
+}
+
+// taskLocked is the result of a task as it stands now; nil when it had not ended.
+func (a *amendment) taskLocked(task int) *TaskResult {
+	if a.st.amended != nil && a.st.amended.tasks[task] != nil {
+		return a.st.amended.tasks[task]
+	}
+	return a.st.tasks[task].result
+}
+
+func sameJSON(a, b any) bool {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	y, err := json.Marshal(b)
+	return err == nil && string(x) == string(y)
+}
