@@ -166,6 +166,7 @@ func (l *loader) load(src *source) {
 	s.Graders = l.graders(s.Graders, nil)
 	before := len(l.found.Errors())
 	l.tasks()
+	l.checkBaseline()
 	s.Triggers = l.triggers()
 	if len(s.Tasks) == 0 && s.Triggers == nil && len(l.found.Errors()) == before {
 		l.reportf(src, place(src.root, "tasks"), Error, CodeNoTasks, "the suite has no task to run")

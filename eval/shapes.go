@@ -2,6 +2,7 @@ package eval
 
 import (
 	"reflect"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -96,6 +97,9 @@ func (f *InputFile) decodeShape(d *decoder, n *yaml.Node) {
 func (t *TriggerPrompt) decodeShape(d *decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		t.Prompt = n.Value
+		if strings.TrimSpace(t.Prompt) == "" {
+			d.report(n, Error, CodeMissingPrompt, "", "%s is no prompt", d.here())
+		}
 		return
 	}
 	d.structure(n, reflect.ValueOf(t).Elem(), nil)

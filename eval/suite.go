@@ -33,7 +33,7 @@ type Suite struct {
 	Inputs map[string]string `yaml:"inputs"`
 	// Shell commands around the run and its tasks.
 	Hooks Hooks `yaml:"hooks"`
-	// Run with skills and without, and report the difference.
+	// Do each task with its skills and without, and report the difference.
 	Baseline bool `yaml:"baseline"`
 	// CSV or JSONL file, relative to the suite and inside its directory, each row of which is a task.
 	TasksFrom string `yaml:"tasks_from"`
@@ -213,17 +213,26 @@ type Grader struct {
 // agent use the skill, and those that should not.
 type TriggerTests struct {
 	File string `yaml:"-"`
+	// RelFile is File relative to the suite's directory, slash-separated.
+	RelFile string `yaml:"-"`
 	// Skill under test.
 	Skill string `yaml:"skill"`
 	// Prompts that should make the agent use the skill.
 	ShouldTrigger []TriggerPrompt `yaml:"should_trigger_prompts" alias:"should_trigger"`
 	// Prompts that should not.
 	ShouldNotTrigger []TriggerPrompt `yaml:"should_not_trigger_prompts" alias:"should_not_trigger"`
+
+	// Skills are the directories that hold a SKILL.md for the prompts, absolute:
+	// those of a task that names none of its own.
+	Skills []string `yaml:"-"`
 }
+
+// Prompts is how many there are.
+func (t *TriggerTests) Prompts() int { return len(t.ShouldTrigger) + len(t.ShouldNotTrigger) }
 
 // TriggerPrompt is one prompt of a trigger test.
 type TriggerPrompt struct {
-	// Prompt to give to the agent.
+	// Prompt to give to the agent, sent as it is written.
 	Prompt string `yaml:"prompt" jsonschema:"required"`
 	// Why it should or should not trigger.
 	Reason string `yaml:"reason"`

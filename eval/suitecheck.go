@@ -4,6 +4,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -162,6 +163,15 @@ func (l *loader) checkInputNames() {
 	}
 }
 
+// checkBaseline tells of a comparison whose two sides are the same.
+func (l *loader) checkBaseline() {
+	s := l.suite
+	if !s.Baseline || len(s.Tasks) == 0 || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
+		return
+	}
+	l.at(Warning, CodeNoEffect, At("baseline"), "baseline compares nothing: no task is given a skill, so the agent works the same with and without")
+}
+
 // triggers reads trigger_tests.yaml beside the suite; nil when there is none.
 func (l *loader) triggers() *TriggerTests {
 	for _, name := range []string{"trigger_tests.yaml", "trigger_tests.yml"} {
@@ -184,11 +194,15 @@ func (l *loader) parseTriggers(path string, data []byte) *TriggerTests {
 	if src.root == nil {
 		return nil
 	}
-	t := &TriggerTests{File: path}
+	t := &TriggerTests{File: path, RelFile: l.relative(path)}
 	l.decoder(src).into(src.root, t)
-	if len(t.ShouldTrigger)+len(t.ShouldNotTrigger) == 0 {
+	if t.Prompts() == 0 {
 		l.reportf(src, src.root, Warning, CodeChecksNothing, "no prompts in should_trigger_prompts or should_not_trigger_prompts")
 	}
+	if t.Prompts() > maxTasks {
+		l.reportf(src, src.root, Error, CodeTooLarge, "more than %d prompts", maxTasks)
+	}
+	t.Skills = l.skillsOf(&Task{}, nil)
 	if t.Skill == "" {
 		t.Skill = l.suite.Skill
 	} else if l.suite.Skill != "" && t.Skill != l.suite.Skill {
