@@ -23,6 +23,9 @@ type Result struct {
 	Details     any   `json:"details,omitempty"`
 	DurationMS  int64 `json:"durationMs"`
 	NeedsReview bool  `json:"needsReview,omitempty"`
+	// SkillsOnly: the grader says nothing of an agent without skills, so the
+	// comparison with the baseline leaves it out.
+	SkillsOnly bool `json:"skillsOnly,omitempty"`
 	// Error says why the grader could not do its work; Score and Passed mean
 	// nothing then, and the trial is an error.
 	Error string `json:"error,omitempty"`
@@ -34,7 +37,9 @@ type Bound struct {
 	Name   string
 	Type   string
 	Weight float64 // more than 0
-	grader Grader
+	// SkillsOnly says that the grader is left out of the baseline.
+	SkillsOnly bool
+	grader     Grader
 }
 
 // NewBound names a grader. An empty name means its type; a weight that is not
@@ -43,7 +48,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 	if !(weight > 0) || math.IsInf(weight, 0) {
 		weight = 1
 	}
-	return &Bound{Name: cmp.Or(name, typ), Type: typ, Weight: weight, grader: g}
+	return &Bound{Name: cmp.Or(name, typ), Type: typ, Weight: weight, SkillsOnly: skillsOnly(g), grader: g}
 }
 
 // Grade scores one trial. The error means that the grader could not do its work,
@@ -51,7 +56,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
 	start := time.Now()
 	score, err := b.grade(ctx, s)
-	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, DurationMS: time.Since(start).Milliseconds()}
+	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, DurationMS: time.Since(start).Milliseconds()}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

@@ -68,7 +68,7 @@ func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*Bound, error) {
 func expectedEnd(e *eval.Expected, caps executor.Capabilities) []*Bound {
 	var all []*Bound
 	if e.ShouldTrigger != nil && caps.Skills {
-		all = append(all, NewBound("_should_trigger", "skill_invocation", 1, shouldTrigger(*e.ShouldTrigger)))
+		all = append(all, ForTrigger("", *e.ShouldTrigger))
 	}
 	completed := func(o eval.ExpectedOutcome) bool { return o.Type == outcomeCompleted }
 	if slices.ContainsFunc(e.Outcomes, completed) {
@@ -118,27 +118,6 @@ func (g anyOf) Grade(ctx context.Context, s *Subject) (Score, error) {
 		Feedback: fmt.Sprintf("the output contains none of %q\noutput: %s", g.texts, excerpt(s.Output)),
 		Details:  score.Details,
 	}, nil
-}
-
-// shouldTrigger is whether the agent should use the skill under test. Where the
-// suite names none, any skill counts.
-type shouldTrigger bool
-
-func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
-	skill, triggered := "", len(s.Skills) > 0
-	if s.Suite != nil && s.Suite.Skill != "" {
-		skill = s.Suite.Skill
-		triggered = slices.Contains(s.Skills, skill)
-	}
-	switch {
-	case triggered == bool(g):
-		return Score{Score: 1, Passed: true}, nil
-	case triggered:
-		return Score{Feedback: fmt.Sprintf("the agent used a skill and should not have: %s", listed(s.Skills))}, nil
-	case skill != "":
-		return Score{Feedback: fmt.Sprintf("the agent did not use skill %q; used: %s", skill, listed(s.Skills))}, nil
-	}
-	return Score{Feedback: "the agent used no skill"}, nil
 }
 
 // outcomeCompleted is the outcome that graders can tell.

@@ -75,9 +75,11 @@ type Subject struct {
 	Capabilities executor.Capabilities
 }
 
-// Baseline is what a task gave in the run without skills.
+// Baseline is what a task gave in the trial of the same number without skills.
 type Baseline struct {
 	Output string
+	// Missing says why there is nothing to compare with; empty when there is.
+	Missing string
 }
 
 // NewSubject fills the fields that follow from the transcript.

@@ -57,6 +57,9 @@ func (g *judgeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 	if pairwise && s.Baseline == nil && g.options.Reference == "" {
 		return Score{}, executor.Permanent(errors.New("there is nothing to compare with: pairwise needs a run without skills (baseline: true) or a reference"))
 	}
+	if pairwise && g.options.Reference == "" && s.Baseline.Missing != "" {
+		return Score{}, executor.Permanent(fmt.Errorf("there is nothing to compare with: %s", s.Baseline.Missing))
+	}
 	opinions := make([]opinion, len(g.judges))
 	errs := make([]error, len(g.judges))
 	var wg sync.WaitGroup

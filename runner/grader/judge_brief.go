@@ -52,7 +52,7 @@ func (g *judgeGrader) brief(s *Subject, swapped bool) brief {
 	if g.options.Mode == modePairwise {
 		answer = winnerAnswer.Name
 		with, without := s.Output, s.expand(g.options.Reference)
-		if s.Baseline != nil {
+		if g.options.comparesWithBaseline() && s.Baseline != nil {
 			without = s.Baseline.Output
 		}
 		if swapped {

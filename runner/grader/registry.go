@@ -82,7 +82,9 @@ func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewBound(spec.Name, k.Name, spec.Weight, g), nil
+	b := NewBound(spec.Name, k.Name, spec.Weight, g)
+	b.SkillsOnly = IsSkillsOnly(spec)
+	return b, nil
 }
 
 // ungradable stands for a type that suites may name and this program cannot

@@ -1,0 +1,45 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// nameShouldTrigger is the name of the grader of expected.should_trigger and of
+// trigger tests.
+const nameShouldTrigger = "_should_trigger"
+
+// shouldTrigger is whether the agent should use the skill under test. Where none
+// is named, any skill counts.
+type shouldTrigger struct {
+	should bool
+	// skill is that of the trigger tests; empty means the suite's.
+	skill string
+}
+
+// ForTrigger returns the grader of a trigger test: whether the agent used the
+// skill, or left it alone when it should not. An empty skill means the suite's or,
+// where that names none, any.
+func ForTrigger(skill string, should bool) *Bound {
+	return NewBound(nameShouldTrigger, "skill_invocation", 1, shouldTrigger{should, skill})
+}
+
+func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
+	skill, triggered := g.skill, len(s.Skills) > 0
+	if skill == "" && s.Suite != nil {
+		skill = s.Suite.Skill
+	}
+	if skill != "" {
+		triggered = slices.Contains(s.Skills, skill)
+	}
+	switch {
+	case triggered == g.should:
+		return Score{Score: 1, Passed: true}, nil
+	case triggered:
+		return Score{Feedback: fmt.Sprintf("the agent used a skill and should not have: %s", listed(s.Skills))}, nil
+	case skill != "":
+		return Score{Feedback: fmt.Sprintf("the agent did not use skill %q; used: %s", skill, listed(s.Skills))}, nil
+	}
+	return Score{Feedback: "the agent used no skill"}, nil
+}
