@@ -2,7 +2,7 @@
 // their intervals, pass@k and pass^k, and descriptions of scores.
 //
 // Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task,
-// [Describe] and [Bootstrap] for its scores. All functions are pure and safe for
+// [Describe] and [Bootstrap] for its scores, [Agree] for two raters. All functions are pure and safe for
 // concurrent use.
 //
 // The same values give the same numbers, bit for bit, in whatever order they
