@@ -37,8 +37,8 @@ type progressParams struct {
 	TotalTasks  int              `json:"totalTasks,omitempty"`
 	TrialNum    int              `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
 	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start."`
-	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed, or status of the run."`
-	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded."`
+	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
+	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
 	DurationMS  *int64           `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
 }
 

@@ -19,6 +19,9 @@ const (
 	TimedOut  Verdict = "timeout"   // the trial's time was up
 	Cancelled Verdict = "cancelled" // the run was cancelled before the trial ended
 	Skipped   Verdict = "skipped"   // the trial was never started, by fail_fast or a run that was stopped
+	// NeedsReview is not the last word: all that could be graded passed, and a
+	// person has yet to give a score.
+	NeedsReview Verdict = "needs_review"
 )
 
 // counted reports whether the verdict says something about the agent.
@@ -127,8 +130,8 @@ type TrialResult struct {
 	// Hash names the trial by its content.
 	Hash    string  `json:"hash"`
 	Verdict Verdict `json:"verdict"`
-	// Score is the weighted mean of the graders' scores, 0 to 1; nil when the
-	// trial was not graded.
+	// Score is the weighted mean of the graders' scores, 0 to 1, of those that
+	// gave one; nil when none did.
 	Score *float64 `json:"score"`
 	// Error says why the verdict is error, timeout or cancelled.
 	Error      string    `json:"error,omitempty"`

@@ -22,6 +22,8 @@ type Counts struct {
 	Timeouts  int `json:"timeouts"`
 	Cancelled int `json:"cancelled"`
 	Skipped   int `json:"skipped"`
+	// NeedsReview counts those that wait for a person's score.
+	NeedsReview int `json:"needsReview,omitempty"`
 }
 
 // Add counts a verdict, but not in Total.
@@ -39,11 +41,13 @@ func (c *Counts) Add(v Verdict) {
 		c.Cancelled++
 	case Skipped:
 		c.Skipped++
+	case NeedsReview:
+		c.NeedsReview++
 	}
 }
 
-// Done is how many have ended.
-func (c Counts) Done() int { return c.Counted() + c.Errors + c.Cancelled + c.Skipped }
+// Done is how many have ended, also if a person has yet to give a score.
+func (c Counts) Done() int { return c.Counted() + c.Errors + c.Cancelled + c.Skipped + c.NeedsReview }
 
 // Counted is how many say something about the agent: those that passed, failed
 // or took too long.
@@ -131,6 +135,8 @@ type Summary struct {
 	DurationMS int64           `json:"durationMs"`
 	// Missed names the metrics under their threshold.
 	Missed []string `json:"missed,omitempty"`
+	// Calibrations tell how far graders agree with the persons who scored the same trials.
+	Calibrations []CalibrationResult `json:"calibrations,omitempty"`
 }
 
 // MetricResult is a metric and what it must reach.
@@ -147,6 +153,17 @@ type TriggerResult struct {
 	Prompts  int    `json:"prompts"`
 	Measured bool   `json:"measured"`
 	Note     string `json:"note,omitempty"`
+}
+
+// CalibrationResult holds a grader, mostly a judge, against persons' scores.
+type CalibrationResult struct {
+	// Grader is the name of the grader that is calibrated.
+	Grader string `json:"grader"`
+	// Pending is how many trials wait for a person's score.
+	Pending int `json:"pending,omitempty"`
+	// Agreement is over the trials that both scored; differences are the
+	// grader's score less the person's.
+	stats.Agreement
 }
 
 // GroupResult sums up the trials of the tasks in one group of config.group_by.

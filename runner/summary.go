@@ -16,6 +16,7 @@ const (
 	// bootstrapSeed makes intervals the same for the same scores.
 	bootstrapSeed = stats.DefaultSeed
 
+	waitsForPerson      = "waits for a person's score"
 	notMeasuredTriggers = "not measured: this waza reads trigger tests and does not run them"
 )
 
@@ -49,8 +50,12 @@ func (t *taskTally) add(res *TrialResult) {
 		t.because(Reason{Verdict: res.Verdict, Message: res.Error})
 		return
 	}
-	for _, g := range res.Graders {
-		if !g.Passed {
+	for i := range res.Graders {
+		switch g := &res.Graders[i]; {
+		case g.Calibrates():
+		case g.NeedsReview && res.Verdict == NeedsReview:
+			t.because(Reason{Verdict: res.Verdict, Grader: g.Name, Message: waitsForPerson})
+		case !g.NeedsReview && !g.Passed:
 			t.because(Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
 		}
 	}
@@ -101,11 +106,13 @@ func taskVerdict(c Counts, threshold float64, broken bool) Verdict {
 	switch {
 	case broken:
 		return Errored
-	case c.Counted() == 0 && c.Errors > 0:
+	case c.Counted()+c.NeedsReview == 0 && c.Errors > 0:
 		return Errored
 	case c.Cancelled > 0:
 		return Cancelled // the trials that would tell are missing
-	case c.Counted() == 0:
+	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-1e-9:
+		return NeedsReview // so is what a person says of them
+	case c.Counted()+c.NeedsReview == 0:
 		return Skipped
 	case c.Skipped > 0 && float64(c.Passed+c.Skipped) >= threshold*float64(c.Counted()+c.Skipped)-1e-9:
 		return Skipped // so could the ones that would tell be
@@ -149,6 +156,8 @@ type runTally struct {
 	// the order in which trials happen to end.
 	graders map[string][]float64
 	groups  map[string]*Counts
+	// calibrated holds, by name, the graders that persons' scores are compared with.
+	calibrated map[string]*calibration
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -160,7 +169,7 @@ const (
 )
 
 func newRunTally(rec *Record) *runTally {
-	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*Counts{}}
+	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*Counts{}, calibrated: map[string]*calibration{}}
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
@@ -187,12 +196,13 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 		t.groups[g].Total++
 		t.groups[g].Add(res.Verdict)
 	}
+	t.addCalibrationsLocked(res.Graders)
 	if len(t.graders) == 0 || !res.Verdict.counted() {
 		return
 	}
 	for _, g := range res.Graders {
-		if g.Error != "" {
-			continue // cut short by the deadline: it gave no score
+		if !g.Scored() {
+			continue // cut short by the deadline, or not seen by a person yet
 		}
 		t.addScoreLocked(g.Name, g.Score)
 		if g.Type != g.Name {
@@ -239,6 +249,7 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOf(t.trials)}
 	s.Score = scoreStats(scores)
 	s.Groups = t.groupResults()
+	s.Calibrations = t.calibrationResults()
 	t.measure(s, metrics)
 	return s
 }

@@ -215,21 +215,38 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 	}
 }
 
-// verdictOf is what graders make of a trial whose executor ended normally: passed
-// when all passed, and error, which message explains, when one of them could not
-// do its work. The score is the weighted mean of theirs, and nil for an error.
+// verdictOf is what graders make of a trial whose executor ended normally: error,
+// which message explains, when one of them could not do its work; failed when one
+// did not pass, which no person's score can mend; needs_review as long as a
+// person's score is missing; and else passed.
+//
+// The score is the weighted mean of those there are. It is 1 when nothing was to
+// be graded, and nil for an error and when all scores are a person's yet to give.
+// What only calibrates another grader counts for neither verdict nor score.
 func verdictOf(graders []grader.Result) (verdict Verdict, score *float64, message string) {
 	verdict = Passed
-	sum, weights := 0.0, 0.0
-	for _, g := range graders {
-		if g.Error != "" {
+	sum, weights, waits := 0.0, 0.0, false
+	for i := range graders {
+		g := &graders[i]
+		switch {
+		case g.Error != "":
 			return Errored, nil, fmt.Sprintf("grader %q: %s", g.Name, g.Error)
-		}
-		if !g.Passed {
+		case g.Calibrates():
+			continue
+		case g.NeedsReview:
+			waits = true
+			continue
+		case !g.Passed:
 			verdict = Failed
 		}
 		sum += g.Weight * g.Score
 		weights += g.Weight
+	}
+	if waits && verdict == Passed {
+		verdict = NeedsReview
+	}
+	if weights == 0 && waits {
+		return verdict, nil, ""
 	}
 	mean := 1.0
 	if weights > 0 {

@@ -24,7 +24,7 @@ const (
 
 // exitCodes tells what the codes mean, in help texts and documents.
 const exitCodes = `  0    all tasks passed, or the command did its work
-  1    some task failed, or a metric missed its threshold
+  1    some task failed, a metric missed its threshold, or a trial waits for review
   2    wrong usage, or an invalid suite
   3    the harness could not do its work (errors; they outrank failures)
   130  interrupted`

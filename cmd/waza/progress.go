@@ -161,7 +161,7 @@ func (p *progress) bar(now time.Time, columns int) line {
 
 // estimate says how much longer the run takes if it goes on as it did.
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
-	did := p.trials.Counted() + p.trials.Errors
+	did := p.trials.Counted() + p.trials.Errors + p.trials.NeedsReview
 	left := p.trials.Total - p.trials.Done()
 	if did == 0 || left == 0 {
 		return 0, false
@@ -179,6 +179,7 @@ func (p *progress) counts() line {
 	}{
 		{c.Failed, "failed", "31"}, {c.Timeouts, "timed out", "31"}, {c.Errors, "in error", "35"},
 		{c.Cancelled, "cancelled", "33"}, {c.Skipped, "skipped", "33"},
+		{c.NeedsReview, "to review", "36"},
 	} {
 		if x.n > 0 {
 			l = append(l, span{", ", ""}, span{fmt.Sprintf("%d %s", x.n, x.what), x.colour})

@@ -305,7 +305,7 @@ func exitCode(status runner.Status, sum *runner.Summary) int {
 		return exitError
 	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
 		return exitInterrupted
-	case sum.Passed < sum.Total || sum.Total == 0 || len(sum.Missed) > 0:
+	case sum.Passed < sum.Total || sum.Total == 0 || len(sum.Missed) > 0 || sum.Trials.NeedsReview > 0:
 		return exitFailed
 	}
 	return exitPassed

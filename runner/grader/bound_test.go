@@ -104,15 +104,13 @@ func requireKeys(t *testing.T, typ reflect.Type) {
 
 func TestUngradable(t *testing.T) {
 	t.Parallel()
-	for typ, config := range map[string]string{
-		"human": "instructions: look", "human_calibration": "calibrate_grader: g",
-	} {
-		b, _ := bind(t, typ, config, nil)
-		_, err := b.Grade(context.Background(), subject(""))
-		require.ErrorContains(t, err, "cannot grade with type")
-		require.True(t, executor.IsPermanent(err))
-	}
-	_, err := Builtin.Bind(&eval.Grader{Name: "g", Type: "zzz"}, NewEnv(&eval.Suite{}, 1))
+	known := NewRegistry(Kind{Kind: eval.Kind{Name: "known"}})
+	b, err := known.Bind(&eval.Grader{Name: "g", Type: "known"}, NewEnv(&eval.Suite{}, 1))
+	require.NoError(t, err)
+	_, err = b.Grade(context.Background(), subject(""))
+	require.ErrorContains(t, err, "cannot grade with type")
+	require.True(t, executor.IsPermanent(err))
+	_, err = Builtin.Bind(&eval.Grader{Name: "g", Type: "zzz"}, NewEnv(&eval.Suite{}, 1))
 	require.ErrorContains(t, err, `unknown type "zzz" (known: text,`)
 	_, err = Builtin.Bind(&eval.Grader{Name: "g", Type: "text"}, NewEnv(&eval.Suite{}, 1))
 	require.ErrorContains(t, err, "options of type text are missing")
@@ -120,5 +118,4 @@ func TestUngradable(t *testing.T) {
 		{"nothing", "model: m", "checks-nothing: give prompt or rubric", nil},
 		{"mode", "prompt: p\nmode: both", "invalid-value: independent, pairwise", nil},
 	})
-	runOptions(t, "human_calibration", []optionCase{{"nothing", "{}", "missing-field: calibrate_grader", nil}})
 }

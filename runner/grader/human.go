@@ -1,42 +1,132 @@
 package grader
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"waza/eval"
 )
 
-// human and humanCalibration are known to suites; this program cannot ask a
-// person, so trials they apply to end in error.
+// human and humanCalibration leave the score to a person: see [Review].
 var (
-	human = kindOf[HumanOptions](eval.Kind{
+	human = kindOf(eval.Kind{
 		Name:    "human",
-		Summary: "Waits for a person's score.",
-	}, nil, nil) // nothing to check: without options there is still a person to ask
-	humanCalibration = kindOf(eval.Kind{
-		Name:    "human_calibration",
-		Summary: "Collects a person's scores to compare a judge with.",
-	}, checkHumanCalibration, nil)
+		Summary: "Asks a person. The trial waits in state needs_review until someone has given a score, with `waza review` or `run.review`.",
+		Options: func() any { return &HumanOptions{Threshold: defaultPass} },
+	}, checkHuman, newHuman)
+	humanCalibration = func() Kind {
+		k := kindOf(eval.Kind{
+			Name: "human_calibration",
+			Summary: "Collects a person's scores to compare another grader's with, mostly a judge's. It has no part in the trial's verdict or score, " +
+				"and no trial waits for it; the run's summary tells how far the two agree.",
+			Options: func() any { return &HumanCalibrationOptions{Threshold: defaultPass} },
+		}, checkHumanCalibration, newHumanCalibration)
+		k.Preflight = preflightCalibration
+		return k
+	}()
 )
+
+// defaultPass is the least score of a person that passes when the suite does
+// not say.
+const defaultPass = 0.5
 
 // HumanOptions are the options of the human grader.
 type HumanOptions struct {
-	// What the person is to look at.
+	// What the person is to look at. May use template variables.
 	Instructions string `yaml:"instructions"`
-	// What the person is to judge, one by one.
+	// What the person is to judge, one by one. May use template variables.
 	Criteria []string `yaml:"criteria"`
+	// Least score, 0 to 1, that passes; 0.5 when absent.
+	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 
 // HumanCalibrationOptions are the options of the human_calibration grader.
 type HumanCalibrationOptions struct {
 	// Name of the grader whose scores are compared with the person's.
 	CalibrateGrader string `yaml:"calibrate_grader"`
-	// What the person is to look at.
+	// What the person is to look at. May use template variables.
 	Instructions string `yaml:"instructions"`
+	// What the person is to judge, one by one. May use template variables.
+	Criteria []string `yaml:"criteria"`
+	// Least score, 0 to 1, with which the person lets the trial pass, 0.5 when absent: whether the two agree rests on it.
+	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
+
+func checkHuman(c *eval.Check, o *HumanOptions) { checkPass(c, o.Threshold) }
 
 func checkHumanCalibration(c *eval.Check, o *HumanCalibrationOptions) {
 	if strings.TrimSpace(o.CalibrateGrader) == "" {
 		c.Errorf(eval.At("calibrate_grader"), eval.CodeMissingField, "calibrate_grader is missing")
 	}
+	checkPass(c, o.Threshold)
+}
+
+func checkPass(c *eval.Check, threshold float64) {
+	if threshold == 0 {
+		c.Warnf(eval.At("threshold"), eval.CodeChecksNothing, "threshold: at 0 every score passes")
+	}
+}
+
+// personGrader asks for a person's score: it says what is asked, and no more.
+type personGrader struct {
+	instructions string
+	criteria     []string
+	threshold    float64
+	calibrates   string
+}
+
+func newHuman(o *HumanOptions, _ *Env) (Grader, error) {
+	return &personGrader{instructions: o.Instructions, criteria: o.Criteria, threshold: o.Threshold}, nil
+}
+
+func newHumanCalibration(o *HumanCalibrationOptions, _ *Env) (Grader, error) {
+	return &personGrader{o.Instructions, o.Criteria, o.Threshold, o.CalibrateGrader}, nil
+}
+
+func (g *personGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	r := Review{Instructions: strings.TrimSpace(s.expand(g.instructions)), Threshold: g.threshold, Calibrates: g.calibrates}
+	for _, c := range g.criteria {
+		r.Criteria = append(r.Criteria, s.expand(c))
+	}
+	return Score{NeedsReview: true, Details: r}, nil
+}
+
+// preflightCalibration finds names that no grader has: their scores would be
+// compared with nothing.
+func preflightCalibration(_ context.Context, specs []*eval.Grader, env *Env) []Finding {
+	names := graderNames(env.Suite)
+	var findings []Finding
+	for _, spec := range specs {
+		o, ok := spec.Options.(*HumanCalibrationOptions)
+		if !ok || slices.Contains(names, o.CalibrateGrader) {
+			continue
+		}
+		message := fmt.Sprintf("calibrate_grader: no grader is named %q, so there is nothing to compare with", o.CalibrateGrader)
+		if near := eval.Nearest(o.CalibrateGrader, names); near != "" {
+			message += fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		findings = append(findings, Finding{
+			Grader: spec, Path: []any{"calibrate_grader"}, Severity: eval.Warning, Code: eval.CodeNoEffect, Message: message,
+		})
+	}
+	return findings
+}
+
+// graderNames are the names of the graders of a suite and its tasks, once each.
+func graderNames(suite *eval.Suite) []string {
+	var names []string
+	add := func(graders []*eval.Grader) {
+		for _, g := range graders {
+			if !slices.Contains(names, g.Name) {
+				names = append(names, g.Name)
+			}
+		}
+	}
+	add(suite.Graders)
+	for _, t := range suite.Tasks {
+		add(t.Graders)
+	}
+	return names
 }

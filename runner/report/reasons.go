@@ -8,12 +8,14 @@ import (
 )
 
 // reasons tells, task by task, what kept trials from passing: first of those
-// where the agent fell short, then, apart from them, of those where the harness did.
+// where the agent fell short, then, apart from them, of those where the harness
+// did, and last of those that a person has to look at.
 func (r *Report) reasons(b *strings.Builder, o Options) {
 	r.reasonsOf(b, o, "Not passed", func(why runner.Reason) bool {
 		return why.Verdict == runner.Failed || why.Verdict == runner.TimedOut
 	})
 	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(why runner.Reason) bool { return why.Verdict == runner.Errored })
+	r.reasonsOf(b, o, "To review", func(why runner.Reason) bool { return why.Verdict == runner.NeedsReview })
 }
 
 func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(runner.Reason) bool) {
@@ -130,6 +132,7 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 	}{
 		{tasks.Failed, "failed", red}, {tasks.Timeouts, "timed out", red}, {tasks.Errors, "in error", magenta},
 		{tasks.Cancelled, "cancelled", yellow}, {tasks.Skipped, "skipped", yellow},
+		{tasks.NeedsReview, "to review", cyan},
 		{tasks.Total - tasks.Done(), "not finished", yellow},
 	} {
 		if x.n > 0 {
@@ -147,6 +150,9 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 	b.WriteByte('\n')
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
+	}
+	if all.NeedsReview > 0 {
+		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, count(all.NeedsReview, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
 	}
 	switch r.Status {
 	case runner.StatusCancelled:

@@ -76,6 +76,7 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 		trials.Timeouts += c.Timeouts
 		trials.Cancelled += c.Cancelled
 		trials.Skipped += c.Skipped
+		trials.NeedsReview += c.NeedsReview
 	}
 	return tasks, trials
 }

@@ -18,6 +18,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	r.reasons(&b, o)
 	r.groups(&b, o)
 	r.metrics(&b, o)
+	r.calibrations(&b, o)
 	r.closing(&b, o)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -170,7 +171,7 @@ func trials(c runner.Counts) string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}} {
+	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}, {c.NeedsReview, "to review"}} {
 		if x.n > 0 {
 			s += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
@@ -192,6 +193,8 @@ func verdictColour(v runner.Verdict) colour {
 		return red
 	case runner.Errored:
 		return magenta
+	case runner.NeedsReview:
+		return cyan
 	}
 	return yellow
 }
