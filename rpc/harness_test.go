@@ -304,6 +304,19 @@ func (c *client) follow(runID string) []message {
 	}
 }
 
+// cancel cancels a run that this client receives, and gives its notifications
+// from now on. The last may come before the reply.
+func (c *client) cancel(runID string) []message {
+	c.Helper()
+	reply, list := c.collect(c.request("run.cancel", map[string]any{"runId": runID}))
+	require.Nil(c, reply.Error)
+	require.JSONEq(c, `{"runId":"`+runID+`","status":"cancelled"}`, string(reply.Result))
+	if len(list) > 0 && list[len(list)-1].Method == "eval.complete" {
+		return list
+	}
+	return append(list, c.follow(runID)...)
+}
+
 // wait reads up to the notification of an event.
 func (c *client) wait(event string) message {
 	c.Helper()

@@ -259,7 +259,7 @@ tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=no
 	}
 }
 
-// run.cancel is answered at once, the trees are gone, and eval.complete follows.
+// run.cancel is answered, the trees are gone, and eval.complete tells.
 func TestDaemonCancel(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -272,8 +272,7 @@ func TestDaemonCancel(t *testing.T) {
 	require.NoError(t, json.Unmarshal(readMessage(t, d.out).Result, &reply))
 	ids := sleeping(t, pids, n)
 	d.send(t, `{"jsonrpc":"2.0","id":2,"method":"run.cancel","params":{"runId":%q}}`, reply.RunID)
-	answered := false
-	for {
+	for answered, told := false, false; !answered || !told; {
 		m := readMessage(t, d.out)
 		if string(m.ID) == "2" {
 			require.JSONEq(t, fmt.Sprintf(`{"runId":%q,"status":"cancelled"}`, reply.RunID), string(m.Result))
@@ -281,10 +280,9 @@ func TestDaemonCancel(t *testing.T) {
 		}
 		if m.Method == "eval.complete" {
 			require.Equal(t, "cancelled", m.Params.Status)
-			break
+			told = true
 		}
 	}
-	require.True(t, answered, "the answer comes first")
 	requireAllGone(t, ids)
 }
 
