@@ -91,6 +91,11 @@ func preflightProgram(ctx context.Context, specs []*eval.Grader, env *Env) []Fin
 			findings = append(findings, Finding{
 				Grader: spec, Path: eval.At(key), Severity: eval.Warning, Code: eval.CodeUnavailable, Message: key + ": " + err.Error(),
 			})
+		} else if i, tried, missing := g.missingScript(); missing {
+			findings = append(findings, Finding{
+				Grader: spec, Path: eval.At("args", i), Severity: eval.Warning, Code: eval.CodeMissingFile,
+				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent is hardly asked to write it", i, o.Args[i], strings.Join(tried, ", ")),
+			})
 		}
 	}
 	return findings

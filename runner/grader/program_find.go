@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"waza/eval"
+	"waza/runner/executor"
 	"waza/runner/proc"
 )
 
@@ -23,7 +24,9 @@ func (g *programGrader) args(expand func(string) string, environ []string) ([]st
 	for _, a := range g.options.Args {
 		args = append(args, expand(a))
 	}
-	if i := scriptIndex(path, args); i > 0 {
+	// A script that is not found here is looked for in the workspace, where the
+	// agent may have put one.
+	if i := executor.ScriptIndex(args); i > 0 {
 		if abs, _, ok := g.suite.Resolve(args[i]); ok {
 			args[i] = abs
 		}
@@ -73,23 +76,27 @@ func executable(path string) error {
 	return nil
 }
 
-// interpreters are programs whose first plain argument is a script.
-var interpreters = []string{"python", "python2", "python3", "node", "deno", "bun", "bash", "sh", "zsh", "dash", "ruby", "perl", "php", "pwsh"}
-
-// scriptIndex returns which argument of an interpreter is its script, or 0 when
-// none is. Without it a script would be looked for in the workspace, where the
-// agent could put one of its own.
-func scriptIndex(path string, args []string) int {
-	if !slices.Contains(interpreters, strings.TrimSuffix(filepath.Base(path), ".exe")) {
-		return 0
+// missingScript returns which argument of the program is a script that is not
+// there, and where it was looked for; false when it may be one that the agent is
+// to write. It is not when its directory is one of the suite's, or when a script
+// of nearly that name is there.
+func (g *programGrader) missingScript() (index int, tried []string, missing bool) {
+	o := g.options
+	i, tried := executor.MissingScript(g.suite, append([]string{o.Command}, o.Args...), g.suite.Resolve)
+	if i == 0 {
+		return 0, nil, false
 	}
-	for i, a := range args[1:] {
-		switch {
-		case a == "-c" || a == "-m" || a == "-e":
-			return 0
-		case !strings.HasPrefix(a, "-"):
-			return i + 1
+	script := filepath.FromSlash(o.Args[i-1])
+	entries, err := os.ReadDir(filepath.Join(g.suite.Dir, filepath.Dir(script)))
+	if err != nil {
+		return 0, nil, false
+	}
+	var names []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == filepath.Ext(script) {
+			names = append(names, e.Name())
 		}
 	}
-	return 0
+	ofSuite := filepath.Dir(script) != "." || eval.Nearest(filepath.Base(script), names) != ""
+	return i - 1, tried, ofSuite
 }

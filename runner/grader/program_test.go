@@ -121,6 +121,29 @@ func TestProgramPreflight(t *testing.T) {
 	}
 }
 
+// A script that is missing from a directory of the suite, or whose name is nearly
+// that of another, was taken for one that the agent is to write.
+func TestProgramScriptMissing(t *testing.T) {
+	t.Parallel()
+	env := NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	writeFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
+	for script, want := range map[string]bool{
+		"graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
+		"solution.sh": false, "src/solution.sh": false, "graders/{{task_id}}.sh": false,
+	} {
+		spec := &eval.Grader{Type: "program", Options: &ProgramOptions{Command: "sh", Args: []string{script, "more"}}}
+		findings := program.Preflight(context.Background(), []*eval.Grader{spec}, env)
+		if !want {
+			require.Empty(t, findings, script)
+			continue
+		}
+		require.Len(t, findings, 1, script)
+		require.Equal(t, eval.CodeMissingFile, findings[0].Code)
+		require.Equal(t, []any{"args", 0}, findings[0].Path)
+		require.Contains(t, findings[0].Message, "args[0]: no such file: "+script)
+	}
+}
+
 func TestProgramOptionsChecked(t *testing.T) {
 	t.Parallel()
 	runOptions(t, "program", []optionCase{

@@ -121,7 +121,24 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 			Message: fmt.Sprintf("config.command: %v, nor is it in the suite's directory, so every trial will end in error; install it or correct the name", err),
 		}}
 	}
+	if i, tried := executor.MissingScript(s.Suite, o.Command.Args, beside(s.Suite.Dir)); i > 0 {
+		return []executor.Finding{{
+			Severity: eval.Warning, Code: eval.CodeMissingFile,
+			Message: fmt.Sprintf("config.command: no such file: %s (tried %s), so every trial will end in error unless the workspace has it", o.Command.Args[i], strings.Join(tried, ", ")),
+		}}
+	}
 	return nil
+}
+
+// beside finds files as resolve does.
+func beside(dir string) func(rel string) (abs string, tried []string, ok bool) {
+	return func(rel string) (string, []string, bool) {
+		if !filepath.IsAbs(rel) {
+			rel = filepath.Join(dir, rel)
+		}
+		st, err := os.Stat(rel)
+		return rel, []string{rel}, err == nil && st.Mode().IsRegular()
+	}
 }
 
 func (c *command) Close() error { return nil }

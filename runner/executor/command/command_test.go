@@ -129,6 +129,38 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, command.Kind.Preflight(t.Context(), settings(f.suite)))
 }
 
+// A script that is not beside the suite was found missing only when trials failed.
+func TestMissingScript(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"  command: [sh, gone.sh]\n":                                         "config.command: no such file: gone.sh (tried ",
+		"  command: [sh, -x, sub/gone.sh]\n":                                 "no such file: sub/gone.sh",
+		"  command: [sh, /no/such/gone.sh]\n":                                "no such file: /no/such/gone.sh (tried /no/such/gone.sh)",
+		"  command: [sh, agent.sh, data.py]\n":                               "",
+		"  command: [sh, -c, gone.sh]\n":                                     "",
+		"  command: [sh, gone]\n":                                            "", // it may be anything
+		"  command: [cat, gone.sh]\n":                                        "", // no interpreter
+		"  command: [sh, '{{name}}.sh']\n":                                   "",
+		"  command: sh gone.sh\n":                                            "", // the shell's own affair
+		"  command: [sh, gone.sh]\nhooks: {before_run: [{command: make}]}\n": "",
+		"  command: [sh, ./given.sh]\ninputs: {}\n":                          "",
+	} {
+		f := setup(t, config, "true")
+		if strings.Contains(config, "given") {
+			f.suite.Tasks[0].Inputs.Files = []eval.InputFile{{Path: "given.sh"}}
+		}
+		findings := command.Kind.Preflight(t.Context(), settings(f.suite))
+		if want == "" {
+			require.Empty(t, findings, config)
+			continue
+		}
+		require.Len(t, findings, 1, config)
+		require.Equal(t, eval.CodeMissingFile, findings[0].Code)
+		require.Equal(t, eval.Warning, findings[0].Severity)
+		require.Contains(t, findings[0].Message, want)
+	}
+}
+
 // An agent that floods costs bounded memory, and the trial goes on.
 func TestFlood(t *testing.T) {
 	t.Parallel()
