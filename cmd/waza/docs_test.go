@@ -85,6 +85,12 @@ func cliDocument() string {
 		b.WriteString("```\n")
 	})
 	b.WriteString(`
+## For programs
+
+With ` + "`--json`" + ` stdout holds JSON and nothing else. What is wrong is said where the document has a place for it: a
+suite that could not be run or checked has an entry with its error. A command that could do nothing at all leaves stdout
+empty. Messages for people go to stderr in any case, as text, and the exit code tells what became of it.
+
 ## The environment
 
 | variable | meaning |
