@@ -100,7 +100,7 @@ type Config struct {
 	MaxCost float64 `yaml:"max_cost" json:"max_cost,omitempty" jsonschema:"minimum=0"`
 	// Tokens, read and written, that a run may use at most; it stops before it uses more. 0 means no limit.
 	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty" jsonschema:"minimum=0"`
-	// What models cost, by name, over the prices that waza knows.
+	// What models cost, by name. It goes before the list prices that come with waza (runner/provider/prices.json), which are dated and know neither discounts nor surcharges for long prompts.
 	Prices map[string]Price `yaml:"prices" json:"prices,omitempty"`
 	// Send more log events.
 	Verbose bool `yaml:"verbose" json:"verbose"`

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -150,15 +151,24 @@ func TestPrices(t *testing.T) {
 		require.False(t, ok, model)
 	}
 	var file struct {
-		AsOf   string `json:"as_of"`
-		Models map[string]eval.Price
+		AsOf    string `json:"as_of"`
+		Sources []string
+		Models  map[string]eval.Price
 	}
 	require.NoError(t, json.Unmarshal(priceTable, &file))
-	require.NotEmpty(t, file.AsOf)
+	_, err := time.Parse(time.DateOnly, file.AsOf)
+	require.NoError(t, err)
+	require.NotEmpty(t, file.Sources)
 	for name, p := range file.Models {
 		require.Positive(t, p.Input, name)
 		require.Greater(t, p.Output, p.Input, name)
 		require.Equal(t, strings.ToLower(name), name)
+		if p.Cached != nil {
+			require.Less(t, *p.Cached, p.Input, name)
+		}
+		if p.CacheWrite != nil {
+			require.Greater(t, *p.CacheWrite, p.Input, name)
+		}
 	}
 }
 

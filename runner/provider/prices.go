@@ -14,8 +14,10 @@ import (
 //go:embed prices.json
 var priceTable []byte
 
-// builtinPrices is the table of prices.json, by model. The file is part of the
-// program and a test reads it, so a fault in it is none of the user's.
+// builtinPrices is the table of prices.json, by model: list prices of the pages
+// that it names, as of its date. A model whose price depends on more than a table
+// can say, or cannot be confirmed there, is left out rather than guessed. The file
+// is part of the program and a test reads it, so a fault in it is none of the user's.
 var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
 	var table struct {
 		Models map[string]eval.Price `json:"models"`
