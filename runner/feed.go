@@ -358,12 +358,12 @@ func (e *encoder) line(ev *Event) (line []byte, trialAt int, err error) {
 // redact takes keys out of an event before it is recorded, and so before anyone
 // sees it, whoever put them there: the agent, a grader or an error.
 func (e *encoder) redact(secrets *provider.Redactor, ev *Event, line []byte, trialAt int) (*Event, []byte, int, error) {
-	clean := secrets.Text(string(line))
-	if clean == string(line) {
+	clean := secrets.JSON(line)
+	if bytes.Equal(clean, line) {
 		return ev, line, trialAt, nil
 	}
 	ev = new(Event)
-	if err := json.Unmarshal([]byte(clean), ev); err != nil {
+	if err := json.Unmarshal(clean, ev); err != nil {
 		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
 	}
 	line, trialAt, err := e.line(ev)

@@ -184,6 +184,7 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	}
 	p.pool = provider.ForSuite(suite, &r.limits)
 	p.settings.Providers = p.pool
+	p.learnSecrets()
 	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
 	return p, nil
 }

@@ -130,6 +130,9 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b, err = p.redact(rec, b); err != nil {
+		return nil, err
+	}
 	log, err := r.store.Create(rec.RunID, append(b, '\n'))
 	if err != nil {
 		return nil, err

@@ -87,6 +87,12 @@ type Settings struct {
 	Providers *provider.Pool
 }
 
+// Environment is a type of options that set environment variables of the agent.
+// What they hold is looked through for keys, see provider.Redactor.
+type Environment interface {
+	Environment() map[string]string
+}
+
 // Trial is one attempt at a trial, as an executor is told of it.
 type Trial struct {
 	RunID   string

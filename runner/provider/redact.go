@@ -29,15 +29,25 @@ type Redactor struct {
 // escaped in JSON and in URLs, and in base64. Values of fewer than 6 bytes are
 // left alone.
 func (r *Redactor) Add(secret string) {
-	if len(secret) < minSecret {
-		return
-	}
+	r.add([]string{secret})
+}
+
+func (r *Redactor) add(secrets []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range spellings(secret) {
-		if !slices.Contains(r.known, s) {
-			r.known = append(r.known, s)
+	before := len(r.known)
+	for _, secret := range secrets {
+		if len(secret) < minSecret || slices.Contains(r.known, secret) {
+			continue
 		}
+		for _, s := range spellings(secret) {
+			if !slices.Contains(r.known, s) {
+				r.known = append(r.known, s)
+			}
+		}
+	}
+	if len(r.known) == before {
+		return
 	}
 	// The longest first: one secret may be the beginning of another.
 	slices.SortFunc(r.known, func(a, b string) int { return len(b) - len(a) })
@@ -51,18 +61,26 @@ func (r *Redactor) Add(secret string) {
 func spellings(secret string) []string {
 	out := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))}
 	for _, escapeHTML := range []bool{true, false} {
-		var b strings.Builder
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(escapeHTML)
-		if enc.Encode(secret) == nil {
-			quoted := strings.TrimSuffix(b.String(), "\n")
-			out = append(out, quoted[1:len(quoted)-1])
-		}
+		once := inJSON(secret, escapeHTML)
+		// Tools print JSON, which is a text of JSON then; and some escape slashes.
+		out = append(out, once, inJSON(once, escapeHTML), strings.ReplaceAll(once, "/", `\/`))
 	}
 	return out
 }
 
-// Text returns s without the secrets. Of a text that is JSON it makes JSON.
+// inJSON is a text as it stands between the quotes of a JSON string.
+func inJSON(text string, escapeHTML bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(escapeHTML)
+	if enc.Encode(text) != nil {
+		return text
+	}
+	quoted := strings.TrimSuffix(b.String(), "\n")
+	return quoted[1 : len(quoted)-1]
+}
+
+// Text returns s without the secrets.
 func (r *Redactor) Text(s string) string {
 	if r == nil {
 		return s
@@ -77,14 +95,51 @@ func (r *Redactor) Text(s string) string {
 }
 
 // JSON returns a JSON text without the secrets; raw itself when it holds none.
+// Only what stands between quotes is looked at, so JSON stays JSON.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	if r.Empty() {
 		return raw
 	}
-	if text := r.Text(string(raw)); text != string(raw) {
-		return json.RawMessage(text)
+	text := string(raw)
+	if r.Text(text) == text {
+		return raw
 	}
-	return raw
+	var b strings.Builder
+	for text != "" {
+		n := strings.IndexByte(text, '"')
+		if n < 0 {
+			n = len(text)
+		}
+		b.WriteString(text[:n])
+		quoted := text[n : n+quotedLen(text[n:])]
+		text = text[n+len(quoted):]
+		b.WriteString(r.quoted(quoted))
+	}
+	return json.RawMessage(b.String())
+}
+
+// quoted returns a JSON string without the secrets. It is unquoted for that: in
+// "\needle" there is no needle.
+func (r *Redactor) quoted(quoted string) string {
+	clean := r.Text(quoted)
+	var text string
+	if clean == quoted || json.Unmarshal([]byte(quoted), &text) != nil {
+		return clean
+	}
+	return `"` + inJSON(r.Text(text), false) + `"`
+}
+
+// quotedLen is the length of the JSON string that text begins with, 0 when text is empty.
+func quotedLen(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 // Empty reports whether no secret is known.

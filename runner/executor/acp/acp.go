@@ -24,6 +24,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/proc"
+	"waza/runner/provider"
 )
 
 // Kind is the executor for any agent, chosen by config.agent.
@@ -95,6 +96,7 @@ type acp struct {
 	home      string // temporary directory of the agents; removed by Close
 	pool      *pool
 	worked    atomic.Bool // see agent.worked
+	secrets   *provider.Redactor
 }
 
 func open(s executor.Settings, o *Options) (executor.Executor, error) {
@@ -104,8 +106,12 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 	}
 	x := &acp{
 		suite: s.Suite, preset: &p, policy: o.Permissions, startTime: startTime, grace: cancelTime, maxTrial: maxTrial,
-		first: time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
-		pool:  newPool(s.Workers),
+		secrets: &provider.Redactor{},
+		first:   time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
+		pool:    newPool(s.Workers),
+	}
+	if s.Providers != nil {
+		x.secrets = s.Providers.Redactor()
 	}
 	if x.policy == "" {
 		x.policy = Workspace
@@ -200,7 +206,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 			return executor.Outcome{}, err
 		}
 		a.tap.bytes.Store(0)
-		rec := newRecord(x.preset, t.Transcript, given, a.hide)
+		rec := newRecord(x.preset, t.Transcript, given)
 		err = x.converse(ctx, t, a, dir, preface, rec)
 		died := a.dead()
 		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {

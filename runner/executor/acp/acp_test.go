@@ -286,10 +286,10 @@ func TestFaultsInMidTrial(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, 1, f.processes(t), "an error answer costs no process")
-	tr := f.trial(t, "print this is no message\nprint {\"jsonrpc\":\"2.0\"}\nprint []\nsay the key is sk-very-secret\nstop max_tokens")
+	tr := f.trial(t, "print this is no message\nprint {\"jsonrpc\":\"2.0\"}\nprint []\nsay the key is here\nstop max_tokens")
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
-	require.Equal(t, "the key is [redacted]", out.Output)
+	require.Equal(t, "the key is here", out.Output)
 	require.Contains(t, f.do(t, "call terminal/create"), "Method not found")
 }
 

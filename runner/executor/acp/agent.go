@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/proc"
+	"waza/runner/provider"
 )
 
 // How long things may take that have no limit of the suite's.
@@ -43,7 +43,7 @@ type agent struct {
 	tap    *tap
 	out    *outbox
 	stderr *tail
-	hide   *strings.Replacer
+	hide   *provider.Redactor
 	gone   chan struct{} // closed when the process is reaped and its output read
 	hello  sdk.InitializeResponse
 	worked *atomic.Bool // an agent of the run has done a turn, so somebody is logged in
@@ -54,7 +54,8 @@ type agent struct {
 
 // launch starts an agent's process. No context bounds its life.
 func (x *acp) launch(key string, args []string, dir string, env []string) (*agent, error) {
-	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: secrets(env), gone: make(chan struct{}), worked: &x.worked}
+	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: x.secrets, gone: make(chan struct{}), worked: &x.worked}
+	a.hide.Learn(env) // what it says in errors is cut short, which may cut through a key
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
 	mark := fmt.Sprintf("WAZA_AGENT_ID=%d-%d-%d", os.Getpid(), time.Now().UnixNano(), started.Add(1))
@@ -69,6 +70,7 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 	a.proc = process
 	context.AfterFunc(a.ctx, func() { pr.CloseWithError(io.EOF) }) // nobody waits for a reader that stopped
 	a.tap = newTap(pr, x.maxTrial, a.ctx.Done(), a.end)
+	a.tap.hide = a.hide
 	a.conn = sdk.NewConnection(a.handle, a.out, a.tap)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would quote messages
 	close(a.tap.open)
@@ -148,9 +150,9 @@ func (a *agent) explain(msg string) error {
 		msg += ": " + said
 	}
 	if a.saysLoggedOut(said) {
-		return a.loggedOut(a.hide.Replace(said))
+		return a.loggedOut(a.hide.Text(said))
 	}
-	return errors.New(a.hide.Replace(msg))
+	return errors.New(a.hide.Text(msg))
 }
 
 // greet says hello, within the limit.
@@ -213,13 +215,14 @@ func (a *agent) fault(what string, err error) error {
 		return a.ended()
 	}
 	if !errors.As(err, &re) {
-		return fmt.Errorf("%s: %s: %s", a.preset.name, what, a.hide.Replace(err.Error()))
+		return fmt.Errorf("%s: %s: %s", a.preset.name, what, a.hide.Text(err.Error()))
 	}
 	msg := re.Message
 	if data, merr := json.Marshal(re.Data); merr == nil && re.Data != nil {
+		data = a.hide.JSON(data)
 		msg += " " + string(data[:min(len(data), 2<<10)])
 	}
-	msg = a.hide.Replace(msg)
+	msg = a.hide.Text(msg)
 	// To a prompt some agents answer with this code whatever went wrong.
 	told := re.Code == authRequired && (what != sdk.AgentMethodSessionPrompt || !a.worked.Load())
 	if told || a.saysLoggedOut(msg) {

@@ -43,6 +43,17 @@ type Agent struct {
 	Spec *eval.ProjectAgent
 }
 
+// Environment is what the suite and .waza.yaml set for the agent.
+func (o *Options) Environment() map[string]string {
+	env := map[string]string{}
+	for _, spec := range []*eval.ProjectAgent{o.Project, o.Agent.Spec} {
+		if spec != nil {
+			maps.Copy(env, spec.Env)
+		}
+	}
+	return env
+}
+
 // UnmarshalYAML takes both shapes.
 func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {

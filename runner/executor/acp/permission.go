@@ -212,7 +212,7 @@ func (s *session) permission(p *part, allowed bool, reason string) {
 		title = *p.Title
 	}
 	s.to.Add(executor.Entry{Type: executor.EntryPermission, Permission: &executor.Permission{
-		ToolCallID: p.ToolCallID, Kind: p.Kind, Title: s.hide.Replace(title), Allowed: allowed, Reason: reason,
+		ToolCallID: p.ToolCallID, Kind: p.Kind, Title: title, Allowed: allowed, Reason: reason,
 	}})
 }
 

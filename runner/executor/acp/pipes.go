@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"waza/runner/provider"
 )
 
 // Bounds on what an agent may make waza hold.
@@ -40,6 +42,7 @@ type tap struct {
 	ahead chan struct{} // holds one element for each message not yet handled
 	fail  func(error)   // ends the agent
 	line  []byte        // what is left of the line being handed over
+	hide  *provider.Redactor
 
 	bytes atomic.Int64 // since the trial began
 	heard atomic.Bool  // a message came
@@ -129,7 +132,8 @@ func (t *tap) note(line []byte) {
 	defer t.mu.Unlock()
 	t.rubbish++
 	if t.sample == "" {
-		t.sample = string(line[:min(len(line), 120)])
+		sample := t.hide.Text(string(line))
+		t.sample = sample[:min(len(sample), 120)]
 	}
 }
 

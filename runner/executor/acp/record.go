@@ -18,7 +18,6 @@ import (
 type record struct {
 	preset *preset
 	to     *executor.Transcript
-	hide   interface{ Replace(string) string }
 	given  []string // names of the skills the agent was given
 
 	mu     sync.Mutex // guards the fields below
@@ -35,8 +34,8 @@ type record struct {
 	dead   *time.Timer    // runs out when there is no sign of life
 }
 
-func newRecord(p *preset, t *executor.Transcript, given []string, hide interface{ Replace(string) string }) *record {
-	return &record{preset: p, to: t, given: given, hide: hide, calls: map[string]*call{}}
+func newRecord(p *preset, t *executor.Transcript, given []string) *record {
+	return &record{preset: p, to: t, given: given, calls: map[string]*call{}}
 }
 
 // begin records a prompt and what goes before it. The outcome is that of the last turn.
@@ -111,7 +110,7 @@ func (r *record) take(u *update, raw json.RawMessage) {
 	case "plan":
 		e := executor.Entry{Type: executor.EntryPlan}
 		for _, step := range u.Entries {
-			e.Plan = append(e.Plan, executor.PlanStep{Text: r.hide.Replace(step.Content), Priority: step.Priority, Status: step.Status})
+			e.Plan = append(e.Plan, executor.PlanStep{Text: step.Content, Priority: step.Priority, Status: step.Status})
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -165,11 +164,11 @@ func (r *record) programSpeaksLocked(text string) bool {
 	case r.preset.fault != nil && r.preset.fault.MatchString(text):
 		r.flushLocked()
 		r.fault = text
-		r.to.Add(executor.Entry{Type: executor.EntryError, Text: r.hide.Replace(text)})
+		r.to.Add(executor.Entry{Type: executor.EntryError, Text: text})
 		return true
 	case r.preset.notice != nil && r.preset.notice.MatchString(text):
 		r.flushLocked()
-		r.to.Message("system", r.hide.Replace(text))
+		r.to.Message("system", text)
 		return true
 	}
 	return false
@@ -177,7 +176,7 @@ func (r *record) programSpeaksLocked(text string) bool {
 
 // flushLocked records the text gathered so far.
 func (r *record) flushLocked() {
-	text, role := r.hide.Replace(r.text.String()), r.role
+	text, role := r.text.String(), r.role
 	r.text.Reset()
 	r.role, r.msg = "", ""
 	switch {
@@ -209,27 +208,16 @@ func (r *record) toolLocked(p *part) *call {
 		r.calls[p.ToolCallID] = c
 	}
 	c.take(p, r.preset)
-	shown := c.ToolCall
-	shown.Title = r.hide.Replace(shown.Title)
-	shown.Arguments = hideJSON(r.hide, shown.Arguments)
-	shown.Result = hideJSON(r.hide, shown.Result)
 	if c.update == nil {
-		c.update = r.to.Track(shown)
+		c.update = r.to.Track(c.ToolCall)
 	} else {
-		c.update(shown)
+		c.update(c.ToolCall)
 	}
 	if name := c.skillName(r.preset, r.given); name != "" && !c.skill {
 		c.skill = true
 		r.to.Skill(name)
 	}
 	return c
-}
-
-func hideJSON(hide interface{ Replace(string) string }, raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return json.RawMessage(hide.Replace(string(raw)))
 }
 
 // turnEnded records the end of a turn and returns the failure of the provider

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,4 +171,46 @@ graders: [{name: g, type: text, config: {contains: [fine]}}]
 `)
 	require.Equal(t, 50, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, starts(t, res.starts), 3)
+}
+
+// The agent tells its key in every way there is: nothing that the run leaves on
+// disk or tells its followers holds it, and graders see what was really said.
+func TestNoKeyLeftBehind(t *testing.T) {
+	t.Parallel()
+	k := secretKey
+	talk := strings.Join([]string{
+		"think " + k, "stderr " + k, "print " + k,
+		`tool {"toolCallId":"1","title":"cat ` + k + `","kind":"execute","status":"completed","rawInput":{"command":"` + k + `"},"rawOutput":{"out":"{\"key\":\"` + k + `\"}"}}`,
+		`tool {"toolCallId":"2","title":"x","status":"completed","content":[{"type":"content","content":{"type":"text","text":"` + k + `"}}]}`,
+		`ask {"toolCallId":"3","title":"` + k + `","kind":"execute","rawInput":{"command":"` + k + `"}}`,
+		`update {"sessionUpdate":"plan","entries":[{"content":"` + k + `"}]}`,
+		"read ../" + k, "say the env has", "env FAKE_API_KEY",
+	}, "\n")
+	indent := func(text string) string { return "      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n" }
+	res := run(t, setup{config: "  mcp_servers:\n    a: {command: x, env: {A_TOKEN: tok-0123456789}}\n"}, "graders: [{name: g, type: text, config: {contains: ["+k+"]}}]\ntasks:\n"+
+		"  - id: talks\n    prompt: |\n"+indent(talk)+
+		"  - id: refuses\n    prompt: fail -32603 no use for "+k+"\n"+
+		"  - id: dies\n    prompt: |\n"+indent("stderr "+k+"\ndie 1")+
+		"  - {id: starts, inputs: {prompt: say x, environment: {FAKE_MODE: exit}}}\n")
+	require.Equal(t, map[string][]runner.Verdict{
+		"talks": {runner.Passed}, "refuses": {runner.Errored}, "dies": {runner.Errored}, "starts": {runner.Errored},
+	}, res.verdicts())
+	files := 0
+	require.NoError(t, filepath.WalkDir(res.state, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), k, path)
+		require.NotContains(t, string(data), "tok-0123456789", path)
+		return err
+	}))
+	require.GreaterOrEqual(t, files, 3)
+	for _, e := range res.events {
+		b, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.NotContains(t, string(b), k)
+	}
+	require.Contains(t, res.Tasks[0].Trials[0].Output, "[redacted]")
 }

@@ -161,7 +161,7 @@ func (s *session) finish(r answer) error {
 	fault := s.turnEnded(&r.PromptResponse)
 	switch {
 	case fault != "":
-		fault = s.agent.hide.Replace(fault)
+		fault = s.agent.hide.Text(fault)
 		if s.agent.saysLoggedOut(fault) {
 			return s.agent.loggedOut(fault)
 		}

@@ -20,6 +20,9 @@ type Options struct {
 	Env map[string]string `yaml:"env"`
 }
 
+// Environment is what the suite sets for the program.
+func (o *Options) Environment() map[string]string { return o.Env }
+
 // PromptAs says how a program gets the prompt.
 type PromptAs string
 

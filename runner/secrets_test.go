@@ -1,0 +1,68 @@
+package runner_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// A program has keys in its environment, from the suite, its task and an MCP
+// server, and tells them in every way there is. Graders see what it did; nobody
+// else does.
+func TestNoKeyOfAProgramLeftBehind(t *testing.T) {
+	t.Parallel()
+	const suiteKey, taskKey, serverKey, slashed = "sk-suite-0123456789", "hunter2\"<correct>", "srv-9876543210", "/aws/like+key/0123"
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	live := start(t, r, fmt.Sprintf(`
+-- eval.yaml --
+name: leaks
+config:
+  executor: command
+  command: [sh, agent.sh]
+  env: {SUITE_API_KEY: %s, AWS_SECRET_ACCESS_KEY: %s, PLAIN: visible}
+  mcp_servers:
+    a: {url: 'http://127.0.0.1:1', headers: {Authorization: Bearer %s}}
+graders:
+  - {name: sees, type: text, config: {contains: [%s]}}
+  - {name: tells, type: program, config: {command: sh, args: [-c, 'echo "task password $DB_PASSWORD"; exit 1']}}
+tasks:
+  - {id: a, inputs: {prompt: x, environment: {DB_PASSWORD: '%s'}}}
+  - {id: b, inputs: {prompt: fail, environment: {DB_PASSWORD: '%s'}}}
+-- agent.sh --
+quoted=$(printf '%%s' "$DB_PASSWORD" | sed 's/"/\\"/')
+echo '{"type":"tool_call","name":"bash","arguments":{"'$SUITE_API_KEY'":["'$SUITE_API_KEY'"]},"result":"{\"k\":\"'$SUITE_API_KEY'\"}"}' >&3
+echo '{"type":"thought","text":"I know '$SUITE_API_KEY'"}' >&3
+echo '{"type":"error","text":"'"$quoted"'"}' >&3
+echo '{"type":"log","text":"log '$SUITE_API_KEY'"}' >&3
+echo '{"type":"message","text":"'$(printf %%s "$AWS_SECRET_ACCESS_KEY" | sed 's|/|\\/|g')'"}' >&3
+echo "out $SUITE_API_KEY $PLAIN $(printf '%%s' "$SUITE_API_KEY" | base64)"
+echo "err $SUITE_API_KEY $DB_PASSWORD" >&2
+test "$(cat)" != fail
+`, suiteKey, slashed, serverKey, suiteKey, taskKey, taskKey), runner.Request{})
+	events := follow(t, live, 1)
+	<-live.Done()
+	all := recorded(t, state, suiteKey, "hunter2", serverKey, slashed, `\/aws\/like`, base64.StdEncoding.EncodeToString([]byte(suiteKey)))
+	require.Contains(t, all, "out [redacted] visible [redacted]")
+	require.Contains(t, all, "task password [redacted]")
+	require.Contains(t, all, "log [redacted]")
+	require.Contains(t, all, "exit status 1: err [redacted] [redacted]")
+	require.NotContains(t, fmt.Sprintf("%+v", live.Record()), serverKey)
+	trials := 0
+	for _, e := range events {
+		if e.Trial == nil {
+			continue
+		}
+		trials++
+		require.NotContains(t, fmt.Sprintf("%+v", *e.Trial), suiteKey)
+		if e.TaskID == "a" {
+			require.True(t, e.Trial.Graders[0].Passed, "a grader judges what the agent really said")
+		}
+	}
+	require.Equal(t, 2, trials)
+}
