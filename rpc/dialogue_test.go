@@ -171,7 +171,7 @@ func (d *dialogue) heard(line string) {
 var (
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
-	duration = regexp.MustCompile(`"durationMs":(\d+|\{[^}]*\})`)
+	duration = regexp.MustCompile(`"(duration|executor)Ms":(\d+|\{[^}]*\})`)
 	offset   = regexp.MustCompile(`"atMs":\d+`)
 	hashes   = regexp.MustCompile(`"hash":"[^"]*"`)
 )
@@ -181,7 +181,7 @@ func (d *dialogue) simplify(line string) string {
 	line = strings.ReplaceAll(line, d.dir, "$DIR")
 	line = runID.ReplaceAllStringFunc(line, d.nameRun)
 	line = times.ReplaceAllString(line, `"$$TIME"`)
-	line = duration.ReplaceAllString(line, `"durationMs":$$MS`)
+	line = duration.ReplaceAllString(line, `"${1}Ms":$$MS`)
 	line = offset.ReplaceAllString(line, `"atMs":$$MS`)
 	return hashes.ReplaceAllString(line, `"hash":"$$HASH"`)
 }

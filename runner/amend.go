@@ -322,6 +322,7 @@ type tallied struct {
 	Prompt     skipped `json:"prompt"`
 	Output     skipped `json:"output"`
 	Transcript skipped `json:"transcript"`
+	Workspace  skipped `json:"workspace"`
 }
 
 // skipped is a member that is not decoded.

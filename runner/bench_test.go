@@ -13,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/journal"
 )
 
 // benchSuite is a suite of tasks × trials mock trials with one text grader each.
@@ -136,4 +137,28 @@ func statusBytes(key string) int64 {
 		}
 	}
 	return 0
+}
+
+// BenchmarkSnapshot keeps a workspace of five small files, the content of one of
+// which is new each time.
+func BenchmarkSnapshot(b *testing.B) {
+	w, err := journal.NewStore(b.TempDir()).Create("r", []byte("{}"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	dir := b.TempDir()
+	for i := range 5 {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(strings.Repeat("some text\n", 100)), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := 0; b.Loop(); i++ {
+		if err := os.WriteFile(filepath.Join(dir, "0"), strconv.AppendInt(nil, int64(i), 10), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		if s := runner.TakeSnapshot(b.Context(), dir, w.Blobs(), nil); len(s.Entries) != 5 {
+			b.Fatal(s)
+		}
+	}
 }

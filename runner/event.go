@@ -137,14 +137,19 @@ type TrialResult struct {
 	Error      string    `json:"error,omitempty"`
 	StartedAt  time.Time `json:"startedAt,omitzero"`
 	DurationMS int64     `json:"durationMs"`
-	Prompt     string    `json:"prompt,omitempty"`
-	Output     string    `json:"output"`
+	// ExecutorMS is how long the executor took in the attempt that counts.
+	ExecutorMS int64  `json:"executorMs"`
+	Prompt     string `json:"prompt,omitempty"`
+	Output     string `json:"output"`
 	// Graders, Transcript and Usage are those of the attempt that counts.
 	Graders    []grader.Result  `json:"graders"`
 	Transcript []executor.Entry `json:"transcript"`
 	Usage      *executor.Usage  `json:"usage,omitempty"`
 	// Speed is nil when the executor does not measure it.
 	Speed *executor.Speed `json:"speed,omitempty"`
+	// Workspace is what the attempt that counts left there, for grading it
+	// anew; nil when the executor asked for none, or did not end normally.
+	Workspace *Snapshot `json:"workspace,omitempty"`
 	// Attempts are the earlier attempts, oldest first.
 	Attempts []AttemptResult `json:"attempts,omitempty"`
 }

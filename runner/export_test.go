@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 
+	"waza/runner/journal"
 	"waza/runner/provider"
 )
 
@@ -24,3 +25,11 @@ func (a *amendment) SetCriteria(c Criteria) { a.setCriteria(c) }
 func (a *amendment) Criteria() Criteria { return a.criteria }
 
 func (a *amendment) Redact(secrets *provider.Redactor) { a.redact(secrets) }
+
+func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
+	return takeSnapshot(ctx, dir, blobs, secrets)
+}
+
+func (s *Snapshot) Restore(dir string, blobs *journal.BlobReader) error { return s.restore(dir, blobs) }
+
+func (s *Snapshot) Lost(path string) error { return s.lost(path) }

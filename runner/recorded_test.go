@@ -135,7 +135,7 @@ bytes
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	require.Equal(t, []string{"journal.jsonl", "result.json", "run.json"}, names)
+	require.Equal(t, []string{"files.gz", "journal.jsonl", "result.json", "run.json"}, names)
 }
 
 // Workspaces that a killed process left are removed by the next run, those of

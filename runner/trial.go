@@ -29,7 +29,9 @@ type attempt struct {
 	*AttemptResult
 	prompt string
 	speed  *executor.Speed
-	cause  error // why the verdict is error
+	took   time.Duration // by the executor
+	left   *Snapshot     // of the workspace
+	cause  error         // why the verdict is error
 }
 
 // attempts tries a trial until it has a verdict that stands: one that failed is
@@ -88,7 +90,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (res *TrialResult) take(a *attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.Usage
-	res.Speed = a.speed
+	res.Speed, res.ExecutorMS, res.Workspace = a.speed, a.took.Milliseconds(), a.left
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
@@ -120,7 +122,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	trial := s.executorTrial(t, num, n, ws, expand)
 	a.prompt = trial.Prompt
 	out, err := s.execute(ctx, trial)
-	took := time.Since(start)
+	a.took = time.Since(start)
 	s.charge(out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
 	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
@@ -130,9 +132,10 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		a.Error = strings.ReplaceAll(a.Error, ws.path, "$WAZA_WORKSPACE_DIR")
 		return a
 	}
+	a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor())
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
-		Transcript: a.Transcript, Usage: a.Usage, Duration: took, Dir: ws.dir, Env: t.env, Expand: expand,
+		Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
 		Capabilities: s.caps,
 	})
 	a.grade(ctx, t.graders, subject)

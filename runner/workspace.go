@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"sync"
 
 	"waza/eval"
+	"waza/runner/journal"
+	"waza/runner/provider"
 )
 
 // workspace is the directory of one attempt. It is made when somebody first
@@ -88,6 +91,16 @@ func (w *workspace) put(root *os.Root, f eval.InputFile) error {
 		return err
 	}
 	return dst.Close()
+}
+
+// snapshot keeps what is in the directory; nil when nobody asked for one.
+func (w *workspace) snapshot(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.made || w.err != nil || w.gone {
+		return nil
+	}
+	return takeSnapshot(ctx, w.path, blobs, secrets)
 }
 
 // close removes the directory with all the agent left in it.

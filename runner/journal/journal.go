@@ -1,6 +1,7 @@
 // Package journal is the durable record of runs: one directory per run below
 // the state directory, holding run.json (what was asked), journal.jsonl (one
-// event per line, line n is event n) and result.json (written last). Workspaces
+// event per line, line n is event n), result.json (written last) and, where there
+// are any, contents that lines refer to ([Blobs]). Workspaces
 // stand apart, so that those of dead runs are found without a look at each. It knows
 // lines and files, not what they mean. Call [NewStore], then [Store.Create] to
 // record a run, [Store.Open] to read one and [Run.Amend] to add lines to it.

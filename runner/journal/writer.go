@@ -27,6 +27,8 @@ type Writer struct {
 	lock *os.File // the file whose lock is held, which may be the same
 	buf  []byte   // lines appended, not yet flushed
 
+	blobs Blobs
+
 	mu      sync.Mutex // guards the fields below
 	index   []int64    // offset of line 1, 1+indexEvery, …
 	lines   int64      // lines flushed
@@ -64,6 +66,7 @@ func (r *Run) create(request []byte) (*Writer, error) {
 }
 
 func newWriter(w *Writer) *Writer {
+	w.blobs.dir = w.run.dir
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go w.sync()
 	return w
@@ -74,6 +77,9 @@ func (w *Writer) Dir() string { return w.run.dir }
 
 // WorkDir is where the run's workspaces belong. It is not made by this package.
 func (w *Writer) WorkDir() string { return w.run.work }
+
+// Blobs keeps contents beside the lines.
+func (w *Writer) Blobs() *Blobs { return &w.blobs }
 
 // Append adds a line, which must not contain a newline, and returns the offset
 // at which it will stand. It is kept in memory until Flush.
@@ -181,6 +187,9 @@ func (w *Writer) Close() error {
 	err := w.Flush()
 	close(w.stop)
 	<-w.done
+	if berr := w.blobs.close(); err == nil {
+		err = berr
+	}
 	if serr := w.file.Sync(); err == nil {
 		err = serr
 	}

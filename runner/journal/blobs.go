@@ -1,0 +1,174 @@
+package journal
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// blobFile holds contents one after the other, each compressed on its own.
+const blobFile = "files.gz"
+
+// maxKnownBlobs bounds what is remembered to keep a content only once: a few
+// megabytes of memory.
+const maxKnownBlobs = 100_000
+
+// Blob names a content that a run keeps: by its hash, and where it is.
+type Blob struct {
+	Hash   string `json:"hash"`
+	Size   int64  `json:"size"`             // of the content, in bytes
+	At     int64  `json:"at,omitempty"`     // offset in the file of contents
+	Length int64  `json:"length,omitempty"` // of what is there, in bytes; 0 for no content at all
+}
+
+// Blobs keeps contents beside a journal, such as files that trials left, each
+// once. The file is made with the first. It is safe for concurrent use and closed
+// by its Writer.
+type Blobs struct {
+	dir string
+
+	mu    sync.Mutex // guards the fields below
+	file  *os.File
+	end   int64
+	known map[string]Blob
+}
+
+// compressors are kept, for each takes hundreds of kilobytes.
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one
+	return z
+}}
+
+// Put keeps a content. A Blob that it returns is whole on this machine's side of
+// a crash of the process; what an error or a crash leaves belongs to no Blob.
+func (b *Blobs) Put(content []byte) (Blob, error) {
+	if len(content) == 0 {
+		return Blob{Hash: hashOf(nil)}, nil
+	}
+	blob := Blob{Hash: hashOf(content), Size: int64(len(content))}
+	if known, ok := b.find(blob.Hash); ok {
+		return known, nil
+	}
+	var packed bytes.Buffer
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(&packed)
+	if _, err := z.Write(content); err != nil {
+		return Blob{}, err
+	}
+	if err := z.Close(); err != nil {
+		return Blob{}, err
+	}
+	return b.write(blob, packed.Bytes())
+}
+
+func (b *Blobs) find(hash string) (Blob, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	blob, ok := b.known[hash]
+	return blob, ok
+}
+
+func (b *Blobs) write(blob Blob, packed []byte) (Blob, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known, ok := b.known[blob.Hash]; ok { // by another goroutine, just now
+		return known, nil
+	}
+	if b.file == nil {
+		if err := b.openLocked(); err != nil {
+			return Blob{}, err
+		}
+	}
+	if _, err := b.file.WriteAt(packed, b.end); err != nil {
+		return Blob{}, err
+	}
+	blob.At, blob.Length = b.end, int64(len(packed))
+	b.end += blob.Length
+	if len(b.known) < maxKnownBlobs {
+		b.known[blob.Hash] = blob
+	}
+	return blob, nil
+}
+
+func (b *Blobs) openLocked() error {
+	f, err := os.OpenFile(filepath.Join(b.dir, blobFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	b.file, b.end, b.known = f, info.Size(), map[string]Blob{}
+	return nil
+}
+
+func (b *Blobs) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.file == nil {
+		return nil
+	}
+	f := b.file
+	b.file = nil
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:16])
+}
+
+// BlobReader reads the contents that a run keeps. It is safe for concurrent use.
+type BlobReader struct{ file *os.File }
+
+// Blobs opens the contents that the run keeps. A run without any has an empty
+// reader. The caller closes it.
+func (r *Run) Blobs() (*BlobReader, error) {
+	f, err := os.Open(filepath.Join(r.dir, blobFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return &BlobReader{file: f}, nil
+}
+
+// Get returns a content. The error tells of one that is not there any more, or
+// that is another than it was.
+func (b *BlobReader) Get(blob Blob) ([]byte, error) {
+	if blob.Length == 0 && blob.Hash == hashOf(nil) {
+		return []byte{}, nil
+	}
+	if b.file == nil {
+		return nil, fmt.Errorf("%s: %w", blobFile, os.ErrNotExist)
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(b.file, blob.At, blob.Length))
+	if err != nil {
+		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)
+	}
+	z.Multistream(false)
+	content, err := io.ReadAll(io.LimitReader(z, blob.Size+1))
+	if err == nil && hashOf(content) != blob.Hash {
+		err = errors.New("it has another hash")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)
+	}
+	return content, nil
+}
+
+// Close closes the file.
+func (b *BlobReader) Close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
