@@ -224,7 +224,7 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 		return nil, nil, err
 	}
 	if suite == nil || ds.HasErrors() {
-		return nil, ds, invalid(path, ds)
+		return nil, ds, s.invalid(path, ds)
 	}
 	plan, err := s.runner.Plan(suite, req)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 	}
 	if found.HasErrors() && s.stop.level() == 0 {
 		plan.Close()
-		return nil, found, invalid(path, found)
+		return nil, found, s.invalid(path, found)
 	}
 	return plan, found, nil
 }
@@ -253,8 +253,21 @@ func (s *session) worthTelling(ds eval.Diagnostics) eval.Diagnostics {
 	return out
 }
 
-func invalid(path string, ds eval.Diagnostics) error {
-	return usage("waza validate "+path+" tells all findings",
+// invalid tells how to find all that is wrong: as the suite was read here, which
+// may be right by itself.
+func (s *session) invalid(path string, ds eval.Diagnostics) error {
+	hint := "waza validate"
+	if s.options.agent != "" {
+		hint += " --agent " + s.options.agent
+	}
+	req := s.options.request
+	if req.Executor != "" && (s.options.agent == "" || req.Executor != runner.AgentExecutor) {
+		hint += " --executor " + req.Executor
+	}
+	if req.ContextDir != "" {
+		hint += " --context-dir " + req.ContextDir
+	}
+	return usage(hint+" "+path+" tells all findings",
 		"%s: the suite is invalid and was not run: %s", path, report.DiagnosticsSummary(ds.Errors()))
 }
 
