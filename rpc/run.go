@@ -153,9 +153,6 @@ func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, e
 	slices.SortStableFunc(infos, func(a, b runner.Info) int { return b.StartedAt.Compare(a.StartedAt) })
 	r := &runListResult{Runs: []runner.Info{}}
 	for _, info := range infos {
-		if live := c.server.runner.Live(info.RunID); live != nil {
-			info.Status = statusOf(live, info.Status)
-		}
 		if (p.Status == "" || p.Status == info.Status) && (path == "" || path == info.Suite.Path) && len(r.Runs) < limit {
 			r.Runs = append(r.Runs, info)
 		}

@@ -179,7 +179,8 @@ type Info struct {
 }
 
 // List returns the runs of the state directory, newest first, at most limit
-// when that is positive. Runs whose files cannot be read are left out.
+// when that is positive. Runs whose files cannot be read are left out. A run of this
+// runner that was cancelled is, from then on, even while its processes are being ended.
 func (r *Runner) List(limit int) ([]Info, error) {
 	ids, err := r.store.List()
 	if err != nil {
@@ -198,9 +199,13 @@ func (r *Runner) List(limit int) ([]Info, error) {
 		if err != nil {
 			continue
 		}
+		status := p.Status
+		if run, ok := h.(*Run); ok && status == StatusRunning && run.Cancelled() {
+			status = StatusCancelled
+		}
 		rec := h.Record()
 		infos = append(infos, Info{
-			RunID: id, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Model: rec.Config.Model,
+			RunID: id, Status: status, Suite: rec.Suite, Executor: rec.Config.Executor, Model: rec.Config.Model,
 			StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
 		})
 	}

@@ -120,3 +120,28 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, runner.Cancelled, trial.Verdict)
 	require.Equal(t, runner.Errored, trial.Attempts[0].Verdict)
 }
+
+// A run that was cancelled is listed so from then on. One that ended while the
+// list was made was listed as running.
+func TestListOfCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- eval.yaml --
+name: long
+config: {mock: {latency_ms: 1000000}}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	live.Cancel()
+	for ended := false; !ended; {
+		select {
+		case <-live.Done():
+			ended = true // and once more
+		default:
+		}
+		infos, err := r.List(0)
+		require.NoError(t, err)
+		require.Len(t, infos, 1)
+		require.Equal(t, runner.StatusCancelled, infos[0].Status)
+	}
+}
