@@ -15,23 +15,33 @@ func Wilson(passed, n int, confidence float64) Interval {
 		return Interval{Low: 0, High: 1}
 	}
 	passed = min(max(passed, 0), n)
+	return WilsonShare(float64(passed)/float64(n), float64(n), confidence)
+}
+
+// WilsonShare is [Wilson] for a share of as many observations as weighted ones
+// are worth: (Σw)² / Σw² of them, by Kish (1965), "Survey Sampling", section 11.7.
+// A share is taken as 0 below that and as 1 above that, and where n is not
+// positive nothing is known.
+func WilsonShare(share, n, confidence float64) Interval {
+	if !(n > 1e-6) || math.IsInf(n, 0) { // below that the formula overflows
+		return Interval{Low: 0, High: 1}
+	}
 	var (
 		z      = normalQuantile(confidence)
-		trials = float64(n)
-		rate   = float64(passed) / trials
-		z2n    = float64(z*z) / trials
+		rate   = clamp(share, 0, 1)
+		z2n    = float64(z*z) / n
 		center = rate + z2n/2
-		spread = float64(z * math.Sqrt(float64(rate*(1-rate))/trials+z2n/trials/4))
+		spread = float64(z * math.Sqrt(float64(rate*(1-rate))/n+z2n/n/4))
 	)
 	i := Interval{
 		Low:  clamp((center-spread)/(1+z2n), 0, rate),
 		High: clamp((center+spread)/(1+z2n), rate, 1),
 	}
 	// Where rounding leaves a trace of what is 0 or 1 by the formula.
-	if passed == 0 {
+	if rate == 0 {
 		i.Low = 0
 	}
-	if passed == n {
+	if rate == 1 {
 		i.High = 1
 	}
 	return i

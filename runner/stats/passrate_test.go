@@ -41,6 +41,23 @@ func TestWilson(t *testing.T) {
 	}
 }
 
+// A share of whole numbers is what they are; the values of n between them lie
+// between, and what says nothing leaves everything open.
+func TestWilsonShare(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, Wilson(3, 7, DefaultConfidence), WilsonShare(3.0/7, 7, DefaultConfidence))
+	low, mid, high := WilsonShare(0.65, 5, 0.95), WilsonShare(0.65, 25/4.5, 0.95), WilsonShare(0.65, 6, 0.95)
+	require.True(t, low.Low < mid.Low && mid.Low < high.Low && high.High < mid.High && mid.High < low.High)
+	// By hand: z² = 3.841459; z²/n = 0.691463; centre 0.995731; spread 1.959964·√(0.0409500+0.0311158) = 0.526150.
+	require.InDelta(t, 0.469581/1.691463, mid.Low, 1e-5)
+	require.InDelta(t, 1.521881/1.691463, mid.High, 1e-5)
+	for _, n := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-300} {
+		require.Equal(t, Interval{0, 1}, WilsonShare(0.5, n, DefaultConfidence), "%v", n)
+	}
+	require.Zero(t, WilsonShare(math.NaN(), 4, DefaultConfidence).Low)
+	require.Equal(t, 1.0, WilsonShare(1.5, 4, DefaultConfidence).High)
+}
+
 func TestWilsonProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
