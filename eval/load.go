@@ -14,9 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -168,6 +170,9 @@ func (l *loader) load(src *source) {
 	l.tasks()
 	l.checkBaseline()
 	s.Triggers = l.triggers()
+	for _, dir := range slices.Sorted(maps.Keys(l.skills)) {
+		s.skills = append(s.skills, l.skills[dir]...)
+	}
 	if len(s.Tasks) == 0 && s.Triggers == nil && len(l.found.Errors()) == before {
 		l.reportf(src, place(src.root, "tasks"), Error, CodeNoTasks, "the suite has no task to run")
 	}

@@ -16,6 +16,18 @@ type skill struct {
 	names []string
 }
 
+// SkillNames returns the names by which agents may call a skill of the suite: that
+// of its directory, and the one that its SKILL.md gives. A name that no skill of
+// the suite has stands for itself.
+func (s *Suite) SkillNames(name string) []string {
+	for _, sk := range s.skills {
+		if slices.Contains(sk.names, name) {
+			return sk.names
+		}
+	}
+	return []string{name}
+}
+
 // maxSkillFile bounds what is read of a SKILL.md for its name.
 const maxSkillFile = 1 << 20
 

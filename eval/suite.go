@@ -52,7 +52,8 @@ type Suite struct {
 	// config gives to that executor, as the type its Kind.Options returns.
 	ExecutorOptions map[string]any `yaml:"-"`
 
-	src *source // what File holds
+	src    *source // what File holds
+	skills []skill // all that were found
 	// Project is the nearest .waza.yaml at or above the suite, up to its
 	// repository's root; nil when there is none.
 	Project *Project `yaml:"-"`

@@ -31,7 +31,7 @@ func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
 		skill = s.Suite.Skill
 	}
 	if skill != "" {
-		triggered = slices.Contains(s.Skills, skill)
+		triggered = invoked(s, skill)
 	}
 	switch {
 	case triggered == g.should:
@@ -42,4 +42,13 @@ func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
 		return Score{Feedback: fmt.Sprintf("the agent did not use skill %q; used: %s", skill, listed(s.Skills))}, nil
 	}
 	return Score{Feedback: "the agent used no skill"}, nil
+}
+
+// invoked reports whether the agent used a skill, by whichever of its names.
+func invoked(s *Subject, skill string) bool {
+	names := []string{skill}
+	if s.Suite != nil {
+		names = s.Suite.SkillNames(skill)
+	}
+	return slices.ContainsFunc(s.Skills, func(used string) bool { return slices.Contains(names, used) })
 }

@@ -28,14 +28,14 @@ func (o *PromptOptions) comparesWithBaseline() bool {
 	return o.Mode == modePairwise && o.Reference == ""
 }
 
-// SkillsOnly: without a reference, pairwise judges compare with the baseline.
+// SkillsOnly holds for pairwise judges without a reference, who compare with the baseline.
 func (o *PromptOptions) SkillsOnly() bool { return o.comparesWithBaseline() }
 
-// SkillsOnly: an agent without skills invokes none.
+// SkillsOnly holds always: an agent without skills invokes none.
 func (o *SkillInvocationOptions) SkillsOnly() bool { return true }
 
-// SkillsOnly: whether a prompt suits a skill is no question where there is none.
+// SkillsOnly holds always: whether a prompt suits a skill is no question where there is none.
 func (o *TriggerOptions) SkillsOnly() bool { return true }
 
-// SkillsOnly: an agent without skills invokes none.
+// SkillsOnly holds always: an agent without skills invokes none.
 func (g shouldTrigger) SkillsOnly() bool { return true }
