@@ -242,6 +242,7 @@ func (c *command) env(t *executor.Trial, dir string, turn int, prompt string) []
 	env = append(env,
 		"WAZA_WORKSPACE_DIR="+dir,
 		"WAZA_SUITE_DIR="+c.suite.Dir,
+		"WAZA_SKILLS="+strings.Join(t.Task.Skills, string(os.PathListSeparator)),
 		"WAZA_MODEL="+t.Model,
 		"WAZA_TRIAL="+strconv.Itoa(t.Num),
 		"WAZA_TURN="+strconv.Itoa(turn),
