@@ -254,7 +254,7 @@ func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidate
 	plan, err := c.server.runner.Plan(suite, runner.Request{Executor: p.Executor})
 	var selection *runner.SelectionError
 	if errors.As(err, &selection) {
-		return nil, nil // a suite of trigger tests alone has no task to plan
+		return nil, nil // trigger tests alone, and an executor that cannot measure them
 	}
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ type progressParams struct {
 	TaskName    string           `json:"taskName,omitempty"`
 	TaskNum     int              `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
 	TotalTasks  int              `json:"totalTasks,omitempty"`
+	Role        runner.Role      `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
 	TrialNum    int              `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
 	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start."`
 	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
@@ -73,7 +74,7 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 	}
 	p := &progressParams{
 		RunID: runID, Seq: e.Seq, Event: e.Type,
-		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks,
+		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
 		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score,
 	}
 	switch e.Type {

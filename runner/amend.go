@@ -239,7 +239,7 @@ func (a *amendment) replace(task int, was Verdict, res *TrialResult) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := a.recordLocked(&Event{
-		Type: TrialGraded, TaskID: t.ID, TaskName: t.Name, TaskNum: task + 1, TotalTasks: len(a.rec.Tasks),
+		Type: TrialGraded, TaskID: t.ID, TaskName: t.Name, TaskNum: task + 1, TotalTasks: len(a.rec.Tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials, Verdict: res.Verdict, Was: was, Score: res.Score, DurationMS: res.DurationMS, Trial: res,
 	})
 	if err == nil {
@@ -361,14 +361,17 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 		if sameJSON(old, res) {
 			continue
 		}
-		e := &Event{Type: TaskGraded, TaskID: ref.ID, TaskName: ref.Name, TaskNum: i + 1, TotalTasks: len(rec.Tasks), Verdict: res.Verdict, Was: old.Verdict, Task: res}
+		e := &Event{Type: TaskGraded, TaskID: ref.ID, TaskName: ref.Name, TaskNum: i + 1, TotalTasks: len(rec.Tasks), Role: ref.Role, Verdict: res.Verdict, Was: old.Verdict, Task: res}
 		if err := a.recordLocked(e); err != nil {
 			return nil, err
 		}
 	}
 	sum := tally.summary(rec.Metrics)
 	if old := a.st.progress.Summary; old != nil {
-		sum.DurationMS, sum.Triggers = old.DurationMS, old.Triggers
+		sum.DurationMS = old.DurationMS
+		if sum.Triggers == nil { // records of older runs say nothing of them
+			sum.Triggers = old.Triggers
+		}
 	}
 	return sum, nil
 }

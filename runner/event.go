@@ -80,10 +80,13 @@ type Event struct {
 
 	// TaskID and TaskName name the task of task and trial events; TaskNum
 	// counts from 1 up to TotalTasks, in the order of the suite.
-	TaskID     string `json:"taskId,omitempty"`
-	TaskName   string `json:"taskName,omitempty"`
-	TaskNum    int    `json:"taskNum,omitempty"`
-	TotalTasks int    `json:"totalTasks,omitempty"`
+	TaskID   string `json:"taskId,omitempty"`
+	TaskName string `json:"taskName,omitempty"`
+	// and counts those of all roles.
+	TaskNum    int `json:"taskNum,omitempty"`
+	TotalTasks int `json:"totalTasks,omitempty"`
+	// Role is absent for a task of the suite.
+	Role Role `json:"role,omitempty"`
 	// TrialNum counts from 1 within the task, of which TotalTrials are run. (A
 	// single trial that was asked for keeps its number.)
 	TrialNum    int `json:"trialNum,omitempty"`

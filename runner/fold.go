@@ -18,7 +18,7 @@ type Progress struct {
 	Seq       int64      `json:"seq"` // of the last event; 0 when it is read from the result of a run that has ended
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
-	// Tasks and Trials count what has ended so far.
+	// Tasks and Trials count what has ended so far, of the tasks of the suite.
 	Tasks  Counts `json:"tasks"`
 	Trials Counts `json:"trials"`
 	// Summary is nil until the run has completed.
@@ -70,9 +70,11 @@ func newFold(rec *Record) *fold {
 	f.state.tasks = make([]taskFold, len(rec.Tasks))
 	for i, t := range rec.Tasks {
 		f.state.tasks[i].trials = make([]place, t.Trials)
-		f.state.progress.Trials.Total += t.Trials
+		if t.Role == RoleTask {
+			f.state.progress.Tasks.Total++
+			f.state.progress.Trials.Total += t.Trials
+		}
 	}
-	f.state.progress.Tasks.Total = len(rec.Tasks)
 	return f
 }
 
@@ -94,12 +96,16 @@ func (s *foldState) apply(e *Event, at place, rec *Record) {
 	p.Seq = e.Seq
 	switch e.Type {
 	case TrialComplete:
-		p.Trials.Add(e.Verdict)
+		if e.Role == RoleTask {
+			p.Trials.Add(e.Verdict)
+		}
 		if key, ok := s.key(e, rec); ok {
 			s.tasks[key.task].trials[key.trial] = at
 		}
 	case TaskComplete:
-		p.Tasks.Add(e.Verdict)
+		if e.Role == RoleTask {
+			p.Tasks.Add(e.Verdict)
+		}
 		if t := s.task(e); t != nil {
 			t.result = e.Task
 		}

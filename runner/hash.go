@@ -27,8 +27,25 @@ func (p *Plan) hash() error {
 		if t.Hash, err = files.task(suite, p.Suite, t.Task); err != nil {
 			return err
 		}
+		if t.Hash, err = t.roleHash(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// roleHash tells a task from the same one in another role. Baselines come before
+// their tasks, so that of a task which is compared with one is known.
+func (t *PlannedTask) roleHash() (string, error) {
+	switch {
+	case t.trigger != nil:
+		return digestJSON([]any{t.Hash, t.Role, t.trigger.Skill, t.trigger.ShouldTrigger})
+	case t.Role != RoleTask:
+		return digestJSON([]any{t.Hash, t.Role})
+	case t.compares && t.baseline != nil:
+		return digestJSON([]any{t.Hash, "compared with", t.baseline.Hash})
+	}
+	return t.Hash, nil
 }
 
 // trialHash names one trial of a task.

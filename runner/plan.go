@@ -63,10 +63,15 @@ type SelectionError struct {
 	What     string // the filter that leaves nothing: "task", "tag" or "trial"; empty when the suite has no task
 	Patterns []string
 	Known    []string
+	// Unmeasured says why trigger tests, of which there are, are nothing to run.
+	Unmeasured string
 }
 
 func (e *SelectionError) Error() string {
-	if e.What == "" {
+	switch {
+	case e.Unmeasured != "":
+		return "there is nothing to run but trigger tests: " + e.Unmeasured
+	case e.What == "":
 		return "the suite has no task to run"
 	}
 	msg := fmt.Sprintf("no task of the suite matches %s %s", e.What, strings.Join(quoted(e.Patterns), ", "))
@@ -108,7 +113,8 @@ func (e *LimitError) Error() string {
 // named by their content. Give it to [Runner.Start], or Close it.
 type Plan struct {
 	Suite *eval.Suite
-	// Tasks are the tasks to run, in order.
+	// Tasks are the tasks to run, in order: those of the suite, each after its
+	// baseline where it has one, then the prompts of the trigger tests.
 	Tasks []*PlannedTask
 
 	executor executor.Kind
@@ -118,11 +124,18 @@ type Plan struct {
 	graders  *grader.Registry
 	config   RunConfig
 	verbose  bool
+	// baselines and triggers say why there are none; empty when there are.
+	baselines, triggers string
 }
 
 // PlannedTask is a task to run.
 type PlannedTask struct {
+	// Task is what is done. Its id and name are those that its texts, hooks
+	// and programs see.
 	*eval.Task
+	// ID and Name are those of the task in the run.
+	ID, Name string
+	Role     Role
 	// Trials is how many there are, First the number of the first.
 	Trials, First int
 	// Timeout bounds one attempt at a trial.
@@ -131,6 +144,12 @@ type PlannedTask struct {
 	Hash string
 	// threshold is the share of counted trials that must pass.
 	threshold float64
+	// baseline is the same task without skills; nil when that is not done.
+	baseline *PlannedTask
+	// compares: a grader looks at what the baseline left.
+	compares bool
+	// trigger is what a trigger test asks; nil for other roles.
+	trigger *TriggerRef
 }
 
 // TotalTrials is the number of trials of all tasks.
@@ -173,7 +192,7 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if p.settings.Options == nil && kind.Options != nil {
 		p.settings.Options = kind.Options()
 	}
-	if p.Tasks, err = planTasks(suite, req, p.config); err != nil {
+	if err := p.planTasks(req); err != nil {
 		return nil, err
 	}
 	if err := p.limits(); err != nil {
@@ -245,28 +264,62 @@ func planConfig(suite *eval.Suite, req Request, executor string) RunConfig {
 	return c
 }
 
-func planTasks(suite *eval.Suite, req Request, c RunConfig) ([]*PlannedTask, error) {
-	chosen, err := choose(suite.Tasks, req)
+// planTasks chooses the tasks and gives each what it needs.
+func (p *Plan) planTasks(req Request) error {
+	ids := idsOf(p.Suite)
+	chosen, tests, err := choose(p.Suite, triggerTests(p.Suite, ids), req)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if total := max(1, c.TrialsPerTask); req.Trial > total {
-		return nil, &SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
+	if total := max(1, p.config.TrialsPerTask); req.Trial > total {
+		return &SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
 	}
-	tasks := make([]*PlannedTask, len(chosen))
-	for i, t := range chosen {
-		pt := &PlannedTask{Task: t, Trials: c.Trials, First: max(1, req.Trial), Timeout: seconds(c.TimeoutSeconds), threshold: 1}
-		if t.TimeoutSeconds > 0 && req.Timeout == 0 {
-			pt.Timeout = seconds(t.TimeoutSeconds)
+	p.baselines = p.unmeasuredBaseline()
+	for _, t := range chosen {
+		pt := p.planned(t, req)
+		if p.Suite.Baseline && p.baselines == "" {
+			pt.baseline = p.planned(withoutSkills(t), req)
+			pt.baseline.ID, pt.baseline.Name = ids.take(t.ID+"#baseline"), t.Name+" (without skills)"
+			pt.baseline.Role = RoleBaseline
+			p.Tasks = append(p.Tasks, pt.baseline)
 		}
-		for _, threshold := range []*float64{suite.Metrics.PassThreshold, suite.PassThreshold, t.PassThreshold} {
-			if threshold != nil {
-				pt.threshold = *threshold
-			}
-		}
-		tasks[i] = pt
+		p.Tasks = append(p.Tasks, pt)
 	}
-	return tasks, nil
+	return p.planTriggers(tests, req)
+}
+
+func (p *Plan) planTriggers(tests []triggerTest, req Request) error {
+	if p.triggers = p.unmeasuredTriggers(); p.triggers == "" {
+		for _, test := range tests {
+			pt := p.planned(test.task, req)
+			pt.Role, pt.trigger, pt.threshold = RoleTrigger, test.ref, 1
+			p.Tasks = append(p.Tasks, pt)
+		}
+		if len(tests) == 0 {
+			p.triggers = "not measured: the tasks to run were chosen, and no trigger test among them"
+		}
+	}
+	if len(p.Tasks) == 0 {
+		return &SelectionError{Unmeasured: p.triggers}
+	}
+	return nil
+}
+
+func (p *Plan) planned(t *eval.Task, req Request) *PlannedTask {
+	pt := &PlannedTask{
+		Task: t, ID: t.ID, Name: t.Name, Trials: p.config.Trials, First: max(1, req.Trial),
+		Timeout: seconds(p.config.TimeoutSeconds), threshold: 1,
+		compares: slices.ContainsFunc(t.Effective, grader.ComparesWithBaseline),
+	}
+	if t.TimeoutSeconds > 0 && req.Timeout == 0 {
+		pt.Timeout = seconds(t.TimeoutSeconds)
+	}
+	for _, threshold := range []*float64{p.Suite.Metrics.PassThreshold, p.Suite.PassThreshold, t.PassThreshold} {
+		if threshold != nil {
+			pt.threshold = *threshold
+		}
+	}
+	return pt
 }
 
 // defaultTimeoutSeconds bounds attempts when neither suite nor request does.
@@ -280,10 +333,12 @@ func seconds(s float64) time.Duration {
 }
 
 // choose applies the filters. Each pattern must match some task: one that
-// matches none is a slip that would go unnoticed.
-func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
-	if len(tasks) == 0 {
-		return nil, &SelectionError{}
+// matches none is a slip that would go unnoticed. Where tasks are chosen, of
+// the trigger tests only those are run that a pattern of tasks names.
+func choose(suite *eval.Suite, tests []triggerTest, req Request) ([]*eval.Task, []triggerTest, error) {
+	tasks := suite.Tasks
+	if len(tasks)+len(tests) == 0 {
+		return nil, nil, &SelectionError{}
 	}
 	var ids, tags []string
 	for _, t := range tasks {
@@ -293,14 +348,15 @@ func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
 	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 	byName := func(t *eval.Task) []string { return []string{t.ID, t.Name} }
 	byTag := func(t *eval.Task) []string { return t.Tags }
-	if err := checkPatterns("task", req.Tasks, tasks, byName, ids); err != nil {
-		return nil, err
+	if err := checkPatterns("task", withoutTests(req.Tasks, tests), tasks, byName, ids); err != nil {
+		return nil, nil, err
 	}
 	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if req.Task != "" {
-		return chooseOne(tasks, req.Task, ids)
+		one, err := chooseOne(tasks, req.Task, ids)
+		return one, nil, err
 	}
 	var chosen []*eval.Task
 	wanted, tagged := newFilter(req.Tasks), newFilter(req.Tags)
@@ -309,10 +365,24 @@ func choose(tasks []*eval.Task, req Request) ([]*eval.Task, error) {
 			chosen = append(chosen, t)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, &SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
+	switch {
+	case len(req.Tags) > 0 || req.Trial > 0 && len(req.Tasks) == 0 && len(tasks) > 0:
+		tests = nil
+	default:
+		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.takes([]string{t.task.ID}) })
 	}
-	return chosen, nil
+	if len(chosen)+len(tests) == 0 {
+		return nil, nil, &SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
+	}
+	return chosen, tests, nil
+}
+
+// withoutTests are the patterns that name no trigger test.
+func withoutTests(patterns []string, tests []triggerTest) []string {
+	return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool {
+		f := newFilter([]string{p})
+		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.takes([]string{t.task.ID}) })
+	})
 }
 
 func chooseOne(tasks []*eval.Task, id string, known []string) ([]*eval.Task, error) {
@@ -409,7 +479,21 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
 			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash,
 			PassThreshold: &t.threshold,
+			Role:          t.Role, Trigger: t.trigger,
 		})
+		ref := &rec.Tasks[len(rec.Tasks)-1]
+		if t.Role != RoleTask {
+			ref.Groups = nil
+		}
+		if t.Role == RoleBaseline {
+			ref.Of = t.Task.ID
+		}
+	}
+	if s.Baseline {
+		rec.Baseline = &BaselineRef{Unmeasured: p.baselines}
+	}
+	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
+		rec.Triggers = &TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}
 	}
 	for _, m := range s.Metrics.List {
 		if m.Enabled {

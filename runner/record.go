@@ -15,6 +15,25 @@ type Record struct {
 	Config    RunConfig   `json:"config"`
 	Tasks     []TaskRef   `json:"tasks"`
 	Metrics   []MetricRef `json:"metrics,omitempty"`
+	// Baseline and Triggers are nil when the suite asks for none.
+	Baseline *BaselineRef `json:"baseline,omitempty"`
+	Triggers *TriggersRef `json:"triggers,omitempty"`
+}
+
+// BaselineRef tells of the comparison with an agent without skills.
+type BaselineRef struct {
+	// Unmeasured says why it is not done; empty when it is.
+	Unmeasured string `json:"unmeasured,omitempty"`
+}
+
+// TriggersRef tells of the suite's trigger tests.
+type TriggersRef struct {
+	// Skill under test; empty means any.
+	Skill string `json:"skill,omitempty"`
+	// Prompts is how many the suite has, run or not.
+	Prompts int `json:"prompts"`
+	// Unmeasured says why they are not run; empty when they are.
+	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
 // SuiteRef names a suite.
@@ -40,13 +59,19 @@ type RunConfig struct {
 
 // TaskRef is a task of a run.
 type TaskRef struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	File        string   `json:"file"`
-	Tags        []string `json:"tags,omitempty"`
-	Groups      []string `json:"groups,omitempty"`
-	Trials      int      `json:"totalTrials"`
+	ID string `json:"id"`
+	// Role is absent for a task of the suite.
+	Role Role `json:"role,omitempty"`
+	// Of is the id of the task whose baseline it is.
+	Of string `json:"of,omitempty"`
+	// Trigger is what a trigger test asks; nil for other roles.
+	Trigger     *TriggerRef `json:"trigger,omitempty"`
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitempty"`
+	File        string      `json:"file"`
+	Tags        []string    `json:"tags,omitempty"`
+	Groups      []string    `json:"groups,omitempty"`
+	Trials      int         `json:"totalTrials"`
 	// First is the number of the first trial: 1, but when a single trial was asked for.
 	First int `json:"firstTrial"`
 	// PassThreshold is the share of counted trials that must pass; nil, in

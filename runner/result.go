@@ -46,6 +46,18 @@ func (c *Counts) Add(v Verdict) {
 	}
 }
 
+// add counts those of other counts, Total included.
+func (c *Counts) add(o Counts) {
+	c.Total += o.Total
+	c.Passed += o.Passed
+	c.Failed += o.Failed
+	c.Errors += o.Errors
+	c.Timeouts += o.Timeouts
+	c.Cancelled += o.Cancelled
+	c.Skipped += o.Skipped
+	c.NeedsReview += o.NeedsReview
+}
+
 // Done is how many have ended, also if a person has yet to give a score.
 func (c Counts) Done() int { return c.Counted() + c.Errors + c.Cancelled + c.Skipped + c.NeedsReview }
 
@@ -118,7 +130,9 @@ type Reason struct {
 	Trials  int    `json:"trials"`
 }
 
-// Summary sums up a run: its tasks, its trials and its metrics.
+// Summary sums up a run: its tasks, its trials and its metrics. Its counts, rates
+// and scores are of the tasks of the suite alone; what came of baselines and
+// trigger tests stands under those names, and Usage is that of all.
 type Summary struct {
 	Counts             // of tasks
 	Rate               // of tasks
@@ -129,6 +143,7 @@ type Summary struct {
 	// PassK holds the means over tasks of pass@k and pass^k.
 	PassK      []stats.AtK     `json:"passK,omitempty"`
 	Metrics    []MetricResult  `json:"metrics,omitempty"`
+	Baseline   *BaselineResult `json:"baseline,omitempty"`
 	Triggers   *TriggerResult  `json:"triggers,omitempty"`
 	Groups     []GroupResult   `json:"groups,omitempty"`
 	Usage      *executor.Usage `json:"usage,omitempty"`
@@ -146,13 +161,6 @@ type MetricResult struct {
 	Value  *float64 `json:"value"`
 	Passed *bool    `json:"passed"`
 	Note   string   `json:"note,omitempty"`
-}
-
-// TriggerResult tells of the suite's trigger tests.
-type TriggerResult struct {
-	Prompts  int    `json:"prompts"`
-	Measured bool   `json:"measured"`
-	Note     string `json:"note,omitempty"`
 }
 
 // CalibrationResult holds a grader, mostly a judge, against persons' scores.

@@ -16,7 +16,7 @@ import (
 )
 
 // scheduler hands the trials of a run to its workers, in the order of the
-// suite, and gathers what becomes of them. Trials of a task may run at once;
+// plan, and gathers what becomes of them. Trials of a task may run at once;
 // the task begins before its first and ends after its last.
 type scheduler struct {
 	run   *Run
@@ -24,10 +24,7 @@ type scheduler struct {
 	caps  executor.Capabilities
 	tasks []*taskRun
 	tally *runTally
-
-	mu   sync.Mutex // guards task and num, the next trial
-	task int
-	num  int
+	queue *queue
 
 	failFast atomic.Bool // a task failed and the suite wants to stop at that
 }
@@ -37,6 +34,11 @@ type taskRun struct {
 	*PlannedTask
 	num     int // 1-based
 	graders []*grader.Bound
+	// baseline is the task as an agent without skills does it; nil when that
+	// is not done. awaited is set on a baseline whose task may have to wait.
+	baseline *taskRun
+	awaited  bool
+	queued   queued
 
 	begin sync.Once // sets the two fields below
 	// env is the environment of the task's processes; never appended to in place.
@@ -51,9 +53,19 @@ type taskRun struct {
 
 func newScheduler(r *Run) *scheduler {
 	s := &scheduler{run: r, tally: newRunTally(r.rec)}
+	runs := make(map[*PlannedTask]*taskRun)
 	for i, t := range r.plan.Tasks {
-		s.tasks = append(s.tasks, &taskRun{PlannedTask: t, num: i + 1, left: t.Trials})
+		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials}
+		if t.Role == RoleBaseline {
+			runs[t] = tr
+		}
+		if t.baseline != nil {
+			tr.baseline = runs[t.baseline]
+		}
+		s.tasks = append(s.tasks, tr)
 	}
+	h := r.plan.Suite.Hooks
+	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
 	return s
 }
 
@@ -85,6 +97,7 @@ func (s *scheduler) bind(exec executor.Executor) error {
 				}
 				if err != nil {
 					b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
+					b.SkillsOnly = grader.IsSkillsOnly(spec)
 				}
 				bound[spec] = b
 			}
@@ -95,7 +108,14 @@ func (s *scheduler) bind(exec executor.Executor) error {
 			if err != nil {
 				return fmt.Errorf("task %s: expected: %w", t.ID, err)
 			}
-			t.graders = append(t.graders, synthetic...)
+			for _, b := range synthetic {
+				if t.Role != RoleBaseline || !b.SkillsOnly {
+					t.graders = append(t.graders, b)
+				}
+			}
+		}
+		if t.trigger != nil {
+			t.graders = append(t.graders, grader.ForTrigger(t.trigger.Skill, t.trigger.ShouldTrigger))
 		}
 	}
 	return nil
@@ -128,26 +148,12 @@ func (s *scheduler) work() {
 }
 
 // claim returns the next trial to start, or nil when there is none or no more
-// are to be started.
+// are to be started. It waits while every trial that is left has to wait for one
+// that runs.
 func (s *scheduler) claim() (*taskRun, int) {
-	if s.run.ctx.Err() != nil || s.run.stop.Load() || s.failFast.Load() {
-		return nil, 0
-	}
-	return s.next()
-}
-
-func (s *scheduler) next() (*taskRun, int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.task == len(s.tasks) {
-		return nil, 0
-	}
-	t := s.tasks[s.task]
-	num := t.First + s.num
-	if s.num++; s.num == t.Trials {
-		s.task, s.num = s.task+1, 0
-	}
-	return t, num
+	return s.queue.claim(func() bool {
+		return s.run.ctx.Err() != nil || s.run.stop.Load() || s.failFast.Load()
+	})
 }
 
 // skipRest gives every trial that was not started its verdict, so that each
@@ -164,7 +170,7 @@ func (s *scheduler) skipRest(status Status) {
 		reason = "not started: the run failed"
 	}
 	for {
-		t, num := s.next()
+		t, num := s.queue.rest()
 		if t == nil {
 			return
 		}
@@ -182,10 +188,13 @@ func (s *scheduler) start(t *taskRun) {
 		r := s.run
 		t.env = taskEnv(r.ID(), t.Task)
 		r.feed.emit(&Event{
-			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num,
+			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
 		})
 		r.logTask(t, "info", "Running task: %s", t.Name)
+		if t.Role == RoleTrigger {
+			return // hooks are written for tasks of the suite
+		}
 		if err := r.hooks(r.ctx, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
 			t.broken = executor.Permanent(err)
 		}
@@ -196,7 +205,7 @@ func (s *scheduler) start(t *taskRun) {
 func (s *scheduler) trial(t *taskRun, num int) {
 	s.start(t)
 	s.run.feed.emit(&Event{
-		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,
 	})
 	s.complete(t, s.attempts(t, num))
@@ -205,7 +214,7 @@ func (s *scheduler) trial(t *taskRun, num int) {
 // complete announces how a trial ended and, after the task's last, the task.
 func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 	s.run.feed.emit(&Event{
-		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
 		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Trial: res,
 	})
@@ -218,13 +227,14 @@ func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 	if last {
 		s.completeTask(t)
 	}
+	s.queue.ended(t, res, last)
 }
 
 func (s *scheduler) completeTask(t *taskRun) {
 	r := s.run
 	began := true
 	t.begin.Do(func() { began = false })
-	if began {
+	if began && t.Role != RoleTrigger {
 		ctx, cancel := r.afterContext()
 		defer cancel()
 		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
@@ -234,12 +244,12 @@ func (s *scheduler) completeTask(t *taskRun) {
 	}
 	res := t.tally.result(t.threshold)
 	t.tally, t.env = taskTally{}, nil // not needed any more, and there may be many tasks
-	if r.plan.config.FailFast && (res.Verdict == Failed || res.Verdict == TimedOut) {
+	if r.plan.config.FailFast && t.Role == RoleTask && (res.Verdict == Failed || res.Verdict == TimedOut) {
 		s.failFast.Store(true)
 	}
 	s.tally.addTask(t.num-1, res)
 	e := &Event{
-		Type: TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks),
+		Type: TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
 	}
 	if res.Score != nil {
@@ -254,11 +264,5 @@ func (s *scheduler) completeTask(t *taskRun) {
 func (s *scheduler) summary(took time.Duration) *Summary {
 	sum := s.tally.summary(s.run.rec.Metrics)
 	sum.DurationMS = took.Milliseconds()
-	if tt := s.run.plan.Suite.Triggers; tt != nil {
-		sum.Triggers = &TriggerResult{
-			Prompts: len(tt.ShouldTrigger) + len(tt.ShouldNotTrigger),
-			Note:    notMeasuredTriggers,
-		}
-	}
 	return sum
 }

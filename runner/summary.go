@@ -16,8 +16,8 @@ const (
 	// bootstrapSeed makes intervals the same for the same scores.
 	bootstrapSeed = stats.DefaultSeed
 
-	waitsForPerson      = "waits for a person's score"
-	notMeasuredTriggers = "not measured: this waza reads trigger tests and does not run them"
+	waitsForPerson = "waits for a person's score"
+	noTriggerTests = "not measured: the suite has no trigger tests"
 )
 
 // taskTally gathers the trials of one task. It is guarded by its taskRun.
@@ -158,6 +158,8 @@ type runTally struct {
 	groups  map[string]*Counts
 	// calibrated holds, by name, the graders that persons' scores are compared with.
 	calibrated map[string]*calibration
+	// compared is nil when the run has no baselines.
+	compared *comparison
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -170,6 +172,7 @@ const (
 
 func newRunTally(rec *Record) *runTally {
 	t := &runTally{rec: rec, tasks: make([]*TaskResult, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*Counts{}, calibrated: map[string]*calibration{}}
+	t.compared = newComparison(rec)
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
@@ -187,6 +190,12 @@ func graderOfMetric(name string) string {
 func (t *runTally) addTrial(task int, res *TrialResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	role := t.rec.Tasks[task].Role
+	t.compared.add(task, role, res)
+	t.addCalibrationsLocked(res.Graders)
+	if role != RoleTask {
+		return // its result tells enough of it
+	}
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
 	for _, g := range t.rec.Tasks[task].Groups {
@@ -196,7 +205,6 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 		t.groups[g].Total++
 		t.groups[g].Add(res.Verdict)
 	}
-	t.addCalibrationsLocked(res.Graders)
 	if len(t.graders) == 0 || !res.Verdict.counted() {
 		return
 	}
@@ -229,8 +237,12 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	s := &Summary{}
 	var scores []float64
 	var curves [][]stats.AtK
-	for _, res := range t.tasks {
+	for i, res := range t.tasks {
 		if res == nil {
+			continue
+		}
+		s.Usage = addUsage(s.Usage, res.Usage)
+		if t.rec.Tasks[i].Role != RoleTask {
 			continue
 		}
 		s.Total++
@@ -241,7 +253,6 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 		if res.Score != nil {
 			scores = append(scores, res.Score.Mean)
 		}
-		s.Usage = addUsage(s.Usage, res.Usage)
 		curves = append(curves, res.PassK)
 	}
 	s.PassK = stats.MeanCurve(curves)
@@ -250,6 +261,8 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	s.Score = scoreStats(scores)
 	s.Groups = t.groupResults()
 	s.Calibrations = t.calibrationResults()
+	s.Baseline = t.baselineResult()
+	s.Triggers = t.triggerResult()
 	t.measure(s, metrics)
 	return s
 }
@@ -314,7 +327,10 @@ func (t *runTally) value(s *Summary, metric string) (*float64, string) {
 		}
 		return nil, "no task was completed"
 	case metricTriggerAccuracy:
-		return nil, notMeasuredTriggers
+		if s.Triggers == nil {
+			return nil, noTriggerTests
+		}
+		return s.Triggers.Accuracy, s.Triggers.Note
 	}
 	scores := t.graders[graderOfMetric(metric)]
 	if len(scores) == 0 {

@@ -130,26 +130,54 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		a.fail(ctx, err)
 		// The path is another for each attempt, and would tell equal errors apart.
 		a.Error = strings.ReplaceAll(a.Error, ws.path, "$WAZA_WORKSPACE_DIR")
+		if a.Verdict == TimedOut && t.trigger != nil {
+			a.gradeTrigger(r.ctx, r.plan.Suite, t)
+		}
 		return a
 	}
 	a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor())
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
 		Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
-		Capabilities: s.caps,
+		Baseline: s.compareWith(t, num), Capabilities: s.caps,
 	})
 	a.grade(ctx, t.graders, subject)
 	return a
 }
 
+// compareWith is what pairwise judges compare a trial with; nil when the suite
+// asks for no baseline.
+func (s *scheduler) compareWith(t *taskRun, num int) *grader.Baseline {
+	if why := s.run.plan.baselines; why != "" && s.run.rec.Baseline != nil {
+		return &grader.Baseline{Missing: "the baseline is " + why}
+	}
+	return s.queue.baseline(t, num)
+}
+
+// gradeTrigger grades a trial of a trigger test whose time was up after the agent
+// had used the skill: what was asked is answered then. One that had not yet may
+// have come to it, and keeps its verdict.
+func (a *attempt) gradeTrigger(ctx context.Context, suite *eval.Suite, t *taskRun) {
+	subject := grader.NewSubject(grader.Subject{Suite: suite, Task: t.Task, Transcript: a.Transcript})
+	used, err := grader.ForTrigger(t.trigger.Skill, true).Grade(ctx, subject)
+	if err == nil && used.Passed {
+		a.Error = ""
+		a.grade(ctx, t.graders, subject)
+	}
+}
+
 func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand func(string) string) *executor.Trial {
+	prompt := expand(t.Inputs.Prompt)
+	if t.trigger != nil {
+		prompt = t.trigger.Prompt // which may be about templates
+	}
 	followUps := make([]string, len(t.Inputs.FollowUpPrompts))
 	for i, p := range t.Inputs.FollowUpPrompts {
 		followUps[i] = expand(p)
 	}
 	return &executor.Trial{
 		RunID: s.run.ID(), Suite: s.run.plan.Suite, Task: t.Task, Num: num, Attempt: n, Model: s.run.plan.config.Model,
-		Prompt: expand(t.Inputs.Prompt), FollowUps: followUps, Dir: ws.dir, Env: t.env, Expand: expand,
+		Prompt: prompt, FollowUps: followUps, Dir: ws.dir, Env: t.env, Expand: expand,
 		Transcript: executor.NewTranscript(),
 		Logf: func(level, format string, args ...any) {
 			s.run.logTask(t, level, "task %s, trial %d: %s", t.ID, num, fmt.Sprintf(format, args...))

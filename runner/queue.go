@@ -1,0 +1,189 @@
+package runner
+
+import (
+	"slices"
+	"sync"
+
+	"waza/runner/grader"
+)
+
+// queue hands out the trials of a run, in the order of the plan, each once. Most
+// may begin at any time; those of a task that is compared with its baseline come
+// after it:
+//
+//	baseline  1 ✓   2 ✓   3 …             trial n of the task begins when trial n of
+//	               │     └─ task 3 waits  its baseline is over; where there are task
+//	task      1 ✓  └─ 2 …                 hooks, when the whole baseline is
+//
+// Whoever would have to wait takes a trial of a later task instead. Only when
+// there is none does it wait, and never in vain: a baseline stands before its
+// task and waits for nothing, so what is waited for runs, and ends.
+type queue struct {
+	mu    sync.Mutex // guards the fields below and those of the tasks' queued
+	over  *sync.Cond // something that is waited for may be over
+	tasks []*taskRun // those of which no trial was handed out yet, or not all
+	aside []*taskRun // those before, whose next trial had to wait: at most one for each worker
+}
+
+// queued is the state of a task in the queue.
+type queued struct {
+	next int // trials that were handed out
+	// after says what a trial of the task waits for.
+	after after
+	// left holds what trials of an awaited baseline left, by number from the first;
+	// nil as long as one is not over, and once it was compared with.
+	left []*grader.Baseline
+	// done: all trials of the task are over, and its hooks.
+	done bool
+}
+
+// after says what a trial waits for.
+type after int
+
+const (
+	afterNothing  after = iota
+	afterTrial          // the baseline's trial of the same number
+	afterBaseline       // the whole baseline, for hooks of both would get in each other's way
+)
+
+func newQueue(tasks []*taskRun, hooks bool) *queue {
+	q := &queue{tasks: tasks}
+	q.over = sync.NewCond(&q.mu)
+	for _, t := range tasks {
+		if t.baseline == nil {
+			continue
+		}
+		switch {
+		case hooks:
+			t.queued.after = afterBaseline
+		case t.compares:
+			t.queued.after = afterTrial
+		}
+		t.baseline.awaited = hooks || t.compares
+		if t.compares {
+			t.baseline.queued.left = make([]*grader.Baseline, t.Trials)
+		}
+	}
+	return q
+}
+
+// claim returns the next trial that may begin, waiting for one if need be; nil
+// when there is none or closed says that no more are to begin.
+func (q *queue) claim(closed func() bool) (*taskRun, int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !closed() {
+		if t, num := q.nextLocked(); t != nil {
+			return t, num
+		}
+		if len(q.aside) == 0 {
+			return nil, 0
+		}
+		q.over.Wait()
+	}
+	return nil, 0
+}
+
+func (q *queue) nextLocked() (*taskRun, int) {
+	for i, t := range q.aside {
+		if t.readyLocked() {
+			num := t.takeLocked()
+			if t.queued.next == t.Trials {
+				q.aside = slices.Delete(q.aside, i, i+1)
+			}
+			return t, num
+		}
+	}
+	for len(q.tasks) > 0 {
+		t := q.tasks[0]
+		if !t.readyLocked() {
+			q.aside, q.tasks = append(q.aside, t), q.tasks[1:]
+			continue
+		}
+		num := t.takeLocked()
+		if t.queued.next == t.Trials {
+			q.tasks = q.tasks[1:]
+		}
+		return t, num
+	}
+	return nil, 0
+}
+
+// rest returns any trial that was not handed out, nil when there is none.
+func (q *queue) rest() (*taskRun, int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, list := range []*[]*taskRun{&q.aside, &q.tasks} {
+		if len(*list) == 0 {
+			continue
+		}
+		t := (*list)[0]
+		num := t.takeLocked()
+		if t.queued.next == t.Trials {
+			*list = (*list)[1:]
+		}
+		return t, num
+	}
+	return nil, 0
+}
+
+func (t *taskRun) takeLocked() int {
+	t.queued.next++
+	return t.First + t.queued.next - 1
+}
+
+// readyLocked reports whether the next trial of a task may begin.
+func (t *taskRun) readyLocked() bool {
+	switch t.queued.after {
+	case afterTrial:
+		return t.baseline.queued.left[t.queued.next] != nil
+	case afterBaseline:
+		b := &t.baseline.queued
+		// The last trial may tell of its end before another does.
+		return b.done && (b.left == nil || b.left[t.queued.next] != nil)
+	}
+	return true
+}
+
+// ended tells that a trial is over, and whether its task is.
+func (q *queue) ended(t *taskRun, res *TrialResult, last bool) {
+	if !t.awaited && !(t.compares && t.baseline != nil) {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !t.awaited {
+		t.baseline.queued.left[res.TrialNum-t.First] = nil // may be megabytes
+		return
+	}
+	if t.queued.left != nil {
+		t.queued.left[res.TrialNum-t.First] = baselineOf(res)
+	}
+	t.queued.done = t.queued.done || last
+	q.over.Broadcast()
+}
+
+// baseline returns what a trial of a task is compared with; nil when its task has
+// no baseline.
+func (q *queue) baseline(t *taskRun, num int) *grader.Baseline {
+	if t.baseline == nil || !t.compares {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return t.baseline.queued.left[num-t.First]
+}
+
+// baselineOf is what a trial without skills left to compare with: nothing when
+// its agent did not end normally.
+func baselineOf(res *TrialResult) *grader.Baseline {
+	graded := len(res.Graders) > 0 // only what ended normally is
+	if res.Verdict == Passed || res.Verdict == Failed || graded {
+		return &grader.Baseline{Output: res.Output}
+	}
+	why := string(res.Verdict)
+	if res.Error != "" {
+		why += ": " + res.Error
+	}
+	return &grader.Baseline{Missing: "the trial without skills ended in " + why}
+}

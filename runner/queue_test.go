@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waza/eval"
+)
+
+// TestQueue plays workers at random: each trial is handed out once, none before
+// what it waits for, there is always something to do for somebody, and what is
+// set aside is bounded by the workers.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		workers := rapid.IntRange(1, 6).Draw(t, "workers")
+		hooks := rapid.Bool().Draw(t, "hooks")
+		var tasks []*taskRun
+		for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
+			trials, first := rapid.IntRange(1, 4).Draw(t, "trials"), rapid.IntRange(1, 3).Draw(t, "first")
+			task := &taskRun{left: trials, PlannedTask: &PlannedTask{
+				Task: &eval.Task{}, ID: fmt.Sprint(i), Trials: trials, First: first, compares: rapid.Bool().Draw(t, "compares"),
+			}}
+			if rapid.Bool().Draw(t, "baseline") {
+				base := &taskRun{left: trials, PlannedTask: &PlannedTask{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: RoleBaseline}}
+				task.baseline = base
+				tasks = append(tasks, base)
+			}
+			tasks = append(tasks, task)
+		}
+		q := newQueue(tasks, hooks)
+		type trial struct {
+			task *taskRun
+			num  int
+		}
+		var running []trial
+		over := map[trial]bool{}
+		given := 0
+		end := func(i int) {
+			tr := running[i]
+			running = slices.Delete(running, i, i+1)
+			over[tr] = true
+			tr.task.left--
+			q.ended(tr.task, &TrialResult{TrialNum: tr.num, Verdict: Passed, Output: fmt.Sprint(tr.num)}, tr.task.left == 0)
+		}
+		for {
+			if len(running) == workers || len(running) > 0 && rapid.Bool().Draw(t, "end") {
+				end(rapid.IntRange(0, len(running)-1).Draw(t, "which"))
+				continue
+			}
+			task, num := q.nextLocked()
+			if task == nil && len(running) == 0 {
+				break
+			}
+			if task == nil {
+				end(rapid.IntRange(0, len(running)-1).Draw(t, "which"))
+				continue
+			}
+			require.LessOrEqual(t, len(q.aside), workers)
+			tr := trial{task, num}
+			require.False(t, over[tr] || slices.Contains(running, tr), "handed out twice")
+			require.True(t, num >= task.First && num < task.First+task.Trials)
+			if base := task.baseline; base != nil && task.compares {
+				require.True(t, over[trial{base, num}], "before its baseline")
+				require.Equal(t, fmt.Sprint(num), q.baseline(task, num).Output)
+			}
+			if base := task.baseline; base != nil && hooks {
+				require.Zero(t, base.left)
+			}
+			running = append(running, tr)
+			given++
+		}
+		total := 0
+		for _, task := range tasks {
+			total += task.Trials
+			for _, b := range task.queued.left {
+				require.Nil(t, b, "outputs are let go")
+			}
+		}
+		require.Equal(t, total, given)
+		task, _ := q.rest()
+		require.Nil(t, task)
+	})
+}
+
+// What is left when no more is started is given out, waiting or not.
+func TestQueueRest(t *testing.T) {
+	t.Parallel()
+	base := &taskRun{left: 2, PlannedTask: &PlannedTask{Trials: 2, First: 1, Role: RoleBaseline}}
+	task := &taskRun{left: 2, baseline: base, PlannedTask: &PlannedTask{Trials: 2, First: 1, compares: true}}
+	other := &taskRun{left: 1, PlannedTask: &PlannedTask{Trials: 1, First: 7}}
+	q := newQueue([]*taskRun{base, task, other}, false)
+	open := func() bool { return false }
+	q.claim(open)
+	q.claim(open)
+	got, num := q.claim(open) // of the task both wait
+	require.Same(t, other, got)
+	require.Equal(t, 7, num)
+	for want := 1; want <= 2; want++ {
+		got, num = q.rest()
+		require.Same(t, task, got)
+		require.Equal(t, want, num)
+	}
+	got, _ = q.rest()
+	require.Nil(t, got)
+	got, _ = q.claim(open)
+	require.Nil(t, got)
+}

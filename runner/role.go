@@ -1,0 +1,146 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/grader"
+)
+
+// Role is what a task of a run is there for. Only those of the suite itself
+// count in the run's pass rates and scores.
+type Role string
+
+// The roles of tasks.
+const (
+	// RoleTask is a task of the suite.
+	RoleTask Role = ""
+	// RoleBaseline is a task of the suite as an agent without skills does it.
+	RoleBaseline Role = "baseline"
+	// RoleTrigger is a prompt of the trigger tests.
+	RoleTrigger Role = "trigger"
+)
+
+// TriggerRef is a prompt of the trigger tests.
+type TriggerRef struct {
+	Prompt string `json:"prompt"`
+	// Skill under test; empty means any.
+	Skill         string `json:"skill,omitempty"`
+	ShouldTrigger bool   `json:"shouldTrigger"`
+	// Reason says why it should or should not.
+	Reason string `json:"reason,omitempty"`
+	// Confidence is high or medium, which weighs half.
+	Confidence string `json:"confidence"`
+}
+
+// The values of TriggerRef.Confidence.
+const (
+	confidenceHigh   = "high"
+	confidenceMedium = "medium"
+)
+
+// weight is what the prompt counts.
+func (t *TriggerRef) weight() float64 {
+	if t.Confidence == confidenceMedium {
+		return 0.5
+	}
+	return 1
+}
+
+// triggerTest is a prompt of the trigger tests, as a task of the run.
+type triggerTest struct {
+	task *eval.Task
+	ref  *TriggerRef
+}
+
+// taskIDs are the ids of a run, each taken once.
+type taskIDs map[string]bool
+
+func idsOf(suite *eval.Suite) taskIDs {
+	ids := make(taskIDs, len(suite.Tasks))
+	for _, t := range suite.Tasks {
+		ids[t.ID] = true
+	}
+	return ids
+}
+
+// take returns the id or, where a task of the suite is called so, one like it.
+func (ids taskIDs) take(id string) string {
+	free := id
+	for n := 2; ids[free]; n++ {
+		free = fmt.Sprintf("%s-%d", id, n)
+	}
+	ids[free] = true
+	return free
+}
+
+// triggerTests makes tasks of the suite's trigger tests.
+func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
+	tt := suite.Triggers
+	if tt == nil {
+		return nil
+	}
+	var tests []triggerTest
+	for _, l := range []struct {
+		id     string
+		should bool
+		list   []eval.TriggerPrompt
+	}{{"should_trigger", true, tt.ShouldTrigger}, {"should_not_trigger", false, tt.ShouldNotTrigger}} {
+		for i, p := range l.list {
+			ref := &TriggerRef{Prompt: p.Prompt, Skill: tt.Skill, ShouldTrigger: l.should, Reason: p.Reason, Confidence: p.Confidence}
+			if ref.Confidence == "" {
+				ref.Confidence = confidenceHigh
+			}
+			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
+				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: title(p.Prompt), Enabled: true,
+				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills,
+			}})
+		}
+	}
+	return tests
+}
+
+// maxTitle bounds the runes of a title.
+const maxTitle = 80
+
+// title is the first line of a prompt, shortened.
+func title(prompt string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	runes := []rune(strings.TrimSpace(line))
+	if len(runes) > maxTitle {
+		return string(runes[:maxTitle-1]) + "…"
+	}
+	return string(runes)
+}
+
+// withoutSkills is the task as an agent without skills is given it, and graded.
+func withoutSkills(t *eval.Task) *eval.Task {
+	b := *t
+	b.Skills, b.SkillDirectories = nil, nil
+	b.Effective = slices.DeleteFunc(slices.Clone(t.Effective), grader.IsSkillsOnly)
+	return &b
+}
+
+// unmeasuredBaseline says why the plan cannot do without skills what its agent
+// would do with them; empty when it can.
+func (p *Plan) unmeasuredBaseline() string {
+	if p.executor.Can(p.settings).Canned {
+		return fmt.Sprintf("not measured: executor %s makes its replies up", p.executor.Name)
+	}
+	return ""
+}
+
+// unmeasuredTriggers says why nothing could be learned of trigger tests.
+func (p *Plan) unmeasuredTriggers() string {
+	switch caps := p.executor.Can(p.settings); {
+	case caps.Canned:
+		return fmt.Sprintf("not measured: executor %s makes its replies up", p.executor.Name)
+	case caps.Simulated:
+		return fmt.Sprintf("not measured: executor %s does what the suite scripts", p.executor.Name)
+	case !caps.Skills:
+		return fmt.Sprintf("not measured: executor %s does not report which skills are invoked", p.executor.Name)
+	}
+	return ""
+}

@@ -1,0 +1,326 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/stats"
+)
+
+// obedient is the agent that does what prompts say: "use" the skill, then "hang",
+// or "fail"; words ending in a number only in the trial of that number.
+func obedient(ctx context.Context, t *executor.Trial) (string, error) {
+	for word := range strings.FieldsSeq(t.Prompt) {
+		word, num, only := strings.Cut(word, "@")
+		if only && num != string(rune('0'+t.Num)) {
+			continue
+		}
+		switch word {
+		case "use":
+			t.Transcript.Skill("explainer")
+		case "other":
+			t.Transcript.Skill("other")
+		case "hang":
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		case "fail":
+			return "", errors.New("no network")
+		}
+	}
+	return "done: " + t.Prompt, nil
+}
+
+// The confusion matrix and all that follows from it, worked out by hand:
+//
+//	should      use            1    TP 1
+//	            use@1          0.5  TP 0.25, FN 0.25   (2 trials)
+//	            -              1    FN 1
+//	should not  use            0.5  FP 0.5
+//	            other          1    TN 1
+//	            fail@1         1    TN 1               (one trial in error)
+//	            fail           1    not counted
+//
+// Σw = 5, Σw² = 4.5, n = 25/4.5.
+func TestTriggers(t *testing.T) {
+	t.Parallel()
+	res, events := runAgent(t, `
+-- eval.yaml --
+name: s
+skill: explainer
+inputs: {name: Ada}
+config: {executor: agent, trials_per_task: 2, retry_errors: 0, fail_fast: true}
+hooks: {before_task: [{command: "exit 1", error_on_fail: true}]}
+metrics: [{name: trigger_accuracy, threshold: 0.7}]
+-- trigger_tests.yaml --
+should_trigger_prompts:
+  - {prompt: "use {{name}}", reason: asks for it}
+  - {prompt: use@1, confidence: medium}
+  - nothing
+should_not_trigger_prompts:
+  - {prompt: use, confidence: medium}
+  - {prompt: other, confidence: high}
+  - {prompt: fail@1}
+  - {prompt: fail}
+`, runner.Request{}, obedient)
+	tr := res.Summary.Triggers
+	require.True(t, tr.Measured)
+	require.Equal(t, "explainer", tr.Skill)
+	require.Equal(t, 7, tr.Prompts)
+	require.Equal(t, runner.Confusion{TruePositives: 1.25, FalsePositives: 0.5, TrueNegatives: 2, FalseNegatives: 1.25}, tr.Confusion)
+	require.InDelta(t, 1.25/1.75, *tr.Precision, 1e-12)
+	require.InDelta(t, 0.5, *tr.Recall, 1e-12)
+	require.InDelta(t, 2.5/4.25, *tr.F1, 1e-12)
+	require.InDelta(t, 3.25/5, *tr.Accuracy, 1e-12)
+	require.Equal(t, stats.WilsonShare(*tr.Accuracy, 25/4.5, stats.DefaultConfidence), *tr.AccuracyInterval)
+	require.Equal(t, runner.Counts{Total: 14, Passed: 6, Failed: 5, Errors: 3}, tr.Trials)
+	require.Equal(t, 3, tr.Errors)
+
+	require.Equal(t, runner.TriggerPrompt{
+		ID: "should_trigger#1", Verdict: runner.Passed, Triggered: 2, Answered: 2,
+		TriggerRef: runner.TriggerRef{Prompt: "use {{name}}", Skill: "explainer", ShouldTrigger: true, Reason: "asks for it", Confidence: "high"},
+	}, tr.Results[0])
+	require.Equal(t, "done: use {{name}}", res.Tasks[0].Trials[0].Output, "prompts are sent as they are written")
+	require.Equal(t, []int{1, 2}, []int{tr.Results[1].Triggered, tr.Results[1].Answered})
+	require.Equal(t, runner.Failed, tr.Results[1].Verdict)
+	require.Equal(t, []int{0, 1, 1}, []int{tr.Results[5].Triggered, tr.Results[5].Answered, tr.Results[5].Errors})
+	require.Equal(t, runner.Errored, tr.Results[6].Verdict)
+
+	require.Zero(t, res.Summary.Total, "prompts are no tasks of the suite")
+	require.Zero(t, res.Summary.Trials.Total)
+	require.Nil(t, res.Summary.PassRate)
+	require.EqualValues(t, 14, res.Summary.Usage.InputTokens, "but they cost")
+	require.Equal(t, *tr.Accuracy, *res.Summary.Metrics[0].Value)
+	require.Equal(t, []string{"trigger_accuracy"}, res.Summary.Missed)
+	require.Equal(t, 14, events[0].TotalTrials)
+	oneVerdictEach(t, res, events, false)
+}
+
+// Where nothing used the skill, precision is not defined; where nothing should,
+// recall is not.
+func TestTriggerQuotientsUndefined(t *testing.T) {
+	t.Parallel()
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+skill: explainer
+config: {executor: agent}
+-- trigger_tests.yaml --
+should_not_trigger_prompts: [nothing, more]
+`, runner.Request{}, obedient)
+	tr := res.Summary.Triggers
+	require.Nil(t, tr.Precision)
+	require.Nil(t, tr.Recall)
+	require.Nil(t, tr.F1)
+	require.Equal(t, 1.0, *tr.Accuracy)
+	require.Equal(t, stats.Wilson(2, 2, stats.DefaultConfidence), *tr.AccuracyInterval)
+}
+
+// A prompt is answered once the agent has used the skill, even if its time is up
+// then; one whose time is up before is not counted.
+func TestTriggerTimeouts(t *testing.T) {
+	t.Parallel()
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+skill: explainer
+config: {executor: agent, timeout_seconds: 0.05, parallel: true}
+metrics: [{name: trigger_accuracy, threshold: 0}]
+-- trigger_tests.yaml --
+should_trigger_prompts: [use hang, hang]
+should_not_trigger_prompts: [use hang, hang, other hang]
+`, runner.Request{}, obedient)
+	tr := res.Summary.Triggers
+	verdicts := make([]runner.Verdict, 0, 5)
+	for _, p := range tr.Results {
+		verdicts = append(verdicts, p.Verdict)
+	}
+	require.Equal(t, []runner.Verdict{runner.Passed, runner.TimedOut, runner.Failed, runner.TimedOut, runner.TimedOut}, verdicts)
+	require.Equal(t, 3, tr.Timeouts)
+	require.Equal(t, runner.Confusion{TruePositives: 1, FalsePositives: 1}, tr.Confusion)
+	require.Equal(t, 0.5, *tr.Accuracy)
+	require.Empty(t, res.Tasks[0].Trials[0].Error)
+	require.Equal(t, "timeout exceeded", res.Tasks[1].Trials[0].Error)
+}
+
+// Nothing that was answered is nothing measured, and no perfect score.
+func TestTriggersUnanswered(t *testing.T) {
+	t.Parallel()
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+config: {executor: agent, retry_errors: 0}
+metrics: [{name: trigger_accuracy, threshold: 0}]
+-- trigger_tests.yaml --
+should_trigger_prompts: [fail]
+`, runner.Request{}, obedient)
+	tr := res.Summary.Triggers
+	require.False(t, tr.Measured)
+	require.Equal(t, "not measured: no prompt was answered", tr.Note)
+	require.Nil(t, tr.Accuracy)
+	require.Nil(t, res.Summary.Metrics[0].Value)
+	require.Nil(t, res.Summary.Metrics[0].Passed)
+}
+
+const taskAndTriggers = `
+-- eval.yaml --
+name: s
+skill: explainer
+config:
+  skill_directories: [skills]
+  trials_per_task: 2
+metrics: [{name: trigger_accuracy, threshold: 0}]
+tasks: [{id: a, prompt: x, tags: [warm], graders: [{type: text, config: {contains: [x]}}]}]
+-- trigger_tests.yaml --
+should_trigger_prompts: [use]
+should_not_trigger_prompts: [nothing, more]
+` + skill
+
+// Executors that could only make the answers up do not.
+func TestTriggersNotMeasured(t *testing.T) {
+	t.Parallel()
+	scripted := strings.Replace(taskAndTriggers, "  trials", "  mock: {replies: [{output: x, skills: [explainer]}]}\n  trials", 1)
+	for _, c := range []struct{ name, files, executor, note string }{
+		{"canned", taskAndTriggers, "mock", "not measured: executor mock makes its replies up"},
+		{"scripted", scripted, "mock", "not measured: executor mock does what the suite scripts"},
+		{"model", taskAndTriggers, "openai", "not measured: executor openai does not report which skills are invoked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t)
+			live := start(t, r, c.files, runner.Request{Executor: c.executor})
+			if c.executor != "mock" {
+				live.Cancel()
+			}
+			<-live.Done()
+			res := resultOf(t, live)
+			require.Len(t, res.Tasks, 1)
+			require.Equal(t, &runner.TriggerResult{Skill: "explainer", Prompts: 3, Note: c.note}, res.Summary.Triggers)
+			require.Nil(t, res.Summary.Metrics[0].Value)
+			require.Equal(t, c.note, res.Summary.Metrics[0].Note)
+		})
+	}
+}
+
+func TestTriggerSelection(t *testing.T) {
+	t.Parallel()
+	r := agentRunner(t, t.TempDir(), obedient)
+	suite := load(t, r, strings.Replace(taskAndTriggers, "config:", "config:\n  executor: agent", 1))
+	mock := newRunner(t)
+	alone := load(t, mock, "-- eval.yaml --\nname: s\n-- trigger_tests.yaml --\nshould_trigger_prompts: [use]\n")
+	ids := func(p *runner.Plan, err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		defer p.Close()
+		var ids []string
+		for _, task := range p.Tasks {
+			ids = append(ids, task.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, c := range []struct {
+		req  runner.Request
+		want string
+	}{
+		{runner.Request{}, "a should_trigger#1 should_not_trigger#1 should_not_trigger#2"},
+		{runner.Request{Tasks: []string{"a"}}, "a"},
+		{runner.Request{Tasks: []string{"should_*"}}, "should_trigger#1 should_not_trigger#1 should_not_trigger#2"},
+		{runner.Request{Tasks: []string{"should_not_trigger#2", "a"}}, "a should_not_trigger#2"},
+		{runner.Request{Tasks: []string{"should_trigger*"}, Trial: 2}, "should_trigger#1"},
+		{runner.Request{Trial: 2}, "a"},
+		{runner.Request{Task: "a"}, "a"},
+		{runner.Request{Tags: []string{"warm"}}, "a"},
+		{runner.Request{Tags: []string{"warm"}, Tasks: []string{"should_*"}}, `no task of the suite matches both task and tag "should_*", "warm"`},
+		{runner.Request{Tasks: []string{"shold_*"}}, `no task of the suite matches task "shold_*"; there are a`},
+		{runner.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; there are a`},
+		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 4 tasks each are more than the limit of 250000"},
+	} {
+		require.Equal(t, c.want, ids(r.Plan(suite, c.req)))
+	}
+	require.Equal(t, "there is nothing to run but trigger tests: not measured: executor mock makes its replies up",
+		ids(mock.Plan(alone, runner.Request{})))
+}
+
+// What was not chosen is said not to have been measured.
+func TestTriggersLeftOut(t *testing.T) {
+	t.Parallel()
+	files := strings.Replace(taskAndTriggers, "config:", "config:\n  executor: agent", 1)
+	res, _ := runAgent(t, files, runner.Request{Task: "a"}, obedient)
+	require.Equal(t, 1, res.Summary.Total)
+	require.False(t, res.Summary.Triggers.Measured)
+	require.Contains(t, res.Summary.Triggers.Note, "the tasks to run were chosen")
+	res, _ = runAgent(t, files, runner.Request{Tasks: []string{"should_trigger*"}}, obedient)
+	require.Equal(t, 3, res.Summary.Triggers.Prompts)
+	require.Len(t, res.Summary.Triggers.Results, 1)
+	require.Equal(t, 1.0, *res.Summary.Triggers.Accuracy)
+}
+
+// The agent of trigger tests has the suite's skills, also in a suite without
+// tasks, and no baseline.
+func TestTriggersHaveSkills(t *testing.T) {
+	t.Parallel()
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+skill: explainer
+baseline: true
+config: {executor: agent, skill_directories: [skills]}
+-- trigger_tests.yaml --
+should_trigger_prompts: [explain]
+`+skill, runner.Request{}, func(_ context.Context, t *executor.Trial) (string, error) {
+		if skilled(t) {
+			t.Transcript.Skill("explainer")
+		}
+		return "", nil
+	})
+	require.Len(t, res.Tasks, 1)
+	require.Equal(t, 1.0, *res.Summary.Triggers.Accuracy)
+	require.False(t, res.Summary.Baseline.Measured)
+}
+
+// Agents call a skill by the name of its directory or by that of its SKILL.md; the
+// tests may use either.
+func TestTriggersByAnyName(t *testing.T) {
+	t.Parallel()
+	for _, under := range []string{"explainer", "explain-code"} {
+		res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+config: {executor: agent, skill_directories: [skills]}
+-- trigger_tests.yaml --
+skill: `+under+`
+should_trigger_prompts: [use explainer, use explain-code]
+should_not_trigger_prompts: [use explain]
+`+strings.Replace(skill, "skills/explainer", "skills/explain-code", 1), runner.Request{}, func(_ context.Context, t *executor.Trial) (string, error) {
+			t.Transcript.Skill(strings.TrimPrefix(t.Prompt, "use "))
+			return "", nil
+		})
+		require.Equal(t, 1.0, *res.Summary.Triggers.Accuracy, under)
+	}
+}
+
+// A trial of a trigger test is named by its prompt, by what it should lead to and
+// by the skill.
+func TestTriggerHashes(t *testing.T) {
+	t.Parallel()
+	name := func(change ...string) string {
+		r := agentRunner(t, t.TempDir(), obedient)
+		files := strings.NewReplacer(append(change, "config:\n", "config:\n  executor: agent\n")...).Replace(taskAndTriggers)
+		p, err := r.Plan(load(t, r, files), runner.Request{})
+		require.NoError(t, err)
+		defer p.Close()
+		return p.Tasks[1].Hash // of the first prompt
+	}
+	first := name()
+	require.Equal(t, first, name("nothing", "something"))
+	require.NotEqual(t, first, name("[use]", "[use it]"))
+	require.Equal(t, first, name("[use]", "[{prompt: use, confidence: medium}]"), "what it weighs changes no trial")
+	require.NotEqual(t, first, name("should_trigger_prompts: [use]", "", "[nothing, more]", "[use]"))
+	require.NotEqual(t, first, name("Explain.\n", "Explain all.\n"))
+}

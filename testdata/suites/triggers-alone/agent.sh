@@ -1,0 +1,16 @@
+#!/bin/sh
+# Uses its skill, if it was given one, whenever a prompt says so.
+prompt=$(cat)
+case $prompt in
+Explain*)
+	[ -f "$WAZA_SKILLS/SKILL.md" ] && echo '{"type":"skill","name":"explainer"}' >&3
+	;;
+Break*)
+	echo "something gave way" >&2
+	exit 3
+	;;
+esac
+case $prompt in
+*length* | Ponder*) exec sleep 1000 ;;
+esac
+echo "Done."
