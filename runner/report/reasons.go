@@ -11,21 +11,23 @@ import (
 // where the agent fell short, then, apart from them, of those where the harness
 // did, and last of those that a person has to look at.
 func (r *Report) reasons(b *strings.Builder, o Options) {
-	r.reasonsOf(b, o, "Not passed", func(why runner.Reason) bool {
-		return why.Verdict == runner.Failed || why.Verdict == runner.TimedOut
+	r.reasonsOf(b, o, "Not passed", func(t *Task, why runner.Reason) bool {
+		// What was wrong beside the tasks of the suite is told with what was right.
+		return t.Role == runner.RoleTask && (why.Verdict == runner.Failed || why.Verdict == runner.TimedOut)
 	})
-	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(why runner.Reason) bool { return why.Verdict == runner.Errored })
-	r.reasonsOf(b, o, "To review", func(why runner.Reason) bool { return why.Verdict == runner.NeedsReview })
+	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(_ *Task, why runner.Reason) bool { return why.Verdict == runner.Errored })
+	r.reasonsOf(b, o, "To review", func(_ *Task, why runner.Reason) bool { return why.Verdict == runner.NeedsReview })
 }
 
-func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(runner.Reason) bool) {
-	for _, t := range r.Tasks {
+func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(*Task, runner.Reason) bool) {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
 		if t.Result == nil {
 			continue
 		}
 		first := true
 		for _, why := range t.Result.Reasons {
-			if !take(why) {
+			if !take(t, why) {
 				continue
 			}
 			if title != "" {
@@ -76,7 +78,6 @@ func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
 // could not be measured says so: it is neither good nor bad.
 func (r *Report) metrics(b *strings.Builder, o Options) {
 	if r.Summary == nil || len(r.Summary.Metrics) == 0 {
-		r.triggers(b)
 		return
 	}
 	fmt.Fprintf(b, "\n%s\n", o.paint(bold, "Metrics"))
@@ -96,7 +97,6 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 		}
 	}
 	writeTable(b, rows, Options{Color: o.Color})
-	r.triggers(b)
 }
 
 // threshold gives what a metric must reach as the suite says it.
@@ -108,22 +108,14 @@ func threshold(t float64) string {
 	return s
 }
 
-func (r *Report) triggers(b *strings.Builder) {
-	if r.Summary == nil || r.Summary.Triggers == nil {
-		return
-	}
-	t := r.Summary.Triggers
-	if t.Measured {
-		fmt.Fprintf(b, "\nTrigger tests: %s\n", count(t.Prompts, "prompt", "prompts"))
-		return
-	}
-	note := strings.TrimPrefix(Clean(t.Note), "not measured: ")
-	fmt.Fprintf(b, "\nTrigger tests: %s, not measured: %s\n", count(t.Prompts, "prompt", "prompts"), note)
-}
-
 // closing sums up in a line or a few.
 func (r *Report) closing(b *strings.Builder, o Options) {
 	tasks, all := r.tally()
+	if tasks.Total == 0 && len(r.Tasks) > 0 {
+		r.closingWithoutTasks(b, o)
+		r.ending(b, o, all)
+		return
+	}
 	parts := []string{o.paint(closingColour(r, tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, count(tasks.Total, "task", "tasks")))}
 	for _, x := range []struct {
 		n    int
@@ -148,6 +140,20 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
 	}
 	b.WriteByte('\n')
+	r.ending(b, o, all)
+}
+
+// closingWithoutTasks closes a run of trigger tests alone.
+func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
+	b.WriteString("\nNo task of the suite was run")
+	if r.Summary != nil {
+		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
+	}
+	b.WriteByte('\n')
+}
+
+// ending tells what else the exit code tells.
+func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
 	}

@@ -62,8 +62,11 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 	if r.Summary != nil {
 		return r.Summary.Counts, r.Summary.Trials.Counts
 	}
-	tasks.Total = len(r.Tasks)
 	for _, t := range r.Tasks {
+		if t.Role != runner.RoleTask {
+			continue
+		}
+		tasks.Total++
 		trials.Total += t.Trials
 		if t.Result == nil {
 			continue

@@ -17,10 +17,12 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	r.table(&b, o)
 	r.reasons(&b, o)
 	r.groups(&b, o)
+	r.baseline(&b, o)
 	r.metrics(&b, o)
+	r.triggers(&b, o)
 	r.calibrations(&b, o)
 	r.closing(&b, o)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
 	return err
 }
 
@@ -119,15 +121,17 @@ func writeTable(b *strings.Builder, rows []row, o Options) {
 }
 
 func (r *Report) table(b *strings.Builder, o Options) {
-	if len(r.Tasks) == 0 {
-		return
-	}
 	rows := []row{{
 		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Time/trial"},
 		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
 	}}
 	for _, t := range r.Tasks {
-		rows = append(rows, taskRow(t))
+		if t.Role == runner.RoleTask {
+			rows = append(rows, taskRow(t))
+		}
+	}
+	if len(rows) == 1 {
+		return
 	}
 	const interval, took, score = 5, 6, 3
 	for _, column := range []int{interval, took, score} { // what a narrow terminal does without

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// baseline tells what difference the skills make.
+func (r *Report) baseline(b *strings.Builder, o Options) {
+	if r.Summary == nil || r.Summary.Baseline == nil {
+		return
+	}
+	base := r.Summary.Baseline
+	if !base.Measured {
+		fmt.Fprintf(b, "\n%s not measured: %s\n", o.paint(bold, "Baseline:"), unmeasured(base.Note))
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", count(base.Pairs, "task", "tasks"))))
+	if g := base.PassRate; g != nil {
+		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", percent(g.With), percent(g.Without),
+			o.paint(gainColour(g.Gain), points(g.Gain)+" points"+bounds(g.Interval, points)))
+	}
+	if g := base.Score; g != nil {
+		fmt.Fprintf(b, "  Score %s, without %s: %s\n", score(g.With), score(g.Without), signed(g.Gain)+bounds(g.Interval, signed))
+	}
+	parts := fmt.Sprintf("%d improved, %d regressed, %d unchanged", base.Improved, base.Regressed, base.Unchanged)
+	if base.Errors > 0 {
+		parts += ", " + o.paint(magenta, count(base.Errors, "error", "errors")+" without skills")
+	}
+	fmt.Fprintf(b, "  %s\n\n", parts)
+	writeTable(b, baselineRows(base), o)
+}
+
+func baselineRows(base *runner.BaselineResult) []row {
+	rows := []row{{
+		cells:   []string{"Task", "With", "Without", "Points", "Score"},
+		colours: []colour{bold, bold, bold, bold, bold},
+	}}
+	for _, t := range base.Tasks {
+		cells, colours := []string{Clean(t.ID), "–", "–", "–", "–"}, make([]colour, 5)
+		if g := t.PassRate; g != nil {
+			cells[1], cells[2], cells[3] = percent(g.With), percent(g.Without), points(g.Gain)
+			colours[3] = gainColour(g.Gain)
+		}
+		if t.Score != nil {
+			cells[4] = signed(t.Score.Gain)
+		}
+		rows = append(rows, row{cells, colours})
+	}
+	return rows
+}
+
+func gainColour(gain float64) colour {
+	switch {
+	case gain > 0:
+		return green
+	case gain < 0:
+		return red
+	}
+	return 0
+}
+
+// points gives a difference of shares in points of a hundred.
+func points(d float64) string {
+	p := math.Round(d * 100)
+	if p == 0 {
+		return "0" // and not "-0"
+	}
+	return fmt.Sprintf("%+.0f", p)
+}
+
+func signed(d float64) string {
+	if math.Round(d*100) == 0 {
+		return "0.00"
+	}
+	return fmt.Sprintf("%+.2f", d)
+}
+
+func bounds(i *stats.Interval, form func(float64) string) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf(" [%s, %s]", form(i.Low), form(i.High))
+}
+
+// unmeasured is the reason in a note.
+func unmeasured(note string) string { return strings.TrimPrefix(Clean(note), "not measured: ") }
+
+// triggers tells how well the agent knew when to use the skill, and which prompts
+// it got wrong.
+func (r *Report) triggers(b *strings.Builder, o Options) {
+	if r.Summary == nil || r.Summary.Triggers == nil {
+		return
+	}
+	t := r.Summary.Triggers
+	title := o.paint(bold, "Trigger tests")
+	if t.Skill != "" {
+		title += " of " + Clean(t.Skill)
+	}
+	if !t.Measured {
+		fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", title, count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
+	} else {
+		fmt.Fprintf(b, "\n%s: %s\n  accuracy %s", title, answers(t, o), percent(*t.Accuracy))
+		if t.AccuracyInterval != nil {
+			fmt.Fprintf(b, " (%s)", interval(*t.AccuracyInterval))
+		}
+		fmt.Fprintf(b, ", precision %s, recall %s, F1 %s\n", quotient(t.Precision), quotient(t.Recall), quotient(t.F1))
+	}
+	if rows := promptRows(t); len(rows) > 1 {
+		b.WriteByte('\n')
+		writeTable(b, rows, o)
+	}
+}
+
+func quotient(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return score(*x)
+}
+
+// answers says how many prompts were answered rightly, and what became of the others.
+func answers(t *runner.TriggerResult, o Options) string {
+	var c runner.Counts
+	for _, p := range t.Results {
+		c.Add(p.Verdict)
+	}
+	s := fmt.Sprintf("%d of %s right", c.Passed, count(len(t.Results), "prompt", "prompts"))
+	for _, x := range []struct {
+		n    int
+		what string
+		c    colour
+	}{
+		{c.Failed, "wrong", red}, {c.Timeouts, "timed out", red}, {c.Errors, "in error", magenta},
+		{c.Cancelled, "cancelled", yellow}, {c.Skipped, "skipped", yellow},
+	} {
+		if x.n > 0 {
+			s += ", " + o.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	return s
+}
+
+// promptColumns is how much of a prompt is shown at most.
+const promptColumns = 60
+
+// promptRows are the prompts that were not all answered rightly.
+func promptRows(t *runner.TriggerResult) []row {
+	rows := []row{{
+		cells:   []string{"Prompt", "Verdict", "Used it", "Text"},
+		colours: []colour{bold, bold, bold, bold},
+	}}
+	for _, p := range t.Results {
+		if p.Verdict == runner.Passed && p.Errors+p.Timeouts == 0 {
+			continue
+		}
+		cells := []string{Clean(p.ID), string(p.Verdict), fmt.Sprintf("%d/%d", p.Triggered, p.Answered), Clip(Clean(p.Prompt), promptColumns)}
+		rows = append(rows, row{cells, []colour{0, verdictColour(p.Verdict), 0, 0}})
+	}
+	return rows
+}
