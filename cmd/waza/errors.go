@@ -24,7 +24,8 @@ const (
 
 // exitCodes tells what the codes mean, in help texts and documents.
 const exitCodes = `  0    all tasks passed, or the command did its work
-  1    some task failed, a metric missed its threshold, or a trial waits for review
+  1    some task failed, a metric missed its threshold, a trigger test timed out
+       unanswered, or a trial waits for review
   2    wrong usage, or an invalid suite
   3    the harness could not do its work (errors; they outrank failures)
   130  interrupted`
@@ -102,6 +103,8 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, "name one of them"}
 	case errors.As(err, &unknown):
 		return &problem{exitUsage, err, ""}
+	case errors.As(err, &selection) && selection.Unmeasured != "":
+		return &problem{exitUsage, err, "--executor NAME has an agent do it"}
 	case errors.As(err, &selection):
 		return &problem{exitUsage, err, "waza tasks SUITE lists tasks and their tags"}
 	case errors.As(err, &limit):

@@ -16,8 +16,8 @@ import (
 type progress struct {
 	suite   string
 	started time.Time
-	tasks   runner.Counts
-	trials  runner.Counts
+	tasks   runner.Counts        // of the suite
+	trials  runner.Counts        // of all tasks, whatever their role
 	running map[int]*runningTask // by number
 	note    string               // a last line to show; may be empty
 }
@@ -31,8 +31,10 @@ type runningTask struct {
 
 func newProgress(rec *runner.Record) *progress {
 	p := &progress{suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
-	p.tasks.Total = len(rec.Tasks)
 	for _, t := range rec.Tasks {
+		if t.Role == runner.RoleTask {
+			p.tasks.Total++
+		}
 		p.trials.Total += t.Trials
 	}
 	return p
@@ -58,7 +60,9 @@ func (p *progress) apply(e *runner.Event) {
 			}
 		}
 	case runner.TaskComplete:
-		p.tasks.Add(e.Verdict)
+		if e.Role == runner.RoleTask {
+			p.tasks.Add(e.Verdict)
+		}
 	}
 }
 

@@ -245,3 +245,50 @@ func TestExitCodes(t *testing.T) {
 		require.Equal(t, c.want, exitCode(c.status, c.sum), name)
 	}
 }
+
+// The bar is full when all is done; the tasks are those of the suite.
+func TestProgressWithRoles(t *testing.T) {
+	t.Parallel()
+	rec := &runner.Record{Suite: runner.SuiteRef{Name: "demo"}, CreatedAt: noon}
+	for _, role := range []runner.Role{runner.RoleBaseline, runner.RoleTask, runner.RoleTrigger} {
+		rec.Tasks = append(rec.Tasks, runner.TaskRef{ID: "a", Role: role, Trials: 1})
+	}
+	p := newProgress(rec)
+	for i, task := range rec.Tasks {
+		p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: i + 1, Role: task.Role, Verdict: runner.Passed})
+		p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: i + 1, Role: task.Role, Verdict: runner.Passed})
+	}
+	lines := text(p.lines(at(10), 120, 24))
+	require.Contains(t, lines, "3/3 trials")
+	require.Contains(t, lines, "1 of 1 task passed")
+}
+
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	tasks := func(passed, failed int) runner.Summary {
+		return runner.Summary{Counts: runner.Counts{Total: passed + failed, Passed: passed, Failed: failed}}
+	}
+	beside := func(s runner.Summary, b *runner.BaselineResult, tr *runner.TriggerResult) *runner.Summary {
+		s.Baseline, s.Triggers = b, tr
+		return &s
+	}
+	for _, c := range []struct {
+		name string
+		sum  *runner.Summary
+		want int
+	}{
+		{"passed", beside(tasks(2, 0), nil, nil), exitPassed},
+		{"failed", beside(tasks(1, 1), nil, nil), exitFailed},
+		{"nothing", beside(tasks(0, 0), nil, nil), exitFailed},
+		{"a baseline that fails", beside(tasks(1, 0), &runner.BaselineResult{Trials: runner.Counts{Total: 1, Failed: 1}}, nil), exitPassed},
+		{"a baseline in error", beside(tasks(0, 1), &runner.BaselineResult{Errors: 1}, nil), exitError},
+		{"wrong answers", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Trials: runner.Counts{Total: 1, Failed: 1}}), exitPassed},
+		{"a trigger test in error", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Errors: 1}), exitError},
+		{"one that timed out", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Timeouts: 1}), exitFailed},
+		{"trigger tests alone", beside(tasks(0, 0), nil, &runner.TriggerResult{Measured: true}), exitPassed},
+		{"none of which was answered", beside(tasks(0, 0), nil, &runner.TriggerResult{}), exitFailed},
+		{"trigger tests that were not measured", beside(tasks(1, 0), nil, &runner.TriggerResult{}), exitPassed},
+	} {
+		require.Equal(t, c.want, exitCode(runner.StatusCompleted, c.sum), c.name)
+	}
+}

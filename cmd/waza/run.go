@@ -314,12 +314,22 @@ func exitCode(status runner.Status, sum *runner.Summary) int {
 		return exitInterrupted
 	case status != runner.StatusCompleted || sum == nil:
 		return exitError
-	case sum.Errors > 0 || sum.Trials.Errors > 0:
+	case sum.Errors > 0 || sum.Trials.Errors > 0 || besideErrors(sum):
 		return exitError
 	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
 		return exitInterrupted
-	case sum.Passed < sum.Total || sum.Total == 0 || len(sum.Missed) > 0 || sum.Trials.NeedsReview > 0:
+	case sum.Passed < sum.Total || len(sum.Missed) > 0 || sum.Trials.NeedsReview > 0:
+		return exitFailed
+	case sum.Triggers != nil && sum.Triggers.Timeouts > 0:
+		return exitFailed // no metric counts them
+	case sum.Total == 0 && (sum.Triggers == nil || !sum.Triggers.Measured):
 		return exitFailed
 	}
 	return exitPassed
+}
+
+// besideErrors reports errors beside the tasks of the suite: in their baselines,
+// or in trigger tests.
+func besideErrors(sum *runner.Summary) bool {
+	return sum.Baseline != nil && sum.Baseline.Errors > 0 || sum.Triggers != nil && sum.Triggers.Errors > 0
 }

@@ -101,6 +101,9 @@ func taskInfos(rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]task
 	defer plan.Close()
 	var tasks []taskInfo
 	for _, t := range plan.Tasks {
+		if t.Role != runner.RoleTask {
+			continue
+		}
 		info := taskInfo{
 			ID: t.ID, Name: t.Name, Description: t.Description, Tags: empty(t.Tags), File: t.RelFile, Line: t.Line,
 			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
