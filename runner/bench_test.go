@@ -162,3 +162,39 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGrade grades 10,000 recorded trials anew, each to another verdict.
+func BenchmarkGrade(b *testing.B) {
+	r, err := runner.New(runner.Options{StateDir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := benchSuite(10, 1000, 2, 0)
+	live, err := startBench(b, r, text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	suites := []*eval.Suite{benchLoad(b, r, strings.ReplaceAll(text, "mock response", "nothing")), benchLoad(b, r, text)}
+	debug.FreeOSMemory()
+	for i := 0; b.Loop(); i++ {
+		g, err := r.Grade(b.Context(), live.ID(), suites[i%2], runner.GradeOptions{})
+		if err != nil || g.Changed != 10_000 {
+			b.Fatal(err, g)
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapSys)/(1<<20), "MB-heap")
+}
+
+func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error) {
+	plan, err := r.Plan(benchLoad(b, r, text), runner.Request{})
+	if err != nil {
+		return nil, err
+	}
+	run, err := r.Start(plan)
+	if err == nil {
+		<-run.Done()
+	}
+	return run, err
+}

@@ -157,6 +157,10 @@ type TrialResult struct {
 	Attempts []AttemptResult `json:"attempts,omitempty"`
 }
 
+func (res *TrialResult) executorTook() time.Duration {
+	return time.Duration(res.ExecutorMS) * time.Millisecond
+}
+
 // AttemptResult is an attempt that was followed by another.
 type AttemptResult struct {
 	Verdict    Verdict          `json:"verdict"`

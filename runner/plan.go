@@ -122,6 +122,7 @@ type Plan struct {
 	pool     *provider.Pool
 	env      *grader.Env
 	graders  *grader.Registry
+	bound    map[*eval.Grader]*grader.Bound // those built so far
 	config   RunConfig
 	verbose  bool
 	// baselines and triggers say why there are none; empty when there are.
@@ -437,6 +438,11 @@ func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 			ds = append(ds, p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message))
 		}
 	}
+	return append(ds, p.preflightGraders(ctx)...)
+}
+
+func (p *Plan) preflightGraders(ctx context.Context) eval.Diagnostics {
+	var ds eval.Diagnostics
 	for _, name := range p.graders.Names() {
 		kind, _ := p.graders.Lookup(name)
 		if kind.Preflight == nil {
@@ -495,12 +501,19 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
 		rec.Triggers = &TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}
 	}
+	rec.Metrics = metricsOf(s)
+	return rec
+}
+
+// metricsOf are the metrics that a suite measures.
+func metricsOf(s *eval.Suite) []MetricRef {
+	var list []MetricRef
 	for _, m := range s.Metrics.List {
 		if m.Enabled {
-			rec.Metrics = append(rec.Metrics, MetricRef{Name: m.Name, Weight: m.Weight, Threshold: m.Threshold})
+			list = append(list, MetricRef{Name: m.Name, Weight: m.Weight, Threshold: m.Threshold})
 		}
 	}
-	return rec
+	return list
 }
 
 // groups are the groups of config.group_by that a task belongs to.

@@ -80,45 +80,58 @@ func taskEnv(runID string, t *eval.Task) []string {
 	return env[:len(env):len(env)]
 }
 
-// bind builds the graders, once per run: a grader of the suite serves all tasks.
+// bind builds the graders of all tasks.
 func (s *scheduler) bind(exec executor.Executor) error {
 	p := s.run.plan
 	s.exec, s.caps = exec, p.executor.Can(p.settings)
-	bound := map[*eval.Grader]*grader.Bound{}
-	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
-		p.config.GradeExpected != eval.GradeExpectedFalse && !s.caps.Canned
 	for _, t := range s.tasks {
-		for _, spec := range t.Effective {
-			if bound[spec] == nil {
-				b, err := p.graders.Bind(spec, p.env)
-				// A canned reply only tries a suite out, which needs no judge.
-				if executor.AsStop(err) != nil && !s.caps.Canned {
-					return fmt.Errorf("grader %q: %w", spec.Name, err)
-				}
-				if err != nil {
-					b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
-					b.SkillsOnly = grader.IsSkillsOnly(spec)
-				}
-				bound[spec] = b
-			}
-			t.graders = append(t.graders, bound[spec])
-		}
-		if expected && t.Expected != nil {
-			synthetic, err := grader.ForExpected(t.Task, s.caps)
-			if err != nil {
-				return fmt.Errorf("task %s: expected: %w", t.ID, err)
-			}
-			for _, b := range synthetic {
-				if t.Role != RoleBaseline || !b.SkillsOnly {
-					t.graders = append(t.graders, b)
-				}
-			}
-		}
-		if t.trigger != nil {
-			t.graders = append(t.graders, grader.ForTrigger(t.trigger.Skill, t.trigger.ShouldTrigger))
+		var err error
+		if t.graders, err = p.bind(t.PlannedTask, s.caps); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// bind builds the graders of a task, each once per run: a grader of the suite
+// serves all tasks.
+func (p *Plan) bind(t *PlannedTask, caps executor.Capabilities) ([]*grader.Bound, error) {
+	if p.bound == nil {
+		p.bound = map[*eval.Grader]*grader.Bound{}
+	}
+	var graders []*grader.Bound
+	for _, spec := range t.Effective {
+		if p.bound[spec] == nil {
+			b, err := p.graders.Bind(spec, p.env)
+			// A canned reply only tries a suite out, which needs no judge.
+			if executor.AsStop(err) != nil && !caps.Canned {
+				return nil, fmt.Errorf("grader %q: %w", spec.Name, err)
+			}
+			if err != nil {
+				b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
+				b.SkillsOnly = grader.IsSkillsOnly(spec)
+			}
+			p.bound[spec] = b
+		}
+		graders = append(graders, p.bound[spec])
+	}
+	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
+		p.config.GradeExpected != eval.GradeExpectedFalse && !caps.Canned
+	if expected && t.Expected != nil {
+		synthetic, err := grader.ForExpected(t.Task, caps)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: expected: %w", t.ID, err)
+		}
+		for _, b := range synthetic {
+			if t.Role != RoleBaseline || !b.SkillsOnly {
+				graders = append(graders, b)
+			}
+		}
+	}
+	if t.trigger != nil {
+		graders = append(graders, grader.ForTrigger(t.trigger.Skill, t.trigger.ShouldTrigger))
+	}
+	return graders, nil
 }
 
 // brokenGrader stands for a grader that could not be built: the trials it

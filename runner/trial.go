@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,9 @@ type attempt struct {
 	speed  *executor.Speed
 	took   time.Duration // by the executor
 	left   *Snapshot     // of the workspace
-	cause  error         // why the verdict is error
+	// before is what graders made of it in the past, of a recorded trial.
+	before []grader.Result
+	cause  error // why the verdict is error
 }
 
 // attempts tries a trial until it has a verdict that stands: one that failed is
@@ -110,7 +113,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	vars := eval.TrialVars{RunID: r.ID(), Trial: num, Attempt: n}
 	expand := func(text string) string { return t.Expand(text, vars) }
 	ws := &workspace{
-		path: filepath.Join(r.log.WorkDir(), fmt.Sprintf("%d-%s-%d-%d", t.num, fileName(t.ID), num, n)),
+		path: filepath.Join(r.log.WorkDir(), workspaceName(t.num, t.ID, num, n)),
 		task: t.Task, fill: expand,
 	}
 	defer func() {
@@ -230,7 +233,7 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 	a.Graders = make([]grader.Result, 0, len(graders))
 	var broken error
 	for _, g := range graders {
-		res, err := g.Grade(ctx, subject)
+		res, err := a.recall(ctx, g, subject)
 		a.Graders = append(a.Graders, res)
 		if ctx.Err() != nil {
 			a.fail(ctx, err)
@@ -240,10 +243,22 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 			broken = fmt.Errorf("grader %q: %w", res.Name, err)
 		}
 	}
+	grader.KeepReviews(a.Graders, a.before)
+	grader.Compare(a.Graders)
 	a.Verdict, a.Score, a.Error = verdictOf(a.Graders)
 	if broken != nil {
 		a.fail(ctx, broken) // which knows more of the error than its text
 	}
+}
+
+// recall lets a grader score the subject, unless there is a result of the past
+// that need not be asked for again. Each is taken over once.
+func (a *attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.Subject) (grader.Result, error) {
+	if res, i := g.Recall(subject, a.before); i >= 0 {
+		a.before = slices.Delete(slices.Clone(a.before), i, i+1)
+		return res, nil
+	}
+	return g.Grade(ctx, subject)
 }
 
 // verdictOf is what graders make of a trial whose executor ended normally: error,

@@ -22,6 +22,10 @@ type workspace struct {
 	path string
 	task *eval.Task
 	fill func(text string) string // expands template variables of inline content
+	// from is what the executor left, of a recorded trial; nil means that the
+	// task's files are what is in the workspace. blobs holds its contents.
+	from  *Snapshot
+	blobs *journal.BlobReader
 
 	mu   sync.Mutex // guards made, err and gone
 	made bool
@@ -46,6 +50,12 @@ func (w *workspace) dir() (string, error) {
 }
 
 func (w *workspace) makeLocked() error {
+	if w.from != nil {
+		if err := w.from.restore(w.path, w.blobs); err != nil {
+			return fmt.Errorf("the workspace cannot be restored: %w", err)
+		}
+		return nil
+	}
 	if err := os.MkdirAll(w.path, 0o700); err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
@@ -128,6 +138,11 @@ func removeAll(path string) error {
 		return nil
 	})
 	return os.RemoveAll(path)
+}
+
+// workspaceName is the directory of an attempt, among those of its run.
+func workspaceName(task int, id string, trial, attempt int) string {
+	return fmt.Sprintf("%d-%s-%d-%d", task, fileName(id), trial, attempt)
 }
 
 // fileName makes a task id usable as part of a file name.

@@ -26,6 +26,9 @@ type Result struct {
 	// SkillsOnly: the grader says nothing of an agent without skills, so the
 	// comparison with the baseline leaves it out.
 	SkillsOnly bool `json:"skillsOnly,omitempty"`
+	// Hash names what was asked, of graders that ask models: a later grading
+	// takes the result over when it would ask the same.
+	Hash string `json:"hash,omitempty"`
 	// Error says why the grader could not do its work; Score and Passed mean
 	// nothing then, and the trial is an error.
 	Error string `json:"error,omitempty"`
@@ -56,7 +59,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
 	start := time.Now()
 	score, err := b.grade(ctx, s)
-	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, DurationMS: time.Since(start).Milliseconds()}
+	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), DurationMS: time.Since(start).Milliseconds()}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

@@ -103,6 +103,9 @@ func (g *diffGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	defer root.Close()
 	var t tally
 	for _, f := range g.options.ExpectedFiles {
+		if err := s.lost(f.Path); err != nil {
+			return Score{}, err
+		}
 		data, err := readFile(root, f.Path)
 		unreadable := ""
 		switch {

@@ -28,6 +28,9 @@ type Env struct {
 	// Executor and Model are those of the run; empty means the suite's.
 	Executor string
 	Model    string
+	// Recorded: the trials are those of a run that is over, so judges may not
+	// have to be asked: what keeps one from being asked shows when it is.
+	Recorded bool
 	// Providers gives judges their clients. It belongs to the run, which closes
 	// it after the Env. Nil means one of the Env's own.
 	Providers *provider.Pool

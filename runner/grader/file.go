@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 
 	"waza/eval"
 )
@@ -110,6 +111,11 @@ func (g *fileGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 		return Score{}, err
 	}
 	defer root.Close()
+	for _, path := range g.paths() {
+		if err := s.lost(path); err != nil {
+			return Score{}, err
+		}
+	}
 	var t tally
 	for _, path := range g.mustExist {
 		complaint, err := missing(root, path)
@@ -135,6 +141,15 @@ func (g *fileGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 		}
 	}
 	return t.score(), nil
+}
+
+// paths are all that the grader looks at.
+func (g *fileGrader) paths() []string {
+	paths := slices.Concat(g.mustExist, g.mustNotExist)
+	for _, c := range g.contents {
+		paths = append(paths, c.path)
+	}
+	return paths
 }
 
 // missing says why there is nothing at path, or nothing.

@@ -64,6 +64,10 @@ type Subject struct {
 	// Dir returns the workspace as the executor left it. It is made at the
 	// first call, so a grader that needs none should not ask.
 	Dir func() (string, error)
+	// Lost says that what stood at a path of a recorded workspace is not known,
+	// or, when the path is empty, that this is so of anything in it. Nil means
+	// that all is there.
+	Lost func(path string) error
 	// Env is the environment for programs, as os.Environ has it.
 	Env []string
 	// Expand fills the template variables of a text of the suite.

@@ -30,6 +30,21 @@ type judgeGrader struct {
 	redact  *provider.Redactor
 }
 
+func (g *judgeGrader) asks(s *Subject) any {
+	o := *g.options
+	o.Prompt, o.Rubric, o.Reference = "", g.criteria(s), s.expand(g.options.Reference)
+	o.Model, o.Judges, o.Provider, o.Endpoint = "", nil, "", provider.Endpoint{}
+	o.Files = make([]string, len(g.options.Files))
+	for i, f := range g.options.Files {
+		o.Files[i] = s.expand(f)
+	}
+	judges := make([]judgeSource, len(g.judges))
+	for i, j := range g.judges {
+		judges[i] = j.source
+	}
+	return []any{o, judges, s.Baseline}
+}
+
 // opinion is what one judge makes of a trial.
 type opinion struct {
 	Judge  string  `json:"judge"`
@@ -59,6 +74,11 @@ func (g *judgeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 	}
 	if pairwise && g.options.Reference == "" && s.Baseline.Missing != "" {
 		return Score{}, executor.Permanent(fmt.Errorf("there is nothing to compare with: %s", s.Baseline.Missing))
+	}
+	for _, f := range g.options.Files {
+		if err := s.lost(s.expand(f)); err != nil && !pairwise {
+			return Score{}, err
+		}
 	}
 	opinions := make([]opinion, len(g.judges))
 	errs := make([]error, len(g.judges))
@@ -225,6 +245,9 @@ func (g *judgeGrader) reason(text string) string {
 // ask asks a judge. An answer that take cannot make sense of is asked for once
 // more; faults of the network are retried by the client.
 func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *provider.Usage, take func(json.RawMessage) error) error {
+	if j.fault != nil {
+		return j.fault
+	}
 	a.AsSchema = g.options.Answer == answerSchema
 	r := &provider.Request{
 		System: b.system, Params: g.options.Params, Answer: &a,

@@ -113,6 +113,9 @@ func (g *programGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 	if s.Dir == nil {
 		return Score{}, errors.New("the executor has no workspace")
 	}
+	if err := s.lost(""); err != nil { // it may look at any file
+		return Score{}, err
+	}
 	dir, err := s.Dir()
 	if err != nil {
 		return Score{}, fmt.Errorf("workspace: %w", err)

@@ -97,6 +97,13 @@ type endpointer interface {
 type judge struct {
 	model  string
 	client provider.Client
+	source judgeSource
+	fault  error // why it cannot be asked
+}
+
+// judgeSource is which API serves a judge, and where.
+type judgeSource struct {
+	API, BaseURL, APIVersion, Model string
 }
 
 // judgeModels are the models that judge; empty when none is named.
@@ -159,10 +166,10 @@ func newPrompt(o *PromptOptions, env *Env) (Grader, error) {
 	for _, m := range models {
 		api, endpoint, name := judgeEndpoint(o, env, m)
 		client, err := env.providers().Client(context.Background(), api, endpoint, name)
-		if err != nil {
+		if err != nil && !env.Recorded {
 			return nil, executor.ProviderFault(err)
 		}
-		g.judges = append(g.judges, judge{m, client})
+		g.judges = append(g.judges, judge{m, client, judgeSource{string(api), endpoint.BaseURL, endpoint.APIVersion, name}, err})
 	}
 	return g, nil
 }

@@ -36,6 +36,15 @@ func openWorkspace(s *Subject) (*os.Root, error) {
 	return root, nil
 }
 
+// lost says that what stood at a path of the workspace, or anything in it when
+// the path is empty, is not known any more. It is no fault of the agent.
+func (s *Subject) lost(path string) error {
+	if s.Lost == nil {
+		return nil
+	}
+	return s.Lost(path)
+}
+
 // exists reports whether there is something at path. It follows symbolic links
 // inside the root when follow is set. The error is errEscapes, or a fault of
 // the file system.

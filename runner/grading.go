@@ -1,0 +1,203 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/provider"
+)
+
+// GradeOptions say how a recorded run is graded anew. The zero value works.
+type GradeOptions struct {
+	// Rejudge asks models also where they were asked the same before.
+	Rejudge bool
+	// Progress is called, by one goroutine at a time, when a further trial is
+	// done with; nil is fine.
+	Progress func(done, total int)
+}
+
+// Grading tells what came of grading a run anew.
+type Grading struct {
+	// Graded counts the trials that were graded, Kept those that stay as they
+	// are: there is nothing to grade, or their task is no longer in the suite.
+	Graded, Kept int
+	// Changed counts the trials whose verdict or score is another now. Changes
+	// lists them in the order of the suite, [MaxChanges] at most.
+	Changed int
+	Changes []Change
+	// Warnings say how suite and run differ.
+	Warnings []string
+	// Diagnostics are what this machine lacks for today's graders.
+	Diagnostics eval.Diagnostics
+	// Status and Summary are those of the run now. Summary is nil where a run
+	// that did not complete was never amended.
+	Status  Status
+	Summary *Summary
+}
+
+// MaxChanges bounds the changes that a [Grading] lists.
+const MaxChanges = 10_000
+
+// Change is a trial that was given another verdict or score.
+type Change struct {
+	TaskID  string   `json:"taskId"`
+	Trial   int      `json:"trial"`
+	Was     Verdict  `json:"was"`
+	Verdict Verdict  `json:"verdict"`
+	Score   *float64 `json:"score"`
+	// Feedback says why, where the verdict is not passed.
+	Feedback string `json:"feedback,omitempty"`
+
+	task int // index
+}
+
+// UngradableError says that a suite has faults that only this machine's tools can
+// find, so that nothing was graded with it.
+type UngradableError struct{ Diagnostics eval.Diagnostics }
+
+func (e *UngradableError) Error() string {
+	return "the suite cannot be graded with: " + e.Diagnostics.Errors()[0].String()
+}
+
+// Grade scores the recorded trials of a run that is over with the graders of
+// suite, which must have no errors; load it for the run's executor and fixtures.
+// Nothing is executed: executors are not opened, hooks not run. Trials whose
+// executor ended normally are graded, all others stay as they are, as do those of
+// tasks that suite has no more. Graders that ask models are asked only where they
+// would ask something else than before, or could not give a score then.
+//
+// When ctx ends, or when no judge can be asked any more, what was done until then
+// is recorded; the Grading tells of it beside the error. Other errors are
+// [ErrRunNotFound], [*BusyError], [*UnknownExecutorError] and [*UngradableError].
+func (r *Runner) Grade(ctx context.Context, id string, suite *eval.Suite, o GradeOptions) (*Grading, error) {
+	h, err := r.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	if live := r.Live(id); live != nil && live.fold.progress().EndedAt == nil {
+		return nil, &BusyError{RunID: id, GoesOn: true}
+	}
+	p, err := r.gradePlan(suite, h.Record())
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	g := newGrading(p, h.Record(), o)
+	if g.result.Diagnostics = p.preflightGraders(ctx); g.result.Diagnostics.HasErrors() {
+		return nil, &UngradableError{g.result.Diagnostics}
+	}
+	err = r.amend(ctx, id, g.run)
+	if g.a == nil {
+		return nil, err
+	}
+	return g.finish(), err
+}
+
+// gradePlan is the suite made ready to grade, not to run.
+func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
+	req := Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
+	kind, err := r.executorKind(suite, req)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Suite: suite, executor: kind, graders: r.graders, config: planConfig(suite, req, kind.Name)}
+	p.config.Model = rec.Config.Model
+	p.config.TimeoutSeconds = max(p.config.TimeoutSeconds, rec.Config.TimeoutSeconds)
+	p.settings = executor.Settings{
+		Suite: suite, Options: suite.ExecutorOptions[kind.Name], Model: p.config.Model, Workers: p.config.ActualWorkers,
+	}
+	if p.settings.Options == nil && kind.Options != nil {
+		p.settings.Options = kind.Options()
+	}
+	var nothing *SelectionError // there may be nothing to run any more, and yet what was run
+	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
+		return nil, err
+	}
+	p.pool = provider.ForSuite(suite, &r.limits)
+	p.settings.Providers = p.pool
+	p.env = &grader.Env{
+		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: true,
+	}
+	return p, nil
+}
+
+// newGrading finds the tasks of the run in the suite.
+func newGrading(p *Plan, rec *Record, o GradeOptions) *grading {
+	g := &grading{plan: p, rec: rec, options: o, caps: p.executor.Can(p.settings)}
+	planned := map[string]*PlannedTask{}
+	for _, t := range p.Tasks {
+		planned[t.ID] = t
+	}
+	var gone, fresh []string
+	inRun := map[string]bool{}
+	for i, ref := range rec.Tasks {
+		inRun[ref.ID] = true
+		t := planned[ref.ID]
+		if t == nil {
+			gone = append(gone, ref.ID)
+			g.result.Kept += ref.Trials
+			continue
+		}
+		g.tasks = append(g.tasks, &gradedTask{PlannedTask: t, index: i, without: -1, ref: ref})
+		g.total += ref.Trials
+	}
+	for _, t := range g.tasks {
+		if t.baseline != nil {
+			t.without = slices.IndexFunc(rec.Tasks, func(ref TaskRef) bool { return ref.ID == t.baseline.ID })
+		}
+	}
+	for _, t := range p.Tasks {
+		if !inRun[t.ID] {
+			fresh = append(fresh, t.ID)
+		}
+	}
+	if len(gone) > 0 {
+		g.warn("%s no longer in the suite and stay as they are: %s", plural(len(gone), "task of the run is", "tasks of the run are"), some(gone))
+	}
+	if len(fresh) > 0 && len(rec.Config.TaskFilters)+len(rec.Config.TagFilters) == 0 {
+		g.warn("%s not in the run and cannot be graded: %s", plural(len(fresh), "task of the suite is", "tasks of the suite are"), some(fresh))
+	}
+	return g
+}
+
+func (g *grading) warn(format string, args ...any) {
+	g.result.Warnings = append(g.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// some lists a few names.
+func some(names []string) string {
+	const most = 10
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// finish puts the result together once the amendment has taken effect.
+func (g *grading) finish() *Grading {
+	slices.SortFunc(g.result.Changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.Trial, b.Trial))
+	})
+	p := g.a.st.progress
+	g.result.Status, g.result.Summary = p.Status, p.Summary
+	return &g.result
+}
+
+// stopped says why no further trial is graded.
+func stopped(why *executor.StopError) error {
+	return fmt.Errorf("the grading was stopped: %w", why.Err)
+}

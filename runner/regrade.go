@@ -1,0 +1,297 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// grading grades the trials of a recorded run, as many at once as the run did.
+// Its goroutines are those workers; run waits for them.
+type grading struct {
+	plan    *Plan
+	rec     *Record
+	options GradeOptions
+	caps    executor.Capabilities
+	tasks   []*gradedTask
+	total   int // trials of tasks
+
+	a      *amendment // set by run
+	blobs  *journal.BlobReader
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex // guards the fields below
+	task   int        // the next trial to grade
+	num    int
+	done   int
+	halted error // why no more are
+	result Grading
+}
+
+// gradedTask is a task of the run that is still in the suite.
+type gradedTask struct {
+	*PlannedTask
+	index   int // in the run
+	without int // index of the task's baseline in the run, -1 when there is none
+	ref     TaskRef
+	graders []*grader.Bound
+	env     []string
+}
+
+// run is what [Runner.amend] calls.
+func (g *grading) run(ctx context.Context, a *amendment) error {
+	for _, t := range g.tasks {
+		var err error
+		if t.graders, err = g.plan.bind(t.PlannedTask, g.caps); err != nil {
+			return err
+		}
+		t.env = taskEnv(g.rec.RunID, t.Task)
+	}
+	var err error
+	if g.blobs, err = a.run.Blobs(); err != nil {
+		return err
+	}
+	defer g.blobs.Close()
+	g.a = a
+	a.redact(g.plan.pool.Redactor())
+	a.setCriteria(g.criteria(a.criteria))
+	ctx, g.cancel = context.WithCancelCause(ctx)
+	defer g.cancel(nil)
+	var workers sync.WaitGroup
+	for range min(max(1, g.plan.config.ActualWorkers), g.total) {
+		workers.Go(func() { g.work(ctx) })
+	}
+	workers.Wait()
+	if g.halted != nil {
+		return g.halted
+	}
+	return context.Cause(ctx)
+}
+
+// criteria are those of the suite; tasks that it has no more keep theirs.
+func (g *grading) criteria(before Criteria) Criteria {
+	c := Criteria{Metrics: metricsOf(g.plan.Suite), Thresholds: slices.Clone(before.Thresholds)}
+	for _, t := range g.tasks {
+		c.Thresholds[t.index] = t.threshold
+	}
+	return c
+}
+
+func (g *grading) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		t, num := g.claim()
+		if t == nil {
+			return
+		}
+		if err := g.trial(ctx, t, num); err != nil {
+			g.halt(err)
+			g.cancel(err)
+			return
+		}
+		g.tell()
+		runtime.Gosched() // as the scheduler does
+	}
+}
+
+func (g *grading) claim() (*gradedTask, int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.halted == nil && g.task < len(g.tasks) {
+		t := g.tasks[g.task]
+		if g.num < t.ref.Trials {
+			g.num++
+			return t, t.ref.First + g.num - 1
+		}
+		g.task, g.num = g.task+1, 0
+	}
+	return nil, 0
+}
+
+// halt lets no more trials be graded; the first reason counts.
+func (g *grading) halt(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.halted == nil {
+		g.halted = err
+	}
+}
+
+func (g *grading) tell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.done++
+	if g.options.Progress != nil {
+		g.options.Progress(g.done, g.total)
+	}
+}
+
+// gradable reports whether the executor ended normally: then all graders had
+// their turn, or the first at least.
+func gradable(res *TrialResult) bool {
+	switch res.Verdict {
+	case Passed, Failed, NeedsReview:
+		return true
+	}
+	return len(res.Graders) > 0
+}
+
+// trial grades one trial, and records what has changed. An error ends the
+// grading; the trial stays as it was then.
+func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
+	old, err := g.a.trial(t.index, num)
+	if err != nil {
+		return err
+	}
+	if old == nil || !gradable(old) {
+		g.mu.Lock()
+		g.result.Kept++
+		g.mu.Unlock()
+		return nil
+	}
+	a := g.grade(ctx, t, old)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	// A canned reply only tries a suite out, which needs no judge.
+	if why := executor.AsStop(a.cause); why != nil && !g.caps.Canned {
+		if !why.Orderly {
+			return stopped(why)
+		}
+		g.halt(stopped(why))
+		return nil
+	}
+	return g.record(t, old, a)
+}
+
+// grade lets today's graders score a trial.
+func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *attempt {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout, errDeadline)
+	defer cancel()
+	a := &attempt{AttemptResult: &AttemptResult{}}
+	if a.before = old.Graders; g.options.Rejudge {
+		a.before = slices.DeleteFunc(slices.Clone(a.before), func(r grader.Result) bool { return !r.AsksPerson() })
+	}
+	vars := eval.TrialVars{RunID: g.rec.RunID, Trial: old.TrialNum, Attempt: len(old.Attempts) + 1}
+	expand := func(text string) string { return t.Expand(text, vars) }
+	ws := &workspace{
+		path: filepath.Join(g.a.dir, workspaceName(t.index+1, t.ID, old.TrialNum, vars.Attempt)),
+		task: t.Task, fill: expand, from: old.Workspace, blobs: g.blobs,
+	}
+	defer func() {
+		if err := ws.close(); err != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.warn("task %s, trial %d: workspace not removed: %v", t.ID, old.TrialNum, err)
+		}
+	}()
+	baseline, err := g.compareWith(t, old.TrialNum)
+	if err != nil {
+		a.Graders = old.Graders
+		a.fail(ctx, executor.Permanent(err))
+		return a
+	}
+	s := grader.Subject{
+		RunID: g.rec.RunID, Suite: g.plan.Suite, Task: t.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Env: t.env, Expand: expand,
+		Baseline: baseline, Capabilities: g.caps,
+	}
+	if old.Workspace != nil {
+		s.Lost = old.Workspace.lost
+	}
+	a.grade(ctx, t.graders, grader.NewSubject(s))
+	return a
+}
+
+// compareWith is what judges compare a trial with, as it was recorded; nil when
+// the task asks for no baseline.
+func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) {
+	switch {
+	case !t.compares:
+		return nil, nil
+	case t.without < 0 && g.plan.baselines != "":
+		return &grader.Baseline{Missing: "the baseline is " + g.plan.baselines}, nil
+	case t.without < 0:
+		return &grader.Baseline{Missing: "the run was recorded without a baseline"}, nil
+	}
+	res, err := g.a.trial(t.without, num)
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil:
+		return &grader.Baseline{Missing: "the trial without skills was not recorded"}, nil
+	}
+	return baselineOf(res), nil
+}
+
+// record puts a trial in its place, if it is another than it was.
+func (g *grading) record(t *gradedTask, old *TrialResult, a *attempt) error {
+	res := *old
+	res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
+	if !sameGrades(old, &res) {
+		if err := g.a.replace(t.index, old.Verdict, &res); err != nil {
+			return err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.result.Graded++
+	if old.Verdict == res.Verdict && reflect.DeepEqual(old.Score, res.Score) {
+		return nil
+	}
+	g.result.Changed++
+	if len(g.result.Changes) < MaxChanges {
+		g.result.Changes = append(g.result.Changes, Change{
+			TaskID: t.ID, Trial: res.TrialNum, Was: old.Verdict, Verdict: res.Verdict, Score: res.Score,
+			Feedback: feedback(&res), task: t.index,
+		})
+	}
+	return nil
+}
+
+// sameGrades compares what graders made of a trial, but for how long they took.
+func sameGrades(a, b *TrialResult) bool {
+	timeless := func(t *TrialResult) any {
+		graders := slices.Clone(t.Graders)
+		for i := range graders {
+			graders[i].DurationMS = 0
+		}
+		// As it would be read: details are of any type until they are recorded.
+		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders})
+		var plain any
+		if err != nil || json.Unmarshal(data, &plain) != nil {
+			return t
+		}
+		return plain
+	}
+	return reflect.DeepEqual(timeless(a), timeless(b))
+}
+
+// maxFeedback bounds what a change tells of a trial.
+const maxFeedback = 2 << 10
+
+// feedback says why a trial did not pass.
+func feedback(t *TrialResult) string {
+	switch t.Verdict {
+	case Passed:
+		return ""
+	case NeedsReview:
+		return waitsForPerson
+	}
+	text := t.Error
+	for i := range t.Graders {
+		if r := &t.Graders[i]; text == "" && !r.Passed && !r.NeedsReview && !r.Calibrates() {
+			text = fmt.Sprintf("%s: %s", r.Name, r.Feedback)
+		}
+	}
+	return clip(text, maxFeedback)
+}

@@ -1,0 +1,472 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// done runs a suite to its end and returns what it takes to grade it anew.
+func done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
+	t.Helper()
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	live := start(t, r, files, runner.Request{})
+	<-live.Done()
+	require.Empty(t, resultOf(t, live).Error)
+	return r, live.ID(), filepath.Join(state, "runs", live.ID())
+}
+
+func regrade(t *testing.T, r *runner.Runner, id, files string, o runner.GradeOptions) (*runner.Grading, result) {
+	t.Helper()
+	g, err := r.Grade(t.Context(), id, load(t, r, files), o)
+	require.NoError(t, err)
+	return g, resultOf(t, reopened(t, r, id))
+}
+
+// edited replaces texts of a suite, of which each must be there.
+func edited(t *testing.T, files string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		require.Contains(t, files, pairs[i])
+		files = strings.ReplaceAll(files, pairs[i], pairs[i+1])
+	}
+	return files
+}
+
+// changes lists what changed, one per line.
+func changes(g *runner.Grading) string {
+	var b strings.Builder
+	for _, c := range g.Changes {
+		fmt.Fprintf(&b, "%s %d %s %s %s\n", c.TaskID, c.Trial, c.Was, c.Verdict, strings.Split(c.Feedback, "\n")[0])
+	}
+	return b.String()
+}
+
+func TestGrade(t *testing.T) {
+	t.Parallel()
+	r, id, dir := done(t, twoTasks)
+	before := resultOf(t, reopened(t, r, id))
+	own := len(journalLines(t, dir))
+
+	g, res := regrade(t, r, id, twoTasks, runner.GradeOptions{})
+	require.Equal(t, 4, g.Graded)
+	require.Zero(t, g.Changed)
+	require.Equal(t, own, len(journalLines(t, dir)), "nothing has changed, so nothing is recorded")
+	if diff := cmp.Diff(before, res); diff != "" {
+		t.Errorf("it is another (-before +after):\n%s", diff)
+	}
+
+	var told []int
+	g, res = regrade(t, r, id, edited(t, twoTasks, "contains: [all good]", "contains: [mock response]"), runner.GradeOptions{
+		Progress: func(done, total int) {
+			require.Equal(t, 4, total)
+			told = append(told, done)
+		},
+	})
+	require.Equal(t, []int{1, 2, 3, 4}, told)
+	want := "a 1 passed failed says_good: the output does not contain \"mock response\"\n" +
+		"a 2 passed failed says_good: the output does not contain \"mock response\"\n" +
+		"b 1 failed passed \n" +
+		"b 2 passed failed says_good: the output does not contain \"mock response\"\n"
+	require.Equal(t, want, changes(g))
+	require.Equal(t, runner.Failed, res.Tasks[0].Verdict)
+	require.Equal(t, 1, res.Summary.Trials.Passed)
+	require.Equal(t, res.Summary, g.Summary)
+
+	_, res = regrade(t, r, id, twoTasks, runner.GradeOptions{})
+	if diff := cmp.Diff(before, res); diff != "" {
+		t.Errorf("there and back (-before +after):\n%s", diff)
+	}
+}
+
+// Thresholds, metrics, weights, expected, tasks: all are today's.
+func TestGradeToday(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: today
+config: {executor: command, command: 'echo "$WAZA_TRIAL: $(cat)"', trials_per_task: 2}
+tasks:
+  - {id: a, prompt: one}
+  - {id: b, prompt: two}
+`
+	r, id, _ := done(t, files)
+	g, res := regrade(t, r, id, `
+-- eval.yaml --
+name: today
+config: {executor: command, command: exit 9, trials_per_task: 7}
+metrics: [{name: first, threshold: 0.9}]
+tasks:
+  - id: c
+    prompt: new
+  - id: a
+    prompt: changed
+    pass_threshold: 0.5
+    expected: {output_contains: [one]}
+    graders:
+      - {name: first, type: text, weight: 3, config: {contains: ["1:"]}}
+`, runner.GradeOptions{})
+	require.Equal(t, 2, g.Graded)
+	require.Equal(t, 2, g.Kept)
+	require.Equal(t, "a 2 passed failed first: the output does not contain \"1:\"\n", changes(g))
+	require.Equal(t, []string{
+		"1 task of the run is no longer in the suite and stay as they are: b",
+		"1 task of the suite is not in the run and cannot be graded: c",
+	}, g.Warnings)
+	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
+	require.InDelta(t, 0.25, *res.Tasks[0].Trials[1].Score, 1e-9)
+	require.Equal(t, "_output_contains", res.Tasks[0].Trials[0].Graders[1].Name)
+	require.Equal(t, runner.Passed, res.Tasks[1].Verdict)
+	require.Empty(t, res.Tasks[1].Trials[0].Graders)
+	require.Equal(t, []string{"first"}, res.Summary.Missed)
+	require.Contains(t, res.Tasks[0].Trials[0].Output, "1: one")
+}
+
+// Trials whose executor did not end normally stay; those that a grader could not
+// score are scored later.
+func TestGradeErrors(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: errors
+config:
+  mock:
+    replies: [{match: broken, error: the provider is down}, {match: fine, output: fine}]
+tasks:
+  - {id: harness, prompt: broken}
+  - id: grader
+    prompt: fine
+    graders: [{name: tool, type: program, config: {command: ./no-such-program}}]
+`
+	r, id, _ := done(t, files)
+	before := resultOf(t, reopened(t, r, id))
+	require.Equal(t, runner.Errored, before.Tasks[1].Verdict)
+	g, res := regrade(t, r, id, edited(t, files, "command: ./no-such-program", "command: 'true'"), runner.GradeOptions{})
+	require.Equal(t, 1, g.Graded)
+	require.Equal(t, 1, g.Kept)
+	require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
+	require.Equal(t, runner.Passed, res.Tasks[1].Verdict)
+	require.Empty(t, res.Tasks[1].Trials[0].Error)
+}
+
+// Graders of files see the workspace as the executor left it, its permissions,
+// links and absolute paths included; what was not kept is an error.
+func TestGradeFiles(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: files
+config:
+  executor: command
+  command: |
+    echo made > made.txt; ln -s made.txt link; ln -s /etc/passwd out; pwd > where; rm in.txt
+    test "$WAZA_TASK_ID" != lossy || { mkdir -p node_modules/x; rm link out; }
+tasks:
+  - id: whole
+    inputs: {prompt: x, files: [{path: in.txt, content: in}]}
+    graders: [{name: g, type: file, config: {must_exist: [made.txt]}}]
+  - id: lossy
+    prompt: x
+    graders: [{name: g, type: file, config: {must_exist: [made.txt]}}]
+-- fixtures/want.txt --
+made
+`
+	const grader = "{name: g, type: file, config: {must_exist: [made.txt]}}"
+	for _, tc := range []struct{ name, grader, whole, lossy string }{
+		{"file", "{name: g, type: file, config: {must_exist: [link, made.txt], must_not_exist: [in.txt], content_patterns: [{path: link, must_match: [^made]}]}}", "passed", "failed"},
+		{"escape", "{name: g, type: file, config: {must_exist: [out]}}", "failed", "failed"},
+		{"diff", "{name: g, type: diff, config: {expected_files: [{path: made.txt, snapshot: want.txt}]}}", "passed", "passed"},
+		{"program", `{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made link && touch mark && test ! -e in.txt']}}`, "passed", "error"},
+		{"in what was not kept", "{name: g, type: file, config: {must_not_exist: [node_modules/x/y]}}", "passed", "error"},
+		{"made by a grader", "{name: g, type: file, config: {must_exist: [mark]}}", "failed", "failed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r, id, dir := done(t, files)
+			_, res := regrade(t, r, id, edited(t, files, grader, tc.grader), runner.GradeOptions{})
+			require.Equal(t, tc.whole, string(res.Tasks[0].Verdict), "%v", res.Tasks[0].Reasons)
+			require.Equal(t, tc.lossy, string(res.Tasks[1].Verdict), "%v", res.Tasks[1].Reasons)
+			if tc.lossy == "error" {
+				require.Contains(t, res.Tasks[1].Trials[0].Error, "the trial's workspace was not recorded in full: node_modules: directories of this name are not kept")
+			}
+			require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
+		})
+	}
+	t.Run("contents are gone", func(t *testing.T) {
+		t.Parallel()
+		r, id, dir := done(t, files)
+		require.NoError(t, os.Truncate(filepath.Join(dir, "files.gz"), 3))
+		_, res := regrade(t, r, id, files, runner.GradeOptions{})
+		require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
+		require.Contains(t, res.Tasks[0].Trials[0].Error, "the workspace cannot be restored: made.txt: files.gz: content")
+	})
+}
+
+// judgeServer is a judge that lets everything pass, until it is told otherwise.
+type judgeServer struct {
+	requests atomic.Int64
+	mu       sync.Mutex
+	status   int // 0 answers
+	after    int64
+}
+
+func (s *judgeServer) fail(status int, after int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.after = status, after
+}
+
+func (s *judgeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := s.requests.Add(1)
+	_, _ = io.Copy(io.Discard, r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status != 0 && n > s.after {
+		w.WriteHeader(s.status)
+		fmt.Fprint(w, `{"error":{"message":"no judgement today"}}`)
+		return
+	}
+	fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"submit_verdict","arguments":"{\"score\":0.8,\"passed\":true,\"reason\":\"fine\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\n")
+	fmt.Fprint(w, `data: {"choices":[],"usage":{"prompt_tokens":60,"completion_tokens":40,"total_tokens":100}}`+"\n\ndata: [DONE]\n\n")
+}
+
+func judgedSuite(t *testing.T, s *judgeServer) string {
+	t.Helper()
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	return fmt.Sprintf(`-- eval.yaml --
+name: judged
+config: {executor: command, command: "echo fine > a.txt; cat a.txt", trials_per_task: 5}
+graders:
+  - name: judge
+    type: prompt
+    config: {rubric: rubric.md, model: gpt-4o, base_url: %s/v1, api_key_command: echo %s, files: [a.txt]}
+  - {name: says, type: text, config: {contains: [fine]}}
+tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
+-- rubric.md --
+Is it fine?
+`, srv.URL, secretKey)
+}
+
+// A judge is asked again only where it would be asked something else.
+func TestGradeAsksNoJudgeInVain(t *testing.T) {
+	t.Parallel()
+	s := &judgeServer{}
+	files := judgedSuite(t, s)
+	r, id, _ := done(t, files)
+	require.EqualValues(t, 10, s.requests.Load())
+	for _, tc := range []struct {
+		name     string
+		edit     []string
+		o        runner.GradeOptions
+		requests int64
+		verdict  runner.Verdict
+	}{
+		{"nothing", nil, runner.GradeOptions{}, 0, runner.Passed},
+		{"a code grader", []string{"contains: [fine]", "contains: [fein]"}, runner.GradeOptions{}, 0, runner.Failed},
+		{"name and weight", []string{"- name: judge", "- name: judge2\n    weight: 3"}, runner.GradeOptions{}, 0, runner.Passed},
+		{"without a key", []string{"api_key_command: echo " + secretKey, "api_key_env: WAZA_TEST_NOT_SET"}, runner.GradeOptions{}, 0, runner.Passed},
+		{"asked", nil, runner.GradeOptions{Rejudge: true}, 10, runner.Passed},
+		{"rubric file", []string{"Is it fine?", "Is it finer?"}, runner.GradeOptions{}, 10, runner.Passed},
+		{"model", []string{"gpt-4o", "gpt-4.1"}, runner.GradeOptions{}, 10, runner.Passed},
+	} {
+		before := s.requests.Load()
+		g, res := regrade(t, r, id, edited(t, files, tc.edit...), tc.o)
+		require.Equal(t, tc.requests, s.requests.Load()-before, tc.name)
+		require.Equal(t, 10, g.Graded, tc.name)
+		require.Equal(t, tc.verdict, res.Tasks[0].Verdict, tc.name)
+		want := 0.9
+		switch {
+		case tc.verdict == runner.Failed:
+			want = 0.4
+		case tc.name == "name and weight":
+			want = 0.85
+		}
+		require.InDelta(t, want, *res.Tasks[0].Trials[0].Score, 1e-9, tc.name)
+	}
+}
+
+// A judge that cannot be reached makes an error, which a later grading mends with
+// no more requests than trials lack a verdict.
+func TestGradeJudgeOutage(t *testing.T) {
+	t.Parallel()
+	s := &judgeServer{}
+	files := judgedSuite(t, s)
+	s.fail(http.StatusBadRequest, 4)
+	r, id, _ := done(t, files)
+	require.Equal(t, 6, resultOf(t, reopened(t, r, id)).Summary.Trials.Errors)
+	before := s.requests.Load()
+	s.fail(0, 0)
+	g, res := regrade(t, r, id, files, runner.GradeOptions{})
+	require.EqualValues(t, 6, s.requests.Load()-before)
+	require.Equal(t, 6, g.Changed)
+	require.Equal(t, 10, res.Summary.Trials.Passed)
+}
+
+// A key that is refused ends the grading at once; what was judged before stays
+// judged, and is not asked for again.
+func TestGradeRefused(t *testing.T) {
+	t.Parallel()
+	s := &judgeServer{}
+	files := judgedSuite(t, s)
+	r, id, dir := done(t, files)
+	other := edited(t, files, "Is it fine?", "Is it finer?")
+	s.fail(http.StatusUnauthorized, 13)
+	g, err := r.Grade(t.Context(), id, load(t, r, other), runner.GradeOptions{})
+	require.ErrorContains(t, err, "the grading was stopped: ")
+	require.ErrorContains(t, err, "401 Unauthorized")
+	require.Equal(t, 3, g.Graded)
+	require.EqualValues(t, 14, s.requests.Load())
+	require.Equal(t, 10, resultOf(t, reopened(t, r, id)).Summary.Trials.Passed)
+	s.fail(0, 0)
+	g, _ = regrade(t, r, id, other, runner.GradeOptions{})
+	require.Equal(t, 10, g.Graded)
+	require.EqualValues(t, 21, s.requests.Load())
+
+	// A budget ends it in an orderly way.
+	dear := edited(t, files, "trials_per_task: 5", "trials_per_task: 5, max_tokens: 2000", "Is it fine?", "Is it dear?")
+	g, err = r.Grade(t.Context(), id, load(t, r, dear), runner.GradeOptions{})
+	require.ErrorContains(t, err, "config.max_tokens of 2000")
+	require.Positive(t, g.Graded)
+	require.Less(t, g.Graded, 10)
+
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), secretKey, path)
+		return err
+	}))
+}
+
+// A grading that is cancelled keeps what it has done, and only that.
+func TestGradeCancelled(t *testing.T) {
+	t.Parallel()
+	r, id, dir := done(t, twoTasks)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g, err := r.Grade(ctx, id, load(t, r, edited(t, twoTasks, "contains: [all good]", "contains: [nothing]")), runner.GradeOptions{
+		Progress: func(done, _ int) {
+			if done == 2 {
+				cancel()
+			}
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, g.Graded)
+	res := resultOf(t, reopened(t, r, id))
+	require.Equal(t, 3, res.Summary.Trials.Failed, "two of them by the grading")
+	require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
+}
+
+// One of two gradings of a run wins; the other is told.
+func TestGradeTwice(t *testing.T) {
+	t.Parallel()
+	r, id, _ := done(t, twoTasks)
+	suite := load(t, r, twoTasks)
+	var busy *runner.BusyError
+	_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{Progress: func(done, _ int) {
+		if done == 1 {
+			_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{})
+			require.ErrorAs(t, err, &busy)
+		}
+	}})
+	require.NoError(t, err)
+	require.False(t, busy.GoesOn)
+
+	live := start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", runner.Request{})
+	_, err = r.Grade(t.Context(), live.ID(), suite, runner.GradeOptions{})
+	require.ErrorAs(t, err, &busy)
+	require.True(t, busy.GoesOn)
+	_, err = r.Grade(t.Context(), "nope", suite, runner.GradeOptions{})
+	require.ErrorIs(t, err, runner.ErrRunNotFound)
+}
+
+// What a person said is not lost when a run is graded anew.
+func TestGradeKeepsReviews(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: human
+config: {mock: {replies: [{match: x, output: good}]}}
+tasks:
+  - id: a
+    prompt: x
+    graders:
+      - {name: person, type: human, config: {instructions: look}}
+      - {name: text, type: text, config: {contains: [good]}}
+`
+	r, id, _ := done(t, files)
+	require.Equal(t, runner.NeedsReview, resultOf(t, reopened(t, r, id)).Tasks[0].Verdict)
+	g, res := regrade(t, r, id, files, runner.GradeOptions{})
+	require.Zero(t, g.Changed)
+	require.Equal(t, runner.NeedsReview, res.Tasks[0].Verdict)
+	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+		trial, err := a.Trial(0, 1)
+		require.NoError(t, err)
+		require.NoError(t, trial.Graders[0].SetReview(0.7, "nice", "me", trial.StartedAt))
+		was := trial.Verdict
+		trial.Verdict = runner.Passed
+		return a.Replace(0, was, trial)
+	}))
+	for _, o := range []runner.GradeOptions{{}, {Rejudge: true}} {
+		_, res = regrade(t, r, id, edited(t, files, "contains: [good]", "contains: [goo]"), o)
+		require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
+		require.InDelta(t, 0.85, *res.Tasks[0].Trials[0].Score, 1e-9)
+	}
+}
+
+// A run that was interrupted is graded as far as it came.
+func TestGradeInterrupted(t *testing.T) {
+	t.Parallel()
+	r, id, dir := done(t, twoTasks)
+	lines := journalLines(t, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(strings.Join(texts(lines[:12]), "")), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
+	g, res := regrade(t, r, id, edited(t, twoTasks, "contains: [all good]", "contains: [nothing]"), runner.GradeOptions{})
+	require.Equal(t, runner.StatusInterrupted, g.Status)
+	require.Equal(t, runner.StatusInterrupted, res.Status)
+	require.Equal(t, g.Graded, g.Summary.Trials.Failed)
+	require.Equal(t, 4, g.Graded+g.Kept)
+}
+
+func texts(lines [][]byte) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = string(l)
+	}
+	return out
+}
+
+// A suite with faults that only an interpreter finds grades nothing.
+func TestGradeUngradable(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	r, id, dir := done(t, twoTasks)
+	own := len(journalLines(t, dir))
+	suite := load(t, r, edited(t, twoTasks, "{type: text, name: says_good, config: {contains: [all good]}}", "{type: code, name: says_good, config: {assertions: ['1 +']}}"))
+	_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{})
+	var ungradable *runner.UngradableError
+	require.ErrorAs(t, err, &ungradable)
+	require.Equal(t, own, len(journalLines(t, dir)))
+}
