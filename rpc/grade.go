@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"waza/eval"
+	"waza/rpc/wire"
+	"waza/runner"
+)
+
+func gradeMethods() []*method {
+	return []*method{
+		define("run.grade", long,
+			"Score the recorded trials of a run that is over with today's graders, and record what has changed. Nothing is executed, and models are asked only where a judge would be asked something else than before. "+
+				"The reply comes when all is done; `$/cancelRequest` ends it, and what was done until then stays. Nobody is notified: run.status, run.list and run.result tell how the run stands.", (*call).runGrade),
+	}
+}
+
+type gradeParams struct {
+	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	Path    string `json:"path" doc:"Suite file to take graders, thresholds and metrics from, or a directory that holds one suite; the run's own suite file when absent."`
+	Rejudge bool   `json:"rejudge" doc:"Ask models also where they were asked the same before."`
+}
+
+type runGraded struct {
+	RunID        string          `json:"runId"`
+	Status       runner.Status   `json:"status" doc:"That of the run, as it was."`
+	Graded       int             `json:"graded" doc:"Trials that were graded."`
+	Kept         int             `json:"kept" doc:"Trials that stay as they are: their executor did not end normally, or their task is no longer in the suite."`
+	Changed      []runner.Change `json:"changed" doc:"Trials whose verdict or score is another now, in the order of the suite; 1000 at most."`
+	TotalChanged int             `json:"totalChanged" doc:"How many there are."`
+	Summary      *runner.Summary `json:"summary" doc:"The summary of the run now; null where a run that did not complete was never graded anew."`
+	// Warnings and Diagnostics are only there when there is something to tell.
+	Warnings    []string         `json:"warnings,omitempty" doc:"How suite and run differ; absent when in nothing that matters."`
+	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the graders; absent when nothing."`
+}
+
+// maxChanges bounds the changes of one reply.
+const maxChanges = 1000
+
+func (c *call) runGrade(ctx context.Context, p *gradeParams) (*runGraded, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	suite, err := c.suiteOf(ctx, h.Record(), p.Path)
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.server.runner.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: p.Rejudge})
+	if err != nil {
+		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
+	}
+	r := &runGraded{
+		RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes[:min(len(g.Changes), maxChanges)],
+		TotalChanged: g.Changed, Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
+	}
+	if r.Changed == nil {
+		r.Changed = []runner.Change{}
+	}
+	return r, nil
+}
+
+// suiteOf reads the suite that a run is graded with: for the run's executor and
+// fixtures. It takes one of the slots of heavy requests, which the grading, that
+// may take hours, does not.
+func (c *call) suiteOf(ctx context.Context, rec *runner.Record, path string) (*eval.Suite, error) {
+	select {
+	case c.server.slots <- struct{}{}:
+		defer func() { <-c.server.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if path == "" {
+		path = rec.Suite.Path
+	}
+	return c.loadValid(ctx, path, loadOptions{executor: rec.Config.Executor, contextDir: rec.Config.ContextDir})
+}
+
+// gradeFault says why a run was not graded, or not to the end.
+func gradeFault(ctx context.Context, id, path string, g *runner.Grading, err error) error {
+	var (
+		busy       *runner.BusyError
+		ungradable *runner.UngradableError
+		unknown    *runner.UnknownExecutorError
+	)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &ungradable):
+		return &invalidSuiteError{path: path, diagnostics: ungradable.Diagnostics}
+	case errors.As(err, &unknown), errors.Is(err, runner.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
+		return err
+	}
+	data := map[string]any{"reason": err.Error(), "runId": id}
+	if g != nil && !errors.As(err, &busy) {
+		data["graded"], data["changed"] = g.Graded, g.Changed
+	}
+	return newFault(wire.CodeRunFailed, err.Error(), data)
+}
