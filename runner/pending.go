@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// Question is what one grader asks a person about one trial.
+type Question struct {
+	TaskID   string `json:"taskId"`
+	TaskName string `json:"taskName"`
+	Trial    int    `json:"trial"`
+	Grader   string `json:"grader"`
+	// Type is human or human_calibration.
+	Type string `json:"type"`
+	// Verdict is the trial's as it stands.
+	Verdict Verdict `json:"verdict"`
+	// Pending: an answer is waited for. It is not where there is one, and where
+	// it could change nothing because the trial failed anyway or is an error.
+	Pending bool `json:"pending"`
+	// Score and Comment are the answer; Score is nil as long as there is none.
+	Score   *float64 `json:"score"`
+	Comment string   `json:"comment,omitempty"`
+	grader.Review
+}
+
+// Questions lists what graders of a run ask persons, answered or not, in the order
+// of tasks, trials and graders. Of a run that goes on it lists what there is so
+// far, though no answer is taken before it is over. The error is
+// [ErrRunNotFound], or tells why the record cannot be read.
+func (r *Runner) Questions(runID string) ([]Question, error) {
+	run, rec, err := r.openRecord(runID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Question
+	err = eachTrial(run, rec, func(task int, raw []byte) error {
+		var res tallied
+		if err := json.Unmarshal(raw, &res); err != nil {
+			return fmt.Errorf("journal: a trial of task %s: %w", rec.Tasks[task].ID, err)
+		}
+		list = append(list, questionsOf(rec.Tasks[task], &res.TrialResult)...)
+		return nil
+	})
+	return list, err
+}
+
+// Pending lists those questions that wait for an answer; see [Runner.Questions].
+func (r *Runner) Pending(runID string) ([]Question, error) {
+	list, err := r.Questions(runID)
+	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err
+}
+
+// NewestPending returns the newest run that is over and has pending questions;
+// empty when there is none. Runs whose files cannot be read are left out.
+func (r *Runner) NewestPending() (runID string, err error) {
+	ids, err := r.store.List()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		h, err := r.Run(id)
+		if err != nil {
+			continue
+		}
+		if p, err := h.Progress(); err != nil || p.Status == StatusRunning || !p.mayWait() {
+			continue
+		}
+		if list, err := r.Pending(id); err == nil && len(list) > 0 {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// mayWait tells by the numbers whether a run may have pending questions. What
+// calibrations wait for, only a summary tells.
+func (p *Progress) mayWait() bool {
+	return p.Trials.NeedsReview > 0 || p.Summary == nil ||
+		slices.ContainsFunc(p.Summary.Calibrations, func(c CalibrationResult) bool { return c.Pending > 0 })
+}
+
+// Trial returns all that is known of one trial of a run, as it stands now. It is
+// nil when there is no such trial, or it has not ended.
+func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
+	run, rec, err := r.openRecord(runID)
+	if err != nil {
+		return nil, err
+	}
+	var found *TrialResult
+	err = eachTrial(run, rec, func(task int, raw []byte) error {
+		if rec.Tasks[task].ID != taskID || found != nil {
+			return nil
+		}
+		var head struct{ TrialNum int }
+		if json.Unmarshal(raw, &head) != nil || head.TrialNum != trial {
+			return nil
+		}
+		found = new(TrialResult)
+		return json.Unmarshal(raw, found)
+	})
+	return found, err
+}
+
+// File returns the content of a file that a trial of a run left in its workspace,
+// as it was recorded. The error names the path, and tells of a file that was not
+// there or not kept.
+func (r *Runner) File(runID string, trial *TrialResult, path string) ([]byte, error) {
+	var found *SnapshotEntry
+	if w := trial.Workspace; w != nil {
+		if i := slices.IndexFunc(w.Entries, func(e SnapshotEntry) bool { return e.Path == path }); i >= 0 {
+			found = &w.Entries[i]
+		}
+	}
+	switch {
+	case found == nil:
+		return nil, fmt.Errorf("%s: the trial left no such file", path)
+	case found.Omitted != "":
+		return nil, fmt.Errorf("%s: not kept: %s", path, found.Omitted)
+	case found.Blob == nil:
+		return nil, fmt.Errorf("%s: not a file", path)
+	}
+	run, _, err := r.openRecord(runID)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := run.Blobs()
+	if err != nil {
+		return nil, err
+	}
+	defer blobs.Close()
+	b, err := blobs.Get(*found.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+func questionsOf(task TaskRef, res *TrialResult) []Question {
+	var list []Question
+	for i := range res.Graders {
+		g := &res.Graders[i]
+		if !g.AsksPerson() || g.Error != "" {
+			continue
+		}
+		q := Question{
+			TaskID: task.ID, TaskName: task.Name, Trial: res.TrialNum, Grader: g.Name, Type: g.Type,
+			Verdict: res.Verdict, Review: g.Review(), Pending: g.NeedsReview && (res.Verdict == NeedsReview || g.Calibrates()),
+		}
+		if !g.NeedsReview {
+			q.Score, q.Comment = &g.Score, g.Feedback
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+func (r *Runner) openRecord(id string) (*journal.Run, *Record, error) {
+	run, err := r.store.Open(id)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := readRecord(run)
+	return run, rec, err
+}
+
+// eachTrial visits the trials of a run that have ended, one at a time, in the
+// order of tasks and trials. The bytes are gone after the visit.
+func eachTrial(run *journal.Run, rec *Record, visit func(task int, raw []byte) error) error {
+	st, err := refold(run, rec)
+	if err != nil {
+		return err
+	}
+	f, err := openJournal(run)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return st.visit(f, visit)
+}
+
+func (s *foldState) visit(journal *os.File, visit func(task int, raw []byte) error) error {
+	var buf []byte
+	for i, t := range s.tasks {
+		for _, at := range t.trials {
+			if at.size == 0 {
+				continue
+			}
+			buf = slices.Grow(buf[:0], int(at.size))[:at.size]
+			if _, err := journal.ReadAt(buf, at.off); err != nil {
+				return fmt.Errorf("journal: a trial: %w", err)
+			}
+			if err := visit(i, buf); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
