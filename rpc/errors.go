@@ -105,6 +105,8 @@ func faultOf(err error) *wire.Error {
 		unknown   *runner.UnknownExecutorError
 		limit     *runner.LimitError
 		run       *runFailedError
+		review    *runner.ReviewError
+		busy      *runner.BusyError
 	)
 	switch {
 	case errors.As(err, &fault):
@@ -134,6 +136,10 @@ func faultOf(err error) *wire.Error {
 		}))
 	case errors.As(err, &limit):
 		return newFault(wire.CodeBusy, limit.Error(), map[string]any{"limit": limit.What, "value": limit.Limit})
+	case errors.As(err, &review):
+		return reviewFault(review)
+	case errors.As(err, &busy):
+		return busyFault(busy)
 	case errors.Is(err, runner.ErrRunNotFound):
 		return newFault(wire.CodeRunNotFound, "", nil)
 	case errors.Is(err, runner.ErrClosed):
