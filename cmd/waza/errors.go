@@ -93,6 +93,8 @@ func problemOf(err error) *problem {
 		unknown   *runner.UnknownExecutorError
 		selection *runner.SelectionError
 		limit     *runner.LimitError
+		review    *runner.ReviewError
+		busy      *runner.BusyError
 	)
 	switch {
 	case errors.As(err, &pr):
@@ -109,6 +111,10 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, "waza tasks SUITE lists tasks and their tags"}
 	case errors.As(err, &limit):
 		return &problem{exitUsage, err, ""}
+	case errors.As(err, &review):
+		return &problem{exitUsage, err, "waza review RUN --list --all tells what is asked"}
+	case errors.As(err, &busy):
+		return &problem{exitError, err, ""}
 	case errors.Is(err, runner.ErrRunNotFound):
 		return &problem{exitUsage, err, "waza runs lists the runs"}
 	}

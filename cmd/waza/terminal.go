@@ -21,6 +21,15 @@ func terminalOf(w io.Writer) *os.File {
 	return f
 }
 
+// inputTerminal returns the file behind r when that is a terminal, else nil.
+func inputTerminal(r io.Reader) *os.File {
+	f, ok := r.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return f
+}
+
 // canMove reports whether w is a terminal on which the cursor can be moved.
 func canMove(w io.Writer) bool {
 	return terminalOf(w) != nil && os.Getenv("TERM") != "dumb"

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// The ways to leave the questions before their end.
+var (
+	errQuit        = errors.New("quit")
+	errInterrupted = errors.New("interrupted")
+)
+
+// reviewer asks one person one question after the other.
+type reviewer struct {
+	*program
+	runner   *runner.Runner
+	options  reviewOptions
+	ctx      context.Context // ends with a signal
+	answers  <-chan string   // lines that were typed; closed at the end of the input
+	recorded int
+}
+
+// askPerson asks for the scores that the flags name, then prints the table.
+func (p *program) askPerson(rn *runner.Runner, o reviewOptions) error {
+	if err := o.findRun(rn); err != nil {
+		return err
+	}
+	if o.run == "" {
+		fmt.Fprintf(p.stderr, "waza: %s\n", nothingWaits(o))
+		return nil
+	}
+	h, err := rn.Run(o.run)
+	if err != nil {
+		return err
+	}
+	if progress, err := h.Progress(); err != nil {
+		return err
+	} else if progress.Status == runner.StatusRunning {
+		return &runner.BusyError{RunID: o.run, GoesOn: true}
+	}
+	list, err := o.questions(rn)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(p.stderr, "waza: %s\n", nothingWaits(o))
+		return nil
+	}
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	r := &reviewer{program: p, runner: rn, options: o, ctx: ctx, answers: readAnswers(p.stdin)}
+	fmt.Fprintf(p.stderr, "%s, run %s: %s to give; ? for help\n", clean(h.Record().Suite.Name), o.run, plural(len(list), "score", "scores"))
+	err = r.all(list)
+	if errors.Is(err, errInterrupted) {
+		fmt.Fprintf(p.stderr, "\nwaza: interrupted; %s\n", r.kept())
+		return exit(exitInterrupted)
+	}
+	if err != nil && !errors.Is(err, errQuit) {
+		return err
+	}
+	return r.close(h)
+}
+
+// readAnswers reads lines in a goroutine that ends with the input. A read from a
+// terminal cannot be given up: where nobody waits for it any more, it ends with
+// the program.
+func readAnswers(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(in)
+		s.Buffer(make([]byte, 0, 4<<10), 1<<20)
+		for s.Scan() {
+			lines <- s.Text()
+		}
+	}()
+	return lines
+}
+
+func (r *reviewer) kept() string { return plural(r.recorded, "score is", "scores are") + " recorded" }
+
+func (r *reviewer) all(list []runner.Question) error {
+	for i := range list {
+		if err := r.one(&list[i], fmt.Sprintf("%d of %d", i+1, len(list))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close tells how the run stands now.
+func (r *reviewer) close(h runner.Handle) error {
+	fmt.Fprintf(r.stderr, "\n%s\n\n", r.kept())
+	h, err := r.runner.Run(h.ID()) // as it is now
+	if err != nil {
+		return err
+	}
+	rep, err := r.reportOf(h)
+	if err != nil {
+		return err
+	}
+	if err := rep.Write(r.stdout, r.reportOptions(r.stdout)); err != nil {
+		return err
+	}
+	return exit(exitCode(rep.Status, rep.Summary))
+}
+
+// one asks one question, until it is answered or left out.
+func (r *reviewer) one(q *runner.Question, count string) error {
+	trial, err := r.runner.Trial(r.options.run, q.TaskID, q.Trial)
+	if err != nil || trial == nil {
+		return err
+	}
+	if g := resultOf(trial, q); q.Pending && g != nil && !g.NeedsReview {
+		fmt.Fprintf(r.stderr, "\n%s: %s has its score meanwhile: %s, by %s\n", count, where(q), shortScore(g.Score), report.Clean(g.Review().Reviewer))
+		return nil
+	}
+	show := &shown{w: r.stderr, options: r.reportOptions(r.stderr)}
+	show.question(q, trial, count)
+	for {
+		text, err := r.ask(r.scorePrompt(q))
+		if err != nil {
+			return err
+		}
+		if path, ok := strings.CutPrefix(text, "f "); ok {
+			r.file(show, trial, strings.TrimSpace(path))
+			continue
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "s", "skip":
+			return nil
+		case "q", "quit":
+			return errQuit
+		case "?", "h", "help", "":
+			fmt.Fprint(r.stderr, reviewHelp)
+		case "o", "output":
+			show.all("Output", trial.Output)
+		case "t", "transcript":
+			show.transcript(trial)
+		default:
+			done, err := r.take(q, text)
+			if err != nil || done {
+				return err
+			}
+		}
+	}
+}
+
+const reviewHelp = `  a score   ` + scoreForms + `
+  s         skip this one
+  o         the whole output
+  t         the whole transcript
+  f PATH    a file that the trial left in its workspace
+  q         quit; what was recorded stays
+`
+
+// file shows a file of the trial's workspace.
+func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
+	b, err := r.runner.File(r.options.run, trial, path)
+	switch {
+	case err != nil:
+		fmt.Fprintf(r.stderr, "  %s\n", clean(err.Error()))
+	case bytes.IndexByte(b, 0) >= 0:
+		fmt.Fprintf(r.stderr, "  %s: binary, %d bytes\n", report.Clean(path), len(b))
+	default:
+		show.all(report.Clean(path), string(b))
+	}
+}
+
+// take records an answer. It is not done when the answer is none, or nothing can
+// be recorded at the moment: the question is asked again then.
+func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) {
+	score, err := parseScore(text)
+	if err != nil {
+		fmt.Fprintf(r.stderr, "  %s\n", report.Clean(err.Error()))
+		return false, nil
+	}
+	comment, err := r.ask("Why (Enter for nothing): ")
+	if err != nil {
+		return false, err
+	}
+	res, err := r.runner.Review(context.WithoutCancel(r.ctx), r.options.run, runner.Review{
+		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.reviewer,
+	})
+	var busy *runner.BusyError
+	if errors.As(err, &busy) {
+		fmt.Fprintf(r.stderr, "  not recorded: %s\n", clean(err.Error()))
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r.recorded++
+	fmt.Fprintf(r.stderr, "  %s recorded; the trial is %s\n", shortScore(score), spoken(res.Verdict))
+	return true, nil
+}
+
+func (r *reviewer) scorePrompt(q *runner.Question) string {
+	if q.Score != nil {
+		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", shortScore(*q.Score), shortScore(q.Threshold))
+	}
+	return fmt.Sprintf("Score (%s passes; ? for help): ", shortScore(q.Threshold))
+}
+
+// ask prints a prompt and waits for a line. The end of the input means to quit.
+func (r *reviewer) ask(prompt string) (string, error) {
+	if r.ctx.Err() != nil {
+		return "", errInterrupted
+	}
+	fmt.Fprint(r.stderr, prompt)
+	select {
+	case line, more := <-r.answers:
+		if !more {
+			return "", errQuit
+		}
+		return line, nil
+	case <-r.ctx.Done():
+		return "", errInterrupted
+	}
+}

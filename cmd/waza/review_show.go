@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/report"
+)
+
+// How much of a trial is shown before anyone asks for more.
+const (
+	mostShownLines  = 40
+	mostShownListed = 20
+	mostShownWidth  = 160
+)
+
+// shown prints what a person is to judge. All of it was written by others, so it
+// is made safe to print.
+type shown struct {
+	w       io.Writer
+	options report.Options
+}
+
+func where(q *runner.Question) string {
+	return fmt.Sprintf("%s, trial %d, %s", report.Clean(q.TaskID), q.Trial, report.Clean(q.Grader))
+}
+
+// resultOf is what the grader that asks made of the trial; nil when it is gone.
+func resultOf(trial *runner.TrialResult, q *runner.Question) *grader.Result {
+	var found *grader.Result
+	for i := range trial.Graders {
+		g := &trial.Graders[i]
+		if g.Name == q.Grader && g.AsksPerson() && (found == nil || g.NeedsReview && !found.NeedsReview) {
+			found = g
+		}
+	}
+	return found
+}
+
+func (s *shown) question(q *runner.Question, trial *runner.TrialResult, count string) {
+	s.title(fmt.Sprintf("\n%s  %s", count, where(q)))
+	if q.TaskName != q.TaskID {
+		fmt.Fprintf(s.w, "%s\n", report.Clean(q.TaskName))
+	}
+	s.part("Prompt", trial.Prompt)
+	s.part("Output", trial.Output)
+	s.calls(trial)
+	s.files(trial)
+	s.others(trial)
+	asked := q.Instructions
+	for _, c := range q.Criteria {
+		asked += "\n- " + c
+	}
+	if q.Calibrates != "" {
+		asked += "\n(for comparison with grader " + q.Calibrates + ": the verdict stays as it is)"
+	}
+	s.part("Asked", strings.TrimSpace(asked))
+	if q.Comment != "" {
+		s.part("Said so far", q.Comment)
+	}
+}
+
+// title prints a heading. In colour it is bold.
+func (s *shown) title(text string) {
+	if s.options.Color {
+		text = "\x1b[1m" + text + "\x1b[0m"
+	}
+	fmt.Fprintln(s.w, text)
+}
+
+// part prints the beginning of a text under a heading; nothing of an empty one.
+func (s *shown) part(title, text string) { s.text(title, text, mostShownLines) }
+
+// all prints a whole text.
+func (s *shown) all(title, text string) {
+	if strings.TrimSpace(text) == "" {
+		text = "(nothing)"
+	}
+	s.text(title, text, 0)
+}
+
+func (s *shown) text(title, text string, most int) {
+	text = strings.Trim(text, "\n")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	s.title(title)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if most > 0 && i == most && len(lines) > most+1 {
+			fmt.Fprintf(s.w, "  … and %d more lines (o shows all of the output)\n", len(lines)-i)
+			return
+		}
+		line = report.Clean(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
+		if most > 0 {
+			line = report.Clip(line, 4*mostShownWidth)
+		}
+		fmt.Fprintf(s.w, "  %s\n", line)
+	}
+}
+
+// calls prints a line for each tool call.
+func (s *shown) calls(trial *runner.TrialResult) {
+	var lines []string
+	for i := range trial.Transcript {
+		if c := trial.Transcript[i].Tool; c != nil {
+			lines = append(lines, callLine(c))
+		}
+	}
+	s.list(plural(len(lines), "tool call", "tool calls"), lines, " (t shows the transcript)")
+}
+
+// list prints lines under a heading, those beyond some as a number; nothing when
+// there are none.
+func (s *shown) list(title string, lines []string, more string) {
+	if len(lines) == 0 {
+		return
+	}
+	s.title(title)
+	for i, line := range lines {
+		if i == mostShownListed && len(lines) > mostShownListed+1 {
+			fmt.Fprintf(s.w, "  … and %d more%s\n", len(lines)-i, more)
+			return
+		}
+		fmt.Fprintf(s.w, "  %s\n", report.Clip(report.Clean(line), mostShownWidth))
+	}
+}
+
+// files lists what the trial left in its workspace.
+func (s *shown) files(trial *runner.TrialResult) {
+	if trial.Workspace == nil {
+		return
+	}
+	var lines []string
+	for _, e := range trial.Workspace.Entries {
+		switch {
+		case e.Omitted != "":
+			lines = append(lines, fmt.Sprintf("%s (not kept: %s)", e.Path, e.Omitted))
+		case e.Blob != nil:
+			lines = append(lines, fmt.Sprintf("%s, %s", e.Path, plural(int(e.Size), "byte", "bytes")))
+		case e.Link != "":
+			lines = append(lines, e.Path+" → "+e.Link)
+		}
+	}
+	if trial.Workspace.Incomplete != "" {
+		lines = append(lines, "("+trial.Workspace.Incomplete+")")
+	}
+	s.list("Files (f PATH shows one)", lines, "")
+}
+
+func callLine(c *executor.ToolCall) string {
+	line := c.Name + " " + string(c.Arguments)
+	if c.Status != "" {
+		line += " " + c.Status
+	}
+	if len(c.Result) > 0 {
+		line += " → " + string(c.Result)
+	}
+	return line
+}
+
+// others prints what the other graders found, but for those that the person is to
+// be compared with: who has seen their scores judges by them.
+func (s *shown) others(trial *runner.TrialResult) {
+	var compared, lines []string
+	for i := range trial.Graders {
+		if g := &trial.Graders[i]; g.Calibrates() && g.NeedsReview {
+			compared = append(compared, g.Review().Calibrates)
+		}
+	}
+	for i := range trial.Graders {
+		g := &trial.Graders[i]
+		switch {
+		case g.NeedsReview || slices.Contains(compared, g.Name):
+			continue
+		case g.Error != "":
+			lines = append(lines, fmt.Sprintf("%s: error: %s", g.Name, g.Error))
+		case g.Passed:
+			lines = append(lines, fmt.Sprintf("%s: passed, %s", g.Name, shortScore(g.Score)))
+		default:
+			lines = append(lines, fmt.Sprintf("%s: failed, %s: %s", g.Name, shortScore(g.Score), g.Feedback))
+		}
+	}
+	s.list("Graders", lines, "")
+}
+
+func (s *shown) transcript(trial *runner.TrialResult) {
+	var b strings.Builder
+	for i := range trial.Transcript {
+		e := &trial.Transcript[i]
+		switch {
+		case e.Tool != nil:
+			fmt.Fprintf(&b, "tool: %s\n", callLine(e.Tool))
+		case e.Type == executor.EntryMessage:
+			fmt.Fprintf(&b, "%s: %s\n", e.Role, e.Text)
+		case e.Text != "":
+			fmt.Fprintf(&b, "%s: %s\n", e.Type, e.Text)
+		}
+	}
+	s.all("Transcript", b.String())
+}
