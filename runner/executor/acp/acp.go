@@ -276,7 +276,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	// Some agents take the temporary directory for theirs to use unasked, and
 	// other trials' workspaces may be in the common one.
 	own := map[string]string{"TMPDIR": x.home}
-	env := environ(t.Env, own, p.asks[x.policy], model, p.env)
+	env := environ(t.Env, own, p.sets, p.asks[x.policy], model, p.env)
 	args, err := p.command(env, x.suite.Dir)
 	if err != nil {
 		return nil, executor.Permanent(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -206,6 +207,7 @@ func (a *agent) bounded(ctx context.Context, limit time.Duration, what string, d
 var errSlow = errors.New("no answer in time")
 
 // authRequired is the protocol's code for an agent that nobody has logged in to.
+// Gemini hands on the status of its provider instead.
 const authRequired = -32000
 
 // fault turns an error answer, or the lack of an answer, into the end of a trial.
@@ -224,7 +226,8 @@ func (a *agent) fault(what string, err error) error {
 	}
 	msg = a.hide.Text(msg)
 	// To a prompt some agents answer with this code whatever went wrong.
-	told := re.Code == authRequired && (what != sdk.AgentMethodSessionPrompt || !a.worked.Load())
+	told := re.Code == authRequired && what != sdk.AgentMethodSessionPrompt ||
+		(re.Code == authRequired || re.Code == http.StatusUnauthorized) && !a.worked.Load()
 	if told || a.saysLoggedOut(msg) {
 		return a.loggedOut(msg)
 	}

@@ -15,6 +15,7 @@ import (
 // in parts, and each part may change what an earlier one said.
 type call struct {
 	executor.ToolCall
+	told      string // the tool's name, from agents that tell it
 	first     string // the first title: with some agents the tool's name
 	meta      map[string]json.RawMessage
 	locations []string
@@ -27,6 +28,7 @@ type call struct {
 // part is what one update, or a request for permission, says of a tool call.
 type part struct {
 	ToolCallID string                     `json:"toolCallId"`
+	Name       string                     `json:"name"`
 	Title      *string                    `json:"title"`
 	Kind       string                     `json:"kind"`
 	Status     string                     `json:"status"`
@@ -58,6 +60,9 @@ func (c *call) take(p *part, pre *preset) {
 		if c.first == "" {
 			c.first = c.Title
 		}
+	}
+	if p.Name != "" {
+		c.told = p.Name
 	}
 	if p.Kind != "" {
 		c.Kind = p.Kind
@@ -117,11 +122,14 @@ var word = regexp.MustCompile(`^[\w.-]+$`)
 var toolsByKind = map[string]string{"execute": "bash", "read": "read", "edit": "edit", "delete": "delete",
 	"move": "move", "search": "search", "fetch": "fetch", "think": "think"}
 
-// name is the tool's name. The protocol has none: it stands in the metadata, in
+// name is the tool's name. Few agents tell it; else it stands in the metadata, in
 // something only the preset knows, or in the first title, and else the kind must do.
 func (c *call) name(pre *preset) string {
 	if name := metaName(c.meta); name != "" {
 		return name
+	}
+	if c.told != "" {
+		return c.told
 	}
 	if pre.tool != nil {
 		if name := pre.tool(c); name != "" {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 // fake is an agent that does what the prompt says, a line at a time:
 //
 //	say TEXT · think TEXT · tool JSON · update JSON · ask JSON · read PATH · write PATH
-//	stop REASON · usage IN OUT · fail CODE MESSAGE · die CODE · hang · sleeping · flood MIB · model · mcp · args ·
-//	burst N · long MIB · print TEXT · stderr TEXT · orphan · await-cancel · ls PATH · cat PATH · preface · env NAME · pid · cwd · close-output
+//	stop REASON · usage IN OUT · quota IN OUT · fail CODE MESSAGE · die CODE · die-once · hang · sleeping · flood MIB · model · mcp · args ·
+//	burst N · long MIB · print TEXT · stderr TEXT · orphan · await-cancel · work MS · ls PATH · cat PATH · preface · env NAME · pid · cwd · close-output
 type fake struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
@@ -248,6 +249,9 @@ func (f *fake) act(verb, rest string, answer map[string]any) {
 		i, _ := strconv.Atoi(in)
 		o, _ := strconv.Atoi(out)
 		answer["usage"] = map[string]any{"inputTokens": i, "outputTokens": o, "totalTokens": i + o}
+	case "quota":
+		in, out, _ := strings.Cut(rest, " ")
+		answer["_meta"] = map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": json.RawMessage(in), "output_tokens": json.RawMessage(out)}}}
 	case "ask", "ask-always":
 		f.ask(verb, rest)
 	case "read":
@@ -296,6 +300,12 @@ func (f *fake) actOnSelf(verb, rest string) {
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
+	case "die-once": // and never again in this suite
+		file := os.Getenv("FAKE_STARTS") + ".died"
+		if _, err := os.Stat(file); err != nil {
+			os.WriteFile(file, nil, 0o600)
+			os.Exit(1)
+		}
 	case "hang":
 		select {}
 	case "close-output":
@@ -356,6 +366,11 @@ func (f *fake) actOnSelf(verb, rest string) {
 		f.say("%s", f.cwd)
 	case "mcp":
 		f.say("%s", f.mcp)
+	case "work": // for so many milliseconds, and tell how many microseconds that were
+		n, _ := strconv.Atoi(rest)
+		start := time.Now()
+		<-time.After(time.Duration(n) * time.Millisecond)
+		f.say("%d", time.Since(start).Microseconds())
 	case "model":
 		f.say("%s", f.model)
 	case "preface":

@@ -18,6 +18,7 @@ func TestLoggedOut(t *testing.T) {
 	for name, c := range map[string]struct{ mode, prompt, says string }{
 		"the protocol's answer to session/new": {"auth", "say x", "Authentication required"},
 		"the protocol's answer to a prompt":    {"", "fail -32000 who are you", "who are you"},
+		"the provider's status":                {"", "fail 401 Incorrect API key provided", "Incorrect API key provided"},
 		"another answer":                       {"", "fail -32603 You are not logged in.", "You are not logged in."},
 		"last words":                           {"", "stderr Error: not logged in\ndie 1", "Error: not logged in"},
 		"a key in its words":                   {"", "fail -32000 bad key sk-very-secret", "bad key [redacted]"},

@@ -192,8 +192,11 @@ func (s *session) judge(req *request) (bool, string) {
 	defer s.mu.Unlock()
 	s.flushLocked()
 	asked := call{}
+	asked.ID = req.ToolCall.ToolCallID
 	if known := s.calls[req.ToolCall.ToolCallID]; known != nil {
 		asked = *known
+	} else if req.ToolCall.ToolCallID != "" && req.ToolCall.Kind != "" {
+		s.toolLocked(&req.ToolCall) // some agents tell of a call no sooner
 	}
 	whole := asked // the request may say more, or less, than the call did
 	whole.take(&req.ToolCall, s.preset)

@@ -26,6 +26,8 @@ type preset struct {
 	modelEnv  string
 	modelArgs []string
 
+	// sets are environment variables for every policy. The user's own are over them.
+	sets map[string]string
 	// asks are environment variables, by policy, that make it ask before it
 	// acts; limits are arguments for every policy but allow.
 	asks   map[Policy]map[string]string
@@ -81,14 +83,16 @@ var presets = []preset{
 	},
 	{
 		name:         "gemini",
-		commands:     [][]string{{"gemini", "--experimental-acp"}},
+		commands:     [][]string{{"gemini", "--acp"}},
 		install:      "npm install -g @google/gemini-cli",
 		login:        "gemini, once, and choose how to log in; or set GEMINI_API_KEY",
 		skills:       ".gemini/skills",
 		instructions: "GEMINI.md",
 		modelArgs:    []string{"--model", "{model}"},
+		sets:         map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, // else it takes no skills from there
+		limits:       []string{"--approval-mode", "default"},
 		tool:         toolByID,
-		skill:        skillByTool("activate_skill", "name", "skill"),
+		skill:        geminiSkill,
 		loggedOut:    regexp.MustCompile(`(?i)authentication required|set an auth method|GEMINI_API_KEY`),
 	},
 	{
@@ -106,13 +110,17 @@ var presets = []preset{
 	{
 		name:         "codex",
 		commands:     [][]string{{"codex-acp"}},
-		install:      "npm install -g @zed-industries/codex-acp",
+		install:      "npm install -g @agentclientprotocol/codex-acp",
 		login:        "codex login, or set OPENAI_API_KEY",
 		skills:       ".agents/skills",
 		instructions: "AGENTS.md",
-		modelArgs:    []string{"-c", `model="{model}"`},
-		limits:       []string{"-c", `approval_policy="untrusted"`},
-		loggedOut:    regexp.MustCompile(`(?i)authentication required|not logged in`),
+		asks: map[Policy]map[string]string{
+			Workspace: {"INITIAL_AGENT_MODE": "agent"}, Deny: {"INITIAL_AGENT_MODE": "read-only"},
+		},
+		tool:      toolByKind, // its titles are the commands
+		fault:     regexp.MustCompile(`^(?:exceeded retry limit|stream (?:disconnected|error)|unexpected status \d|error sending request)`),
+		notice:    regexp.MustCompile(`^(?:Warning: )?Model metadata for .* not found`),
+		loggedOut: regexp.MustCompile(`(?i)authentication required|not logged in`),
 	},
 	{
 		name:         "qwen",
@@ -191,12 +199,35 @@ func copilotTool(c *call) string {
 	return ""
 }
 
-var callID = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*?)-\d`)
+var callID = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*?)(?:-\d|__)`)
 
-// toolByID takes the name from ids such as run_shell_command-1712345678901.
+// toolByID takes the name from ids such as run_shell_command-1712345678901 and
+// run_shell_command__run_shell_command_1712345678901_0.
 func toolByID(c *call) string {
 	if m := callID.FindStringSubmatch(c.ID); m != nil {
 		return m[1]
+	}
+	return ""
+}
+
+// toolByKind leaves it to the kind of the call.
+func toolByKind(*call) string { return "" }
+
+var geminiSkillTitle = regexp.MustCompile(`^"([^"]+)"`)
+
+// geminiSkill takes the skill from titles such as `"greeter": greets people`:
+// Gemini tells no arguments.
+func geminiSkill(c *call) string {
+	if c.Name != "activate_skill" {
+		return ""
+	}
+	if name := c.text("name", "skill"); name != "" {
+		return name
+	}
+	for _, title := range []string{c.first, c.Title} {
+		if m := geminiSkillTitle.FindStringSubmatch(title); m != nil {
+			return m[1]
+		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -228,20 +229,37 @@ func (r *record) turnEnded(a *sdk.PromptResponse) string {
 	defer r.mu.Unlock()
 	r.flushLocked()
 	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: string(a.StopReason)})
-	if u := a.Usage; u != nil {
+	turn := tokens(a)
+	if turn != nil {
 		r.counts = true
-		turn := executor.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens), TotalTokens: int64(u.TotalTokens)}
 		cost := r.usage.CostUSD
-		r.usage = turn
+		r.usage = *turn
 		if !r.preset.sessionUsage {
-			r.usage = r.past.Add(turn)
+			r.usage = r.past.Add(*turn)
 		}
 		r.usage.CostUSD = cost
 	}
-	if r.fault == "" || r.answer != "" || a.Usage != nil && r.usage.OutputTokens > r.past.OutputTokens {
+	if r.fault == "" || r.answer != "" || turn != nil && r.usage.OutputTokens > r.past.OutputTokens {
 		return ""
 	}
 	return r.fault
+}
+
+// tokens are those of an answer to a prompt, nil when it does not tell.
+func tokens(a *sdk.PromptResponse) *executor.Usage {
+	if u := a.Usage; u != nil {
+		return &executor.Usage{
+			InputTokens: int64(max(u.InputTokens, 0)), OutputTokens: int64(max(u.OutputTokens, 0)), TotalTokens: int64(max(u.TotalTokens, 0)),
+		}
+	}
+	quota, _ := a.Meta["quota"].(map[string]any) // Gemini
+	count, _ := quota["token_count"].(map[string]any)
+	in, _ := count["input_tokens"].(float64)
+	out, _ := count["output_tokens"].(float64)
+	if in <= 0 && out <= 0 || in > math.MaxInt32 || out > math.MaxInt32 {
+		return nil
+	}
+	return &executor.Usage{InputTokens: int64(max(in, 0)), OutputTokens: int64(max(out, 0))}
 }
 
 // outcome is what the trial leaves behind so far.

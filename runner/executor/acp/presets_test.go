@@ -1,0 +1,67 @@
+//go:build unix
+
+package acp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+)
+
+// Gemini tells of a call first when it asks leave for it, with the tool in the
+// id and the skill in the title. The skill was refused, because only later
+// messages were understood.
+func TestGemini(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{agent: "    preset: gemini\n"})
+	tr := f.trial(t, `ask {"toolCallId":"activate_skill__activate_skill_1795_0","kind":"other","status":"pending","title":"\"greeter\": greets people"}
+tool {"sessionUpdate":"tool_call_update","toolCallId":"activate_skill__activate_skill_1795_0","status":"completed","kind":"other","title":"\"greeter\": greets people"}
+tool {"toolCallId":"run_shell_command-1712345678901","kind":"execute","title":"ls"}
+quota 12 7`)
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, &executor.Usage{InputTokens: 12, OutputTokens: 7}, out.Usage)
+	all := entries(tr)
+	require.Equal(t, "activate_skill", all[1].Tool.Name)
+	require.Equal(t, "completed", all[1].Tool.Status)
+	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[2])
+	require.True(t, all[3].Permission.Allowed, all[3].Permission.Reason)
+	require.Equal(t, "a skill", all[3].Permission.Reason)
+	require.Equal(t, "run_shell_command", all[5].Tool.Name)
+}
+
+// Codex names its tools, titles calls with their commands, and says in messages
+// what its program, not its model, has to say.
+func TestCodex(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{agent: "    preset: codex\n"})
+	tr := f.trial(t, `say Warning: Model metadata for x not found. Defaulting to fallback metadata
+tool {"toolCallId":"1","name":"exec_command","kind":"execute","title":"ls"}
+tool {"toolCallId":"2","kind":"execute","title":"ls"}
+say Done`)
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "Done", out.Output)
+	all := entries(tr)
+	require.Equal(t, "system", all[1].Role)
+	require.Equal(t, "exec_command", all[2].Tool.Name)
+	require.Equal(t, "bash", all[3].Tool.Name)
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "say exceeded retry limit, last status: 429 Too Many Requests, request id: 1"))
+	require.ErrorContains(t, err, "codex: the provider failed: exceeded retry limit")
+	require.False(t, executor.IsPermanent(err))
+}
+
+// Counts that make no sense are none.
+func TestAbsurdUsage(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	for prompt, want := range map[string]*executor.Usage{
+		"usage -5 3": {OutputTokens: 3}, "quota -1 -1": nil, "quota 1e300 1": nil,
+	} {
+		out, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
+		require.NoError(t, err)
+		require.Equal(t, want, out.Usage, prompt)
+	}
+}
