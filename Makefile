@@ -69,8 +69,7 @@ unit:
 
 # Each scenario is listed with its result, and what is skipped says why.
 test-agents:
-	@.ci/agents '$(AGENTS)'
-	WAZA_AGENTS='$(AGENTS)' $(GO) test -tags agents -run '^TestAgents$$' -count=1 -v -timeout 15m ./runner/executor/acp
+	@GO='$(GO)' .ci/test-agents '$(AGENTS)'
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,55 +40,140 @@ func TestAgents(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(bin, "llmock")); err != nil {
 		t.Skip("skipped: the mock model server (npm @copilotkit/aimock) is not installed")
 	}
-	for _, a := range []realAgent{
-		{name: "opencode", package_: "opencode-ai", setUp: setUpOpencode, outside: `{"name":"write","arguments":"{\"filePath\":\"OUTSIDE\",\"content\":\"x\"}"}`},
-		{name: "copilot", package_: "@github/copilot", setUp: setUpCopilot, outside: `{"name":"view","arguments":"{\"path\":\"OUTSIDE\"}"}`},
-	} {
+	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			a.bin = bin
-			if out, err := exec.Command(filepath.Join(bin, a.name), "--version").CombinedOutput(); err != nil {
-				t.Skipf("skipped: npm %s is not installed, or does not run here: %v %s", a.package_, err, out)
+			if _, err := os.Stat(filepath.Join(bin, a.program)); err != nil {
+				t.Skipf("skipped: npm %s is not installed", a.package_)
+			}
+			if out, err := exec.Command(filepath.Join(bin, a.program), "--version").CombinedOutput(); err != nil && !a.noVersion {
+				t.Skipf("skipped: npm %s does not run here: %v %s", a.package_, err, out)
 			}
 			a.run(t)
 		})
 	}
 }
 
+// realAgent is an agent and what its model must say to make it do things: the
+// names of its tools and their arguments.
 type realAgent struct {
-	name, package_, bin string
-	setUp               func(t *testing.T, home, url string) map[string]string
-	outside             string // a tool call that touches the file OUTSIDE
-	env                 map[string]string
-	home                string
+	name, package_, program string
+	noVersion               bool // it does not know --version, and would wait for input
+	setUp                   func(home, url string) map[string]string
+	args                    []string
+	shell                   func(command string) string
+	skill                   string
+	outside                 string // a tool call that touches the file OUTSIDE
+	reads                   bool   // which is there to be read
+	toolName                string // of shell, as the transcript has it
+	counts                  bool   // it counts the tokens of the mock server
+	storm                   string // what it says when the provider is too busy for ever
+	skips                   map[string]string
+
+	bin, home string
+	env       map[string]string
 }
 
-func setUpOpencode(t *testing.T, home, url string) map[string]string {
+var realAgents = []realAgent{
+	{
+		name: "opencode", package_: "opencode-ai", program: "opencode", setUp: setUpOpencode, toolName: "bash", counts: true, storm: "Rate limited",
+		shell:   func(command string) string { return call("bash", "command", command, "description", "work") },
+		skill:   call("skill", "name", "greeter"),
+		outside: call("write", "filePath", "OUTSIDE", "content", "x"),
+	},
+	{
+		name: "copilot", package_: "@github/copilot", program: "copilot", setUp: setUpCopilot, toolName: "bash", counts: true, storm: "Rate limited",
+		shell:   func(command string) string { return call("bash", "command", command, "description", "work") },
+		skill:   call("skill", "skill", "greeter"),
+		outside: call("view", "path", "OUTSIDE"), reads: true,
+	},
+	{
+		name: "gemini", package_: "@google/gemini-cli", program: "gemini", setUp: setUpGemini, toolName: "run_shell_command",
+		args: []string{"--model", "gemini-2.5-pro"}, // else it asks a model which model to ask
+		shell: func(command string) string {
+			return call("run_shell_command", "command", command, "description", "work")
+		},
+		skill: call("activate_skill", "name", "greeter"),
+		skips: map[string]string{
+			"429 storm without end":         "it asks again for minutes",
+			"refused outside the workspace": "it refuses that by itself, before it asks",
+		},
+	},
+	{
+		name: "claude-code", package_: "@zed-industries/claude-code-acp", program: "claude-code-acp", noVersion: true, setUp: setUpClaude, toolName: "Bash",
+		shell:   func(command string) string { return call("Bash", "command", command, "description", "work") },
+		skill:   call("Skill", "skill", "greeter"),
+		outside: call("mcp__acp__Write", "file_path", "OUTSIDE", "content", "x"),
+		skips: map[string]string{
+			"429 storm without end": "it asks again for minutes",
+			"instruction file":      "the mock model server keeps no more than 64 KiB of a request, and this one's are longer",
+		},
+	},
+	{
+		name: "codex", package_: "@agentclientprotocol/codex-acp", program: "codex-acp", setUp: setUpCodex, toolName: "exec_command",
+		shell: func(command string) string { return call("exec_command", "cmd", command) },
+		skill: call("exec_command", "cmd", "cat .agents/skills/greeter/SKILL.md"),
+		storm: "429 Too Many Requests",
+		skips: map[string]string{
+			"refused permission":            "its sandbox needs bubblewrap and user namespaces; without it, it does not ask",
+			"refused outside the workspace": "its sandbox needs bubblewrap and user namespaces; without it, it does not ask",
+		},
+	},
+}
+
+// call is a tool call of the mock model: a name, and the names and values of arguments.
+func call(name string, pairs ...string) string {
+	in := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		in[pairs[i]] = pairs[i+1]
+	}
+	arguments, _ := json.Marshal(in)
+	b, _ := json.Marshal(map[string]string{"name": name, "arguments": string(arguments)})
+	return string(b)
+}
+
+const testKey = "sk-agents-test-key"
+
+func setUpOpencode(_, url string) map[string]string {
 	model := map[string]any{"gpt-4": map[string]any{}, "gpt-5": map[string]any{}}
-	config, err := json.Marshal(map[string]any{
+	config, _ := json.Marshal(map[string]any{
 		"autoupdate": false, "share": "disabled", "model": "local/gpt-4", "small_model": "local/gpt-4",
 		"provider": map[string]any{"local": map[string]any{
-			"npm": "@ai-sdk/openai-compatible", "models": model, "options": map[string]any{"baseURL": url, "apiKey": "sk-agents-test-key"},
+			"npm": "@ai-sdk/openai-compatible", "models": model, "options": map[string]any{"baseURL": url + "/v1", "apiKey": testKey},
 		}},
 	})
-	require.NoError(t, err)
 	return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_MODELS_FETCH": "true", "OPENCODE_DISABLE_LSP_DOWNLOAD": "true"}
 }
 
-func setUpCopilot(_ *testing.T, home, url string) map[string]string {
+func setUpCopilot(home, url string) map[string]string {
 	return map[string]string{
-		"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": url, "COPILOT_PROVIDER_API_KEY": "sk-agents-test-key",
+		"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": url + "/v1", "COPILOT_PROVIDER_API_KEY": testKey,
 		"COPILOT_MODEL": "gpt-4", "COPILOT_HOME": filepath.Join(home, "copilot"), "COPILOT_AUTO_UPDATE": "false",
 	}
 }
 
+func setUpGemini(_, url string) map[string]string {
+	return map[string]string{"GEMINI_API_KEY": testKey, "GOOGLE_GEMINI_BASE_URL": url}
+}
+
+func setUpClaude(home, url string) map[string]string {
+	return map[string]string{
+		"ANTHROPIC_API_KEY": testKey, "ANTHROPIC_BASE_URL": url, "CLAUDE_CONFIG_DIR": filepath.Join(home, "claude"),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", // it refuses to run as root otherwise
+	}
+}
+
+func setUpCodex(_, url string) map[string]string {
+	config, _ := json.Marshal(map[string]any{
+		"model": "gpt-5.4", "model_provider": "mock",
+		"model_providers": map[string]any{"mock": map[string]any{"name": "mock", "base_url": url + "/v1", "wire_api": "responses", "env_key": "OPENAI_API_KEY"}},
+	})
+	return map[string]string{"OPENAI_API_KEY": testKey, "CODEX_CONFIG": string(config), "MODEL_PROVIDER": "mock", "NO_BROWSER": "1", "INITIAL_AGENT_MODE": "agent-full-access"}
+}
+
 // fixtures are what the model says. A prompt that holds the match gets the
 // call, and the text once the call has a result.
-func fixtures(outside string) string {
-	bash := func(command string) string {
-		arguments, _ := json.Marshal(map[string]string{"command": command, "description": "work"})
-		call, _ := json.Marshal(map[string]string{"name": "bash", "arguments": string(arguments)})
-		return string(call)
-	}
+func (a *realAgent) fixtures(outside string) string {
 	var all []string
 	say := func(match, more, response string) {
 		all = append(all, fmt.Sprintf(`{"match":{"userMessage":%q%s},"response":%s}`, match, more, response))
@@ -95,27 +182,30 @@ func fixtures(outside string) string {
 		say(match, `,"hasToolResult":false`, `{"toolCalls":[`+call+`]}`)
 		say(match, "", fmt.Sprintf(`{"content":%q}`, text))
 	}
+	const busy = `{"error":{"message":"Rate limited","type":"rate_limit_error"},"status":429,"retryAfter":1}`
 	say("Title this", "", `{"content":"A title"}`)
 	say("write a haiku", "", `{"content":"An old silent pond"}`)
 	say("and another", "", `{"content":"A frog leaps in"}`)
-	step("create hello", bash("echo hi > hello.txt"), "Created")
-	step("create refused", bash("echo hi > refused.txt"), "Could not")
-	step("touch outside", outside, "Tried")
-	step("long work", bash("touch ready; sleep 300"), "Done")
+	step("create hello", a.shell("echo hi > hello.txt"), "Created")
+	step("create refused", a.shell("echo hi > refused.txt"), "Could not")
+	if a.outside != "" {
+		step("touch outside", strings.ReplaceAll(a.outside, "OUTSIDE", outside), "Tried")
+	}
+	step("long work", a.shell("sleep 2; touch ready; sleep 300"), "Done")
 	say("Say hello warmly", "", `{"content":"Hello, dear"}`) // the skill's body, which Copilot sends as a message
-	step("use the greeter", `{"name":"skill","arguments":"{\"name\":\"greeter\",\"skill\":\"greeter\"}"}`, "Hello, dear")
-	for i := range 3 {
-		all = append(all, fmt.Sprintf(`{"match":{"userMessage":"short storm","sequenceIndex":%d},"response":{"error":{"message":"Rate limited","type":"rate_limit_error"},"status":429}}`, i))
+	step("use the greeter", a.skill, "Hello, dear")
+	for i := range 2 {
+		say("short storm", fmt.Sprintf(`,"sequenceIndex":%d`, i), busy)
 	}
 	say("short storm", "", `{"content":"After the storm"}`)
-	say("endless storm", "", `{"error":{"message":"Rate limited","type":"rate_limit_error"},"status":429}`)
+	say("endless storm", "", busy)
 	return `{"fixtures":[` + strings.Join(all, ",\n") + `]}`
 }
 
 // model starts the mock model server and returns its address.
 func (a *realAgent) model(t *testing.T, outside string) string {
 	file := filepath.Join(t.TempDir(), "fixtures.json")
-	require.NoError(t, os.WriteFile(file, []byte(fixtures(strings.ReplaceAll(a.outside, "OUTSIDE", outside))), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(a.fixtures(outside)), 0o600))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := free.Addr().String()
@@ -140,15 +230,20 @@ func (a *realAgent) model(t *testing.T, outside string) string {
 		}
 		return err == nil
 	}, 30*time.Second, 20*time.Millisecond, "the mock model server does not start")
-	return "http://" + addr + "/v1"
+	return "http://" + addr
 }
 
-// open opens an executor for the agent under a policy.
+// open opens an executor for the agent under a policy, for a suite with an
+// instruction file.
 func (a *realAgent) open(t *testing.T, policy string) *fixture {
 	t.Helper()
 	env, err := json.Marshal(a.env)
 	require.NoError(t, err)
-	suite := load(t, t.TempDir(), fmt.Sprintf("  executor: acp\n  agent: {preset: %s, env: %s}\n  permissions: %s\n", a.name, env, policy))
+	args, err := json.Marshal(append([]string{}, a.args...))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.md"), []byte("Speak of frogs only."), 0o600))
+	suite := load(t, dir, fmt.Sprintf("  executor: acp\n  agent: {preset: %s, env: %s, args: %s}\n  permissions: %s\n  instruction_files: [rules.md]\n", a.name, env, args, policy))
 	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"], Workers: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
@@ -157,6 +252,12 @@ func (a *realAgent) open(t *testing.T, policy string) *fixture {
 
 func (a *realAgent) trial(t *testing.T, f *fixture, prompts ...string) (*executor.Trial, string) {
 	tr := f.trial(t, prompts...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			all, _ := json.MarshalIndent(tr.Transcript.Close(), "", " ")
+			t.Logf("transcript:\n%s", all)
+		}
+	})
 	tr.Env = append(tr.Env, "PATH="+a.bin+":"+os.Getenv("PATH"), "HOME="+a.home)
 	dir, err := tr.Dir()
 	require.NoError(t, err)
@@ -166,7 +267,8 @@ func (a *realAgent) trial(t *testing.T, f *fixture, prompts ...string) (*executo
 func (a *realAgent) run(t *testing.T) {
 	a.home = t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside.txt")
-	a.env = a.setUp(t, a.home, a.model(t, outside))
+	url := a.model(t, outside)
+	a.env = a.setUp(a.home, url)
 	mark := fmt.Sprintf("WAZA_TEST_AGENT_%d", time.Now().UnixNano())
 	a.env[mark] = "1"
 	shared := a.open(t, "workspace")
@@ -178,52 +280,74 @@ func (a *realAgent) run(t *testing.T) {
 		return tr, dir, out
 	}
 
-	t.Run("plain reply and follow-up", func(t *testing.T) {
-		_, _, out := do(t, shared, "please write a haiku", "and another, please")
+	scenario := func(name string, f func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			if why := a.skips[name]; why != "" {
+				t.Skip("skipped: " + why)
+			}
+			f(t)
+		})
+	}
+	var cold time.Duration
+	scenario("plain reply and follow-up", func(t *testing.T) {
+		start := time.Now()
+		_, _, out := do(t, shared, "please write a haiku")
+		cold = time.Since(start)
+		require.Equal(t, "An old silent pond", out.Output)
+		_, _, out = do(t, shared, "please write a haiku", "and another, please")
 		require.Equal(t, "A frog leaps in", out.Output)
-		require.NotNil(t, out.Usage)
-		require.Positive(t, out.Usage.OutputTokens)
+		if a.counts {
+			require.NotNil(t, out.Usage)
+			require.Positive(t, out.Usage.OutputTokens)
+		}
 	})
-	t.Run("tool call that creates a file", func(t *testing.T) {
+	scenario("instruction file", func(t *testing.T) {
+		res, err := http.Get(url + "/__aimock/journal")
+		require.NoError(t, err)
+		defer res.Body.Close()
+		asked, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(asked), "Speak of frogs only.", "the model was told")
+	})
+	scenario("tool call that creates a file", func(t *testing.T) {
 		tr, dir, out := do(t, shared, "create hello now")
 		require.Equal(t, "Created", out.Output)
 		require.Equal(t, 1.0, gradeFile(t, dir, "hello.txt"))
 		require.Equal(t, 0.0, gradeFile(t, dir, "missing.txt"))
 		calls := toolCalls(tr)
 		require.Len(t, calls, 1)
-		require.Equal(t, "bash", calls[0].Name)
+		require.Equal(t, a.toolName, calls[0].Name)
 		require.Equal(t, "execute", calls[0].Kind)
 		require.Equal(t, "completed", calls[0].Status)
-		require.Contains(t, string(calls[0].Arguments), "hello.txt")
+		require.Contains(t, calls[0].Title+string(calls[0].Arguments), "hello.txt")
 	})
-	t.Run("skill", func(t *testing.T) { a.skill(t, shared) })
-	t.Run("refused permission", func(t *testing.T) {
+	scenario("skill", func(t *testing.T) { a.useSkill(t, shared) })
+	scenario("refused permission", func(t *testing.T) {
 		tr, dir, _ := do(t, a.open(t, "deny"), "create refused now")
 		require.NoFileExists(t, filepath.Join(dir, "refused.txt"))
 		requireRefused(t, tr)
 	})
-	t.Run("refused outside the workspace", func(t *testing.T) {
-		require.NoError(t, os.RemoveAll(outside))
-		if a.name == "copilot" {
+	scenario("refused outside the workspace", func(t *testing.T) {
+		if a.reads {
 			require.NoError(t, os.WriteFile(outside, []byte("private"), 0o600))
 		}
 		tr, _, _ := do(t, shared, "touch outside now")
-		if a.name != "copilot" {
+		if !a.reads {
 			require.NoFileExists(t, outside)
 		}
 		requireRefused(t, tr)
 	})
-	t.Run("429 storm that passes", func(t *testing.T) {
+	scenario("429 storm that passes", func(t *testing.T) {
 		_, _, out := do(t, shared, "short storm")
 		require.Equal(t, "After the storm", out.Output)
 	})
-	t.Run("429 storm without end", func(t *testing.T) {
+	scenario("429 storm without end", func(t *testing.T) {
 		tr, _ := a.trial(t, shared, "endless storm")
 		_, err := shared.exec.Execute(t.Context(), tr)
-		require.ErrorContains(t, err, "Rate limited")
+		require.ErrorContains(t, err, a.storm)
 		require.False(t, executor.IsPermanent(err))
 	})
-	t.Run("agent killed in mid-trial", func(t *testing.T) {
+	scenario("agent killed in mid-trial", func(t *testing.T) {
 		err := a.interrupt(t, shared, func(context.CancelCauseFunc) {
 			for _, pid := range children(mark) {
 				require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -233,24 +357,25 @@ func (a *realAgent) run(t *testing.T) {
 		require.False(t, executor.IsPermanent(err))
 		do(t, shared, "please write a haiku")
 	})
-	t.Run("cancel in mid-tool", func(t *testing.T) {
+	scenario("cancel in mid-tool", func(t *testing.T) {
 		because := errors.New("because")
 		err := a.interrupt(t, shared, func(cancel context.CancelCauseFunc) { cancel(because) })
 		require.ErrorIs(t, err, because)
-		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 5*time.Second, 10*time.Millisecond, "something of the trial is left running")
+		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 10*time.Second, 10*time.Millisecond, "something of the trial is left running")
 		do(t, shared, "please write a haiku")
 	})
-	t.Run("cost per trial", func(t *testing.T) {
-		const trials = 5
+	scenario("cost per trial", func(t *testing.T) {
+		const trials = 3
 		start := time.Now()
 		for range trials {
 			do(t, shared, "please write a haiku")
 		}
-		t.Logf("%s: %s per trial in a running agent", a.name, time.Since(start)/trials)
+		t.Logf("%s: the first trial took %s, further ones in the running agent %s each",
+			a.name, cold.Round(time.Millisecond), (time.Since(start) / trials).Round(time.Millisecond))
 	})
 }
 
-func (a *realAgent) skill(t *testing.T, f *fixture) {
+func (a *realAgent) useSkill(t *testing.T, f *fixture) {
 	if _, err := exec.LookPath("rg"); err != nil && a.name == "opencode" {
 		t.Skip("skipped: opencode loads skills only with ripgrep (Debian: ripgrep)")
 	}

@@ -171,6 +171,19 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
+// An agent that dies is replaced, and its trial tried again as one in error.
+func TestRunReplacesAgent(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{config: "  retry_errors: 1\n"}, "tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
+	require.Equal(t, map[string][]runner.Verdict{"a": {runner.Passed}, "b": {runner.Passed}, "c": {runner.Passed}}, res.verdicts())
+	attempts := res.Tasks[1].Trials[0].Attempts
+	require.Len(t, attempts, 1)
+	require.Equal(t, runner.Errored, attempts[0].Verdict)
+	require.Contains(t, attempts[0].Error, "the agent ended in mid-trial: exit status 1")
+	require.Equal(t, "so far", attempts[0].Output)
+	require.Equal(t, 2, starts(t, res.starts))
+}
+
 // However many trials there are, the start of an agent is paid once per worker.
 func TestRunStartsOneAgentPerWorker(t *testing.T) {
 	t.Parallel()
