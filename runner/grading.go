@@ -159,10 +159,10 @@ func newGrading(p *Plan, rec *Record, o GradeOptions) *grading {
 		}
 	}
 	if len(gone) > 0 {
-		g.warn("%s no longer in the suite and stay as they are: %s", plural(len(gone), "task of the run is", "tasks of the run are"), some(gone))
+		g.warn("not graded, for the suite has no such %s any more: %s", plural(len(gone), "task", "tasks"), some(gone))
 	}
 	if len(fresh) > 0 && len(rec.Config.TaskFilters)+len(rec.Config.TagFilters) == 0 {
-		g.warn("%s not in the run and cannot be graded: %s", plural(len(fresh), "task of the suite is", "tasks of the suite are"), some(fresh))
+		g.warn("not graded, for the run has no such %s: %s", plural(len(fresh), "task", "tasks"), some(fresh))
 	}
 	return g
 }
@@ -173,9 +173,9 @@ func (g *grading) warn(format string, args ...any) {
 
 func plural(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return many
 }
 
 // some lists a few names.

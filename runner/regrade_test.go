@@ -127,8 +127,8 @@ tasks:
 	require.Equal(t, 2, g.Kept)
 	require.Equal(t, "a 2 passed failed first: the output does not contain \"1:\"\n", changes(g))
 	require.Equal(t, []string{
-		"1 task of the run is no longer in the suite and stay as they are: b",
-		"1 task of the suite is not in the run and cannot be graded: c",
+		"not graded, for the suite has no such task any more: b",
+		"not graded, for the run has no such task: c",
 	}, g.Warnings)
 	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
 	require.InDelta(t, 0.25, *res.Tasks[0].Trials[1].Score, 1e-9)

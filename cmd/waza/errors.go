@@ -114,7 +114,7 @@ func problemOf(err error) *problem {
 	case errors.As(err, &review):
 		return &problem{exitUsage, err, "waza review RUN --list --all tells what is asked"}
 	case errors.As(err, &busy):
-		return &problem{exitError, err, ""}
+		return &problem{exitUsage, err, "waza runs show " + busy.RunID + " tells how it stands"}
 	case errors.Is(err, runner.ErrRunNotFound):
 		return &problem{exitUsage, err, "waza runs lists the runs"}
 	}

@@ -20,6 +20,7 @@ $XDG_STATE_HOME, else ~/.local/state/waza.
 Examples:
   waza runs                    the newest runs
   waza runs show RUN           the table of one, as waza run printed it
+  waza runs show latest        that of the newest
   waza runs show RUN --json    all of it, transcripts included`,
 		Flags:  []cli.Flag{limit, jsonFlag("print the runs as JSON")},
 		Action: p.runsList,
@@ -80,7 +81,7 @@ func (p *program) runsShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	h, err := rn.Run(c.Args().First())
+	h, err := findRun(rn, c.Args().First())
 	if err != nil {
 		return err
 	}

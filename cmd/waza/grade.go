@@ -1,0 +1,218 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) gradeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "grade", Category: groupRuns,
+		Usage:     "score a recorded run with today's graders",
+		ArgsUsage: "RUN",
+		Description: `Nothing is executed: what the agent did is in the record, files it left included.
+Graders, weights, thresholds and metrics are those of the suite as it is now, and
+what comes out takes the place of what was recorded. A model is asked only where a
+judge would be asked something else than before, or could not answer then. latest
+means the newest run.
+
+Ctrl-C ends it; what was graded until then stays.
+
+Examples:
+  waza grade latest                        after an edit of the suite
+  waza grade RUN --suite strict/eval.yaml  by another suite with the same tasks
+
+Exit codes: as of waza run, by how the run stands now.
+` + exitCodes,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
+			&cli.BoolFlag{Name: "rejudge", Usage: "ask models also where they were asked the same before"},
+			jsonFlag("print what has changed as JSON"),
+		},
+		Action: p.grade,
+	}
+}
+
+// graded is what `waza grade --json` prints.
+type graded struct {
+	RunID        string           `json:"runId"`
+	Status       runner.Status    `json:"status"`
+	Graded       int              `json:"graded"`
+	Kept         int              `json:"kept"`
+	Changed      []runner.Change  `json:"changed"`
+	TotalChanged int              `json:"totalChanged"`
+	Summary      *runner.Summary  `json:"summary"`
+	Warnings     []string         `json:"warnings,omitempty"`
+	Diagnostics  eval.Diagnostics `json:"diagnostics,omitempty"`
+	// Error says why it ended before all was graded.
+	Error string `json:"error,omitempty"`
+}
+
+func (p *program) grade(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usage("waza runs lists the runs", "waza grade takes one run, not %d", c.NArg())
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	h, err := findRun(rn, c.Args().First())
+	if err != nil {
+		return err
+	}
+	suite, err := p.suiteToGrade(rn, h.Record(), c.String("suite"))
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	g, err := rn.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: p.gradeProgress()})
+	var ungradable *runner.UngradableError
+	if errors.As(err, &ungradable) {
+		if perr := p.printDiagnostics(ungradable.Diagnostics); perr != nil {
+			return perr
+		}
+		return invalidToGrade(suite.File, ungradable.Diagnostics)
+	}
+	if g == nil {
+		return err
+	}
+	if terr := p.tellGrading(h, g, err, c.Bool("json")); terr != nil {
+		return terr
+	}
+	switch {
+	case ctx.Err() != nil && p.ctx.Err() == nil:
+		return &problem{exitInterrupted, errors.New("interrupted; what was graded until then is recorded"), ""}
+	case err != nil:
+		return &problem{exitError, err, "what was graded until then is recorded; the same command goes on from there"}
+	}
+	return exit(exitCode(g.Status, g.Summary))
+}
+
+// findRun finds a run by its id; latest is the newest.
+func findRun(rn *runner.Runner, id string) (runner.Handle, error) {
+	if id != "latest" {
+		return rn.Run(id)
+	}
+	infos, err := rn.List(1)
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) == 0 {
+		return nil, usage("waza run SUITE makes one", "no runs are recorded")
+	}
+	return rn.Run(infos[0].RunID)
+}
+
+// suiteToGrade loads the suite for the executor and the fixtures of the run.
+func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
+	if path == "" {
+		path = rec.Suite.Path
+	}
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary(), Executor: rec.Config.Executor, ContextDir: rec.Config.ContextDir})
+	if err != nil {
+		return nil, err
+	}
+	var worse eval.Diagnostics
+	for _, d := range ds {
+		if d.Severity != eval.Info {
+			worse = append(worse, d)
+		}
+	}
+	if err := p.printDiagnostics(worse); err != nil {
+		return nil, err
+	}
+	if suite == nil || ds.HasErrors() {
+		return nil, invalidToGrade(path, ds)
+	}
+	return suite, nil
+}
+
+func invalidToGrade(path string, ds eval.Diagnostics) error {
+	return usage("waza validate "+path+" tells all findings",
+		"%s: the suite is invalid and nothing was graded: %s", path, report.DiagnosticsSummary(ds.Errors()))
+}
+
+// gradeProgress tells now and then how far it is, of what takes long.
+func (p *program) gradeProgress() func(done, total int) {
+	told := time.Now()
+	return func(done, total int) {
+		if now := time.Now(); now.Sub(told) > 2*time.Second && done < total {
+			told = now
+			fmt.Fprintf(p.stderr, "graded %d of %d trials\n", done, total)
+		}
+	}
+}
+
+func (p *program) tellGrading(h runner.Handle, g *runner.Grading, why error, asJSON bool) error {
+	if asJSON {
+		out := graded{
+			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
+			Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
+		}
+		if out.Changed == nil {
+			out.Changed = []runner.Change{}
+		}
+		if why != nil {
+			out.Error = why.Error()
+		}
+		return p.printJSON(out)
+	}
+	if err := p.printDiagnostics(g.Diagnostics); err != nil {
+		return err
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintf(p.stderr, "waza: %s\n", clean(w))
+	}
+	p.printChanges(g)
+	rep, err := p.reportOf(h)
+	if err != nil {
+		return err
+	}
+	return rep.Write(p.stdout, p.reportOptions(p.stdout))
+}
+
+// mostChanges bounds the changes that are printed one by one; --json has more.
+const mostChanges = 50
+
+func (p *program) printChanges(g *runner.Grading) {
+	for i, c := range g.Changes {
+		if i == mostChanges {
+			fmt.Fprintf(p.stdout, "and %d more\n", g.Changed-i)
+			break
+		}
+		score := ""
+		if c.Score != nil {
+			score = fmt.Sprintf(", score %.2f", *c.Score)
+		}
+		fmt.Fprintf(p.stdout, "%s, trial %d: %s -> %s%s\n", report.Clean(c.TaskID), c.Trial, c.Was, c.Verdict, score)
+		for _, line := range firstLines(c.Feedback, 3) {
+			fmt.Fprintf(p.stdout, "    %s\n", report.Clean(line))
+		}
+	}
+	kept := ""
+	if g.Kept > 0 {
+		kept = fmt.Sprintf("; %d stay as they were", g.Kept)
+	}
+	fmt.Fprintf(p.stdout, "%d trials graded, %d changed%s\n\n", g.Graded, g.Changed, kept)
+}
+
+// firstLines are those of a text, n at most.
+func firstLines(text string, n int) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[:min(n, len(lines))]
+}
