@@ -82,7 +82,7 @@ func (r *Runner) NewestPending() (runID string, err error) {
 // mayWait tells by the numbers whether a run may have pending questions. What
 // calibrations wait for, only a summary tells.
 func (p *Progress) mayWait() bool {
-	return p.Trials.NeedsReview > 0 || p.Summary == nil ||
+	return p.Trials.NeedsReview > 0 || p.Summary == nil || p.Summary.Waiting() > 0 ||
 		slices.ContainsFunc(p.Summary.Calibrations, func(c CalibrationResult) bool { return c.Pending > 0 })
 }
 

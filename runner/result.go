@@ -154,6 +154,16 @@ type Summary struct {
 	Calibrations []CalibrationResult `json:"calibrations,omitempty"`
 }
 
+// Waiting is how many trials wait for a person's score, those of the baseline
+// included.
+func (s *Summary) Waiting() int {
+	n := s.Trials.NeedsReview
+	if s.Baseline != nil {
+		n += s.Baseline.Trials.NeedsReview
+	}
+	return n
+}
+
 // MetricResult is a metric and what it must reach.
 type MetricResult struct {
 	MetricRef

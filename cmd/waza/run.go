@@ -318,7 +318,7 @@ func exitCode(status runner.Status, sum *runner.Summary) int {
 		return exitError
 	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
 		return exitInterrupted
-	case sum.Passed < sum.Total || len(sum.Missed) > 0 || sum.Trials.NeedsReview > 0:
+	case sum.Passed < sum.Total || len(sum.Missed) > 0 || sum.Waiting() > 0:
 		return exitFailed
 	case sum.Triggers != nil && sum.Triggers.Timeouts > 0:
 		return exitFailed // no metric counts them

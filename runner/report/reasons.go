@@ -157,8 +157,12 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
 	}
-	if all.NeedsReview > 0 {
-		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, count(all.NeedsReview, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
+	waiting := all.NeedsReview
+	if r.Summary != nil {
+		waiting = r.Summary.Waiting()
+	}
+	if waiting > 0 {
+		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
 	}
 	switch r.Status {
 	case runner.StatusCancelled:
