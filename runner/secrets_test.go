@@ -42,6 +42,8 @@ echo '{"type":"error","text":"'"$quoted"'"}' >&3
 echo '{"type":"log","text":"log '$SUITE_API_KEY'"}' >&3
 echo '{"type":"message","text":"'$(printf %%s "$AWS_SECRET_ACCESS_KEY" | sed 's|/|\\/|g')'"}' >&3
 echo "out $SUITE_API_KEY $PLAIN $(printf '%%s' "$SUITE_API_KEY" | base64)"
+echo "file $SUITE_API_KEY" > left.txt
+ln -s "$SUITE_API_KEY" link
 echo "err $SUITE_API_KEY $DB_PASSWORD" >&2
 test "$(cat)" != fail
 `, suiteKey, slashed, serverKey, suiteKey, taskKey, taskKey), runner.Request{})
