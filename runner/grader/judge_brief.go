@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"waza/runner/executor"
+	"waza/runner/provider"
 )
 
 // Bounds on what a judge is shown.
@@ -27,11 +28,14 @@ type brief struct{ system, text string }
 // fences mark data that is not to be trusted. The mark is drawn anew for each
 // brief, so that whoever wrote the data cannot have known it.
 type fences struct {
-	mark string
-	b    strings.Builder
+	mark   string
+	redact *provider.Redactor // a judge is somebody else's: it is told no keys
+	b      strings.Builder
 }
 
-func (f *fences) add(name, text string) {
+// add shows a text of which at most about n bytes matter.
+func (f *fences) add(name, text string, n int) {
+	text = clipMiddle(f.redact.Text(text), n)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 	fmt.Fprintf(&f.b, "<<<BEGIN %s %s>>>\n%s\n<<<END %s %s>>>\n\n", name, f.mark, strings.ReplaceAll(text, f.mark, "…"), name, f.mark)
 }
@@ -45,9 +49,9 @@ Judge by the criteria alone. Do not prefer an answer for its length or its tone.
 // brief writes down what the judge needs, data fenced. swapped is the order of
 // the two outputs of a pairwise comparison.
 func (g *judgeGrader) brief(s *Subject, swapped bool) brief {
-	f := &fences{mark: rand.Text()}
+	f := &fences{mark: rand.Text(), redact: g.redact}
 	f.b.WriteString("Criteria:\n\n" + g.criteria(s) + "\n\n")
-	f.add("task", clipMiddle(s.Prompt, maxJudgeOutput))
+	f.add("task", s.Prompt, maxJudgeOutput)
 	answer := verdictAnswer.Name
 	if g.options.Mode == modePairwise {
 		answer = winnerAnswer.Name
@@ -58,18 +62,18 @@ func (g *judgeGrader) brief(s *Subject, swapped bool) brief {
 		if swapped {
 			with, without = without, with
 		}
-		f.add("output A", clipMiddle(with, maxJudgeOutput))
-		f.add("output B", clipMiddle(without, maxJudgeOutput))
+		f.add("output A", with, maxJudgeOutput)
+		f.add("output B", without, maxJudgeOutput)
 	} else {
-		f.add("output", clipMiddle(s.Output, maxJudgeOutput))
+		f.add("output", s.Output, maxJudgeOutput)
 		if g.options.Reference != "" {
-			f.add("reference", clipMiddle(s.expand(g.options.Reference), maxJudgeOutput))
+			f.add("reference", s.expand(g.options.Reference), maxJudgeOutput)
 		}
 		g.addFiles(f, s)
 		if g.options.ContinueSession {
-			f.add("session", digest(s, maxJudgeSession, maxJudgeFile))
+			f.add("session", g.digest(s, maxJudgeSession, maxJudgeFile), 2*maxJudgeSession)
 		} else {
-			f.add("session digest", digest(s, maxJudgeDigest, maxDigestEntry))
+			f.add("session digest", g.digest(s, maxJudgeDigest, maxDigestEntry), 2*maxJudgeDigest)
 		}
 	}
 	return brief{system: fmt.Sprintf(judgeSystem, f.mark, answer), text: strings.TrimSpace(f.b.String())}
@@ -95,7 +99,7 @@ func (g *judgeGrader) addFiles(f *fences, s *Subject) {
 	}
 	root, err := openWorkspace(s)
 	if err != nil {
-		f.add("files", "(the workspace cannot be read)")
+		f.add("files", "(the workspace cannot be read)", maxJudgeFile)
 		return
 	}
 	defer root.Close()
@@ -111,7 +115,7 @@ func (g *judgeGrader) addFiles(f *fences, s *Subject) {
 		case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
 			text = fmt.Sprintf("(binary, %d bytes)", len(data))
 		}
-		f.add("file "+strings.Map(printable, path), clipMiddle(text, maxJudgeFile))
+		f.add("file "+strings.Map(printable, path), text, maxJudgeFile)
 	}
 }
 
@@ -125,10 +129,10 @@ func printable(r rune) rune {
 
 // digest tells what happened in the trial, a line or a few per entry, at most
 // about room bytes: the beginning and the end, when it is more.
-func digest(s *Subject, room, perEntry int) string {
+func (g *judgeGrader) digest(s *Subject, room, perEntry int) string {
 	lines := make([]string, 0, len(s.Transcript))
 	for i := range s.Transcript {
-		lines = append(lines, digestEntry(&s.Transcript[i], perEntry))
+		lines = append(lines, g.digestEntry(&s.Transcript[i], perEntry))
 	}
 	if len(lines) == 0 {
 		return "(nothing was recorded)"
@@ -155,16 +159,17 @@ func digest(s *Subject, room, perEntry int) string {
 	return strings.Join(append(append(lines[:head:head], left), lines[tail:]...), "\n")
 }
 
-func digestEntry(e *executor.Entry, room int) string {
+func (g *judgeGrader) digestEntry(e *executor.Entry, room int) string {
+	short := func(text string) string { return clipMiddle(g.redact.Text(text), room) } // half a key is not recognised
 	if e.Tool != nil {
-		return fmt.Sprintf("tool %s %s -> %s %s", clip(e.Tool.Name, 100), clipMiddle(string(e.Tool.Arguments), room),
-			e.Tool.Status, clipMiddle(string(e.Tool.Result), room))
+		return fmt.Sprintf("tool %s %s -> %s %s", clip(e.Tool.Name, 100), short(string(e.Tool.Arguments)),
+			e.Tool.Status, short(string(e.Tool.Result)))
 	}
 	who := string(e.Type)
 	if e.Type == executor.EntryMessage {
 		who = e.Role
 	}
-	return who + ": " + clipMiddle(e.Text, room)
+	return who + ": " + short(e.Text)
 }
 
 // clipMiddle shortens a text to about n bytes by leaving out its middle.
