@@ -100,9 +100,12 @@ func (p *program) grade(c *cli.Context) error {
 	return exit(exitCode(g.Status, g.Summary))
 }
 
-// findRun finds a run by its id; latest is the newest.
+// latestRun stands for the id of the newest run.
+const latestRun = "latest"
+
+// findRun finds a run by its id, or the newest.
 func findRun(rn *runner.Runner, id string) (runner.Handle, error) {
-	if id != "latest" {
+	if id != latestRun {
 		return rn.Run(id)
 	}
 	infos, err := rn.List(1)

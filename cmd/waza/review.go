@@ -21,7 +21,8 @@ func (p *program) reviewCommand() *cli.Command {
 		Description: `Graders of type human leave the score to a person. On a terminal, waza review
 shows what there is to judge, one trial after the other, and asks for a score:
 0 to 1, y or n, 4/5, 80%. Each answer is recorded before the next question, and
-Ctrl-C loses none. Without RUN it is the newest run that waits.
+Ctrl-C loses none. Without RUN it is the newest run that waits; latest is the
+newest of all.
 
 Where there is no terminal, or with --score, the answer is that of the flags.
 An answer may be given again: the last one counts.
@@ -78,6 +79,13 @@ func (p *program) review(c *cli.Context) error {
 	rn, err := p.newRunner()
 	if err != nil {
 		return err
+	}
+	if o.run == latestRun {
+		h, err := findRun(rn, o.run)
+		if err != nil {
+			return err
+		}
+		o.run = h.ID()
 	}
 	switch {
 	case c.IsSet("score") && c.Bool("list"):
