@@ -35,7 +35,7 @@ test: format vet
 	@$(MAKE) --no-print-directory unit
 
 build:
-	$(GO) build -trimpath -o waza ./cmd/waza
+	$(GO) build -trimpath -ldflags '-s -w' -o waza ./cmd/waza
 
 format:
 	@files=$$(gofmt -l $(SOURCES)) || exit 1; \
