@@ -132,7 +132,7 @@ func (f *fake) main() {
 		case "session/set_model", "session/set_config_option":
 			var p struct{ ModelID, Value string }
 			json.Unmarshal(m.Params, &p)
-			if f.model = p.ModelID + p.Value; f.model == "unknown" {
+			if f.model = p.ModelID + p.Value; !strings.HasPrefix(f.model, "m-") {
 				f.refuse(m, -32602, "no such model")
 			} else {
 				f.reply(m, map[string]any{"configOptions": []any{}})
@@ -184,9 +184,18 @@ func (f *fake) newSession(m message, mode string) {
 	answer := map[string]any{"sessionId": f.session()}
 	switch mode {
 	case "options":
-		answer["configOptions"] = []any{map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "name": "Model", "options": []any{}}}
+		answer["configOptions"] = []any{map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "name": "Model", "options": []any{
+			map[string]any{"value": "default", "name": "Default"},
+			map[string]any{"group": "acme", "name": "Acme", "options": []any{map[string]any{"value": "acme/claude-opus-4-1", "name": "Opus"}, map[string]any{"value": "acme/m-1", "name": "M"}}},
+		}}}
+	case "no models":
+		answer["configOptions"] = []any{map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "options": "none"}}
 	case "models":
-		answer["models"] = map[string]any{"currentModelId": "default", "availableModels": []any{}}
+		var models []any
+		for i := range 15 {
+			models = append(models, map[string]any{"modelId": fmt.Sprintf("gpt-%d", i), "name": "x"})
+		}
+		answer["models"] = map[string]any{"currentModelId": "default", "availableModels": models}
 	}
 	f.reply(m, answer)
 	f.update(map[string]any{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})

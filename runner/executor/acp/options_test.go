@@ -3,6 +3,7 @@
 package acp_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,19 +127,33 @@ func TestModel(t *testing.T) {
 		require.Equal(t, c.want, out.Output, c.mode)
 		require.Empty(t, f.logs.String())
 	}
-	f := open(t, setup{mode: "models"})
+	f := open(t, setup{})
 	tr := f.trial(t, "say x")
-	tr.Model = "unknown"
-	_, err := f.exec.Execute(t.Context(), tr)
-	require.ErrorContains(t, err, `model "unknown"`)
-	require.True(t, executor.IsPermanent(err))
-
-	f = open(t, setup{})
-	tr = f.trial(t, "say x")
 	tr.Model = "m-1"
-	_, err = f.exec.Execute(t.Context(), tr)
+	_, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Contains(t, f.logs.String(), "config.model has no effect")
+}
+
+// A model that the agent does not have failed every trial of the run with the
+// agent's raw answer; now it stops the run and says what can be chosen.
+func TestModelNotOffered(t *testing.T) {
+	t.Parallel()
+	const choose = "; choose one with --model, or with config.model in the suite"
+	for _, c := range []struct{ mode, model, want string }{
+		{"options", "claude-opus-4.1", `; did you mean "acme/claude-opus-4-1"?; it offers default, acme/claude-opus-4-1, acme/m-1` + choose},
+		{"models", "gpt5", `; did you mean "gpt-5"?; it offers gpt-0, gpt-1, gpt-2, gpt-3, gpt-4, gpt-5, gpt-6, gpt-7, gpt-8, gpt-9, gpt-10, gpt-11 and 3 more` + choose},
+		{"no models", "claude-opus-4.1", choose},
+	} {
+		f := open(t, setup{mode: c.mode, agent: "    preset: codex\n"})
+		tr := f.trial(t, "say x")
+		tr.Model = c.model
+		_, err := f.exec.Execute(t.Context(), tr)
+		stop := executor.AsStop(err)
+		require.NotNil(t, stop, "%v", err)
+		require.False(t, stop.Orderly)
+		require.EqualError(t, stop, fmt.Sprintf("codex: the agent does not take the model %q (no such model)", c.model)+c.want)
+	}
 }
 
 func TestSkills(t *testing.T) {

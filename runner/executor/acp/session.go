@@ -26,14 +26,12 @@ type session struct {
 type opened struct {
 	SessionID string `json:"sessionId"`
 	Models    *struct {
-		CurrentModelID string `json:"currentModelId"`
+		CurrentModelID  string `json:"currentModelId"`
+		AvailableModels []struct {
+			ModelID string `json:"modelId"`
+		} `json:"availableModels"`
 	} `json:"models"`
-	ConfigOptions []struct {
-		ID           string          `json:"id"`
-		Category     string          `json:"category"`
-		Type         string          `json:"type"`
-		CurrentValue json.RawMessage `json:"currentValue"`
-	} `json:"configOptions"`
+	ConfigOptions []configOption `json:"configOptions"`
 }
 
 // openSession begins a trial's session in its workspace.
@@ -62,38 +60,6 @@ func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir 
 		return s, s.chooseModel(ctx, x.startTime, &o, t)
 	}
 	return s, nil
-}
-
-// chooseModel asks for the model in the way the session offers.
-func (s *session) chooseModel(ctx context.Context, limit time.Duration, o *opened, t *executor.Trial) error {
-	for _, option := range o.ConfigOptions {
-		if option.Category != "model" || option.Type != "select" {
-			continue
-		}
-		if string(option.CurrentValue) == fmt.Sprintf("%q", t.Model) {
-			return nil
-		}
-		return s.setModel(ctx, limit, t.Model, sdk.AgentMethodSessionSetConfigOption,
-			map[string]any{"sessionId": s.id, "configId": option.ID, "value": t.Model})
-	}
-	if o.Models == nil {
-		t.Logf("warning", "config.model has no effect: %s offers no choice of model", s.agent.preset.name)
-		return nil
-	}
-	if o.Models.CurrentModelID == t.Model {
-		return nil
-	}
-	return s.setModel(ctx, limit, t.Model, sdk.AgentMethodSessionSetModel, map[string]any{"sessionId": s.id, "modelId": t.Model})
-}
-
-func (s *session) setModel(ctx context.Context, limit time.Duration, model, method string, params any) error {
-	err := s.agent.bounded(ctx, limit, method, func(ctx context.Context) error {
-		return s.agent.conn.SendRequestNoResult(ctx, method, params)
-	})
-	if err != nil && !s.agent.dead() && ctx.Err() == nil {
-		return executor.Permanent(fmt.Errorf("model %q: %w", model, err))
-	}
-	return err
 }
 
 // answer is how a prompt ended.
