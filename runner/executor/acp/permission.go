@@ -210,6 +210,9 @@ func (s *session) judge(req *request) (bool, string) {
 }
 
 func (s *session) permission(p *part, allowed bool, reason string) {
+	s.mu.Lock()
+	s.denied = s.denied || !allowed
+	s.mu.Unlock()
 	title := ""
 	if p.Title != nil {
 		title = *p.Title

@@ -42,6 +42,9 @@ type preset struct {
 	fault, notice *regexp.Regexp
 	// loggedOut recognises an error that means nobody is logged in.
 	loggedOut *regexp.Regexp
+	// refused recognises the error answer to a prompt by which the agent tells
+	// that it gave up the turn because a permission was refused.
+	refused *regexp.Regexp
 	// sessionUsage: the usage of a turn counts the whole session so far.
 	sessionUsage bool
 }
@@ -80,6 +83,7 @@ var presets = []preset{
 		},
 		skill:     skillByTitle(regexp.MustCompile(`^(?:skill$|Loaded skill: )`), "name"),
 		loggedOut: regexp.MustCompile(`(?i)ProviderAuthError|no provider(?:s)? (?:is )?(?:configured|available)`),
+		refused:   regexp.MustCompile(`(?:rejected permission to use|has specified a rule which prevents you from using) this specific tool call`),
 	},
 	{
 		name:         "gemini",

@@ -65,3 +65,28 @@ func TestAbsurdUsage(t *testing.T) {
 		require.Equal(t, want, out.Usage, prompt)
 	}
 }
+
+// opencode may give up a turn when a permission is refused, and answer with an
+// error. The trial was an error and tried again, though the policy did its work.
+func TestRefusalIsNoFault(t *testing.T) {
+	t.Parallel()
+	const words = "Internal error: The user rejected permission to use this specific tool call."
+	f := open(t, setup{agent: "    preset: opencode\n", config: "  permissions: deny\n"})
+	ask := `ask {"toolCallId":"1","kind":"edit","title":"write","rawInput":{"filePath":"$CWD/x"}}`
+	tr := f.trial(t, "say I try\n"+ask+"\nfail -32603 "+words, "say and yet")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "and yet", out.Output)
+	require.Contains(t, entries(tr), executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + words})
+	for name, prompts := range map[string][]string{
+		"nothing was refused":       {"fail -32603 " + words},
+		"it was in the turn before": {ask, "fail -32603 " + words},
+		"something else went wrong": {ask + "\nfail -32603 Internal error: disk full"},
+	} {
+		_, err := f.exec.Execute(t.Context(), f.trial(t, prompts...))
+		require.ErrorContains(t, err, "opencode: session/prompt: Internal error", name)
+	}
+	f = open(t, setup{agent: "    preset: codex\n", config: "  permissions: deny\n"})
+	_, err = f.exec.Execute(t.Context(), f.trial(t, ask+"\nfail -32603 "+words))
+	require.ErrorContains(t, err, words, "another agent's words may mean something else")
+}

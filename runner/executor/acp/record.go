@@ -32,6 +32,7 @@ type record struct {
 	past   executor.Usage // of the turns before this one
 	counts bool           // the agent counts tokens
 	asked  bool           // a prompt was sent
+	denied bool           // a permission was refused in this turn
 	dead   *time.Timer    // runs out when there is no sign of life
 }
 
@@ -47,7 +48,7 @@ func (r *record) begin(preface, prompt string) {
 		r.to.Message("system", preface)
 	}
 	r.to.Message("user", prompt)
-	r.answer, r.fault = "", ""
+	r.answer, r.fault, r.denied = "", "", false
 	r.past = r.usage
 	r.asked = true
 }
@@ -243,6 +244,19 @@ func (r *record) turnEnded(a *sdk.PromptResponse) string {
 		return ""
 	}
 	return r.fault
+}
+
+// refusalEndsTurn records that a turn ended by a refused permission, in the words
+// of the agent. It does nothing and returns false if none was refused in it.
+func (r *record) refusalEndsTurn(words string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.denied {
+		return false
+	}
+	r.flushLocked()
+	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + cut(words, 200)})
+	return true
 }
 
 // tokens are those of an answer to a prompt, nil when it does not tell.

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -121,6 +122,10 @@ func (s *session) cancel(grace time.Duration, done <-chan answer) {
 // finish judges how a turn ended: an agent that stopped of its own accord ended
 // normally whatever its reason; a provider that failed is no fault of the agent.
 func (s *session) finish(r answer) error {
+	if s.gaveUp(r.err) {
+		s.agent.worked.Store(true)
+		return nil
+	}
 	if r.err != nil {
 		return s.agent.fault(sdk.AgentMethodSessionPrompt, r.err)
 	}
@@ -137,6 +142,15 @@ func (s *session) finish(r answer) error {
 	}
 	s.agent.worked.Store(true)
 	return nil
+}
+
+// gaveUp reports whether a turn ended in an error because a permission was
+// refused, which some agents do not survive, and records it. That is what the
+// suite's policy is for, and no fault: the trial is graded by what there was.
+func (s *session) gaveUp(err error) bool {
+	var re *sdk.RequestError
+	known := s.agent.preset.refused
+	return known != nil && errors.As(err, &re) && known.MatchString(re.Message) && s.refusalEndsTurn(re.Message)
 }
 
 // close gives the session up; the agent is free for the next then.
