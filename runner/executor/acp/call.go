@@ -21,7 +21,8 @@ type call struct {
 	locations []string
 	content   []content
 	start     time.Time
-	skill     bool // a skill was recorded for it
+	skill     string // the skill it invokes
+	refused   bool   // leave for it was asked for, and refused
 	update    func(executor.ToolCall)
 }
 

@@ -111,6 +111,44 @@ usage 20 7`)
 	require.Equal(t, []string{"bash", "skill", "skill greeter"}, got)
 }
 
+// A skill counts as invoked when its call has worked: one that could not be
+// loaded counted, too.
+func TestSkillThatFails(t *testing.T) {
+	t.Parallel()
+	skill := func(id, name, status string) string {
+		return fmt.Sprintf(`tool {"toolCallId":%q,"title":"skill","kind":"other","status":%q,"rawInput":{"name":%q}}`, id, status, name) + "\n"
+	}
+	done := func(id, status string) string {
+		return fmt.Sprintf(`tool {"sessionUpdate":"tool_call_update","toolCallId":%q,"status":%q}`, id, status) + "\n"
+	}
+	for _, c := range []struct {
+		name, prompt string
+		want         []string
+	}{
+		{"one fails", skill("1", "a", "pending") + skill("2", "b", "pending") + done("1", "failed") + done("2", "completed"), []string{"b"}},
+		{"the second is done first", skill("1", "a", "pending") + skill("2", "b", "completed") + done("1", "completed"), []string{"a", "b"}},
+		{"its end is not told", skill("1", "a", "pending") + skill("2", "b", "completed"), []string{"a", "b"}},
+		{"leave is refused", skill("1", "a", "pending") + `ask {"toolCallId":"1","kind":"read","title":"skill","locations":[{"path":"/etc/passwd"}]}` + "\n", nil},
+	} {
+		f := open(t, setup{agent: "    preset: opencode\n"})
+		tr := f.trial(t, c.prompt)
+		_, err := f.exec.Execute(t.Context(), tr)
+		require.NoError(t, err)
+		var got []string
+		for _, e := range entries(tr) {
+			if e.Type == executor.EntrySkill {
+				got = append(got, e.Text)
+			}
+		}
+		require.Equal(t, c.want, got, c.name)
+	}
+	f := open(t, setup{agent: "    preset: opencode\n"})
+	tr := f.trial(t, skill("1", "a", "in_progress")+"die 1")
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.ErrorContains(t, err, "in mid-trial")
+	require.Contains(t, entries(tr), executor.Entry{Type: executor.EntrySkill, Text: "a"}, "what there was is kept")
+}
+
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ mode, agent, prompt, want string }{

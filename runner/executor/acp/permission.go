@@ -212,6 +212,9 @@ func (s *session) judge(req *request) (bool, string) {
 func (s *session) permission(p *part, allowed bool, reason string) {
 	s.mu.Lock()
 	s.denied = s.denied || !allowed
+	if c := s.calls[p.ToolCallID]; c != nil {
+		c.refused = !allowed
+	}
 	s.mu.Unlock()
 	title := ""
 	if p.Title != nil {

@@ -26,9 +26,9 @@ quota 12 7`)
 	all := entries(tr)
 	require.Equal(t, "activate_skill", all[1].Tool.Name)
 	require.Equal(t, "completed", all[1].Tool.Status)
-	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[2])
-	require.True(t, all[3].Permission.Allowed, all[3].Permission.Reason)
-	require.Equal(t, "a skill", all[3].Permission.Reason)
+	require.True(t, all[2].Permission.Allowed, all[2].Permission.Reason)
+	require.Equal(t, "a skill", all[2].Permission.Reason)
+	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[4])
 	require.Equal(t, "run_shell_command", all[5].Tool.Name)
 }
 

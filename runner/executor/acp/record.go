@@ -26,8 +26,9 @@ type record struct {
 	msg    string     // id of the message it belongs to
 	text   strings.Builder
 	calls  map[string]*call
-	answer string // last message of this turn
-	fault  string // what the agent said of a provider's failure
+	skills []*call // invoke skills, and are not known to have worked yet
+	answer string  // last message of this turn
+	fault  string  // what the agent said of a provider's failure
 	usage  executor.Usage
 	past   executor.Usage // of the turns before this one
 	counts bool           // the agent counts tokens
@@ -215,11 +216,29 @@ func (r *record) toolLocked(p *part) *call {
 	} else {
 		c.update(c.ToolCall)
 	}
-	if name := c.skillName(r.preset, r.given); name != "" && !c.skill {
-		c.skill = true
-		r.to.Skill(name)
+	if name := c.skillName(r.preset, r.given); name != "" && c.skill == "" {
+		c.skill = name
+		r.skills = append(r.skills, c)
 	}
+	r.skillsLocked(false)
 	return c
+}
+
+// skillsLocked records the skills whose calls have worked, in the order of the
+// calls: one that waits for its end holds up those after it. At the end of a turn
+// what did not fail has worked, for some agents never tell.
+func (r *record) skillsLocked(turnEnds bool) {
+	for len(r.skills) > 0 {
+		c := r.skills[0]
+		failed := c.Status == "failed" || c.refused && c.Status != "completed"
+		if !failed && c.Status != "completed" && !turnEnds {
+			return
+		}
+		if !failed {
+			r.to.Skill(c.skill)
+		}
+		r.skills = r.skills[1:]
+	}
 }
 
 // turnEnded records the end of a turn and returns the failure of the provider
@@ -229,6 +248,7 @@ func (r *record) turnEnded(a *sdk.PromptResponse) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked()
+	r.skillsLocked(true)
 	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: string(a.StopReason)})
 	turn := tokens(a)
 	if turn != nil {
@@ -255,6 +275,7 @@ func (r *record) refusalEndsTurn(words string) bool {
 		return false
 	}
 	r.flushLocked()
+	r.skillsLocked(true)
 	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + cut(words, 200)})
 	return true
 }
@@ -281,6 +302,7 @@ func (r *record) outcome() executor.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked()
+	r.skillsLocked(true)
 	out := executor.Outcome{Output: r.answer}
 	if r.counts {
 		u := r.usage
