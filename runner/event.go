@@ -140,8 +140,10 @@ type TrialResult struct {
 	Error      string    `json:"error,omitempty"`
 	StartedAt  time.Time `json:"startedAt,omitzero"`
 	DurationMS int64     `json:"durationMs"`
-	// ExecutorMS is how long the executor took in the attempt that counts.
+	// ExecutorMS is how long the executor took in the attempt that counts, from
+	// prompt to answer; StartupMS how long before that until the agent was ready.
 	ExecutorMS int64  `json:"executorMs"`
+	StartupMS  int64  `json:"startupMs,omitempty"`
 	Prompt     string `json:"prompt,omitempty"`
 	Output     string `json:"output"`
 	// Graders, Transcript and Usage are those of the attempt that counts.

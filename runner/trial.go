@@ -30,8 +30,10 @@ type attempt struct {
 	*AttemptResult
 	prompt string
 	speed  *executor.Speed
-	took   time.Duration // by the executor
-	left   *Snapshot     // of the workspace
+	took   time.Duration // by the executor, without startup
+	// startup passed before the agent was asked.
+	startup time.Duration
+	left    *Snapshot // of the workspace
 	// before is what graders made of it in the past, of a recorded trial.
 	before []grader.Result
 	cause  error // why the verdict is error
@@ -93,7 +95,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (res *TrialResult) take(a *attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.Usage
-	res.Speed, res.ExecutorMS, res.Workspace = a.speed, a.took.Milliseconds(), a.left
+	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.speed, a.took.Milliseconds(), a.startup.Milliseconds(), a.left
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
@@ -125,7 +127,9 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	trial := s.executorTrial(t, num, n, ws, expand)
 	a.prompt = trial.Prompt
 	out, err := s.execute(ctx, trial)
-	a.took = time.Since(start)
+	took := time.Since(start)
+	a.startup = min(max(out.Startup, 0), took)
+	a.took = took - a.startup
 	s.charge(out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
 	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed

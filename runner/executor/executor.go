@@ -126,6 +126,9 @@ type Outcome struct {
 	Usage *Usage
 	// Speed is nil when the executor does not measure it.
 	Speed *Speed
+	// Startup is how much of the time passed before the agent was asked: what
+	// graders see as the trial's duration is without it. The deadline is not.
+	Startup time.Duration
 }
 
 // Speed tells how fast a model was in a trial.

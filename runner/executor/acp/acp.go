@@ -188,6 +188,7 @@ func (x *acp) Close() error {
 
 // Execute does a trial in a session of its own with one of the agents.
 func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
+	start := time.Now()
 	dir, err := t.Dir()
 	if err != nil {
 		return executor.Outcome{}, err
@@ -218,6 +219,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 			continue // it had died before this trial, unnoticed so far
 		}
 		out := rec.outcome() // it records what is left to record
+		out.Startup = rec.startup(start)
 		if err != nil {
 			t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: err.Error()})
 		}

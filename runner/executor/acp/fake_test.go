@@ -145,11 +145,16 @@ func (f *fake) main() {
 	}
 }
 
+// slowStart is how long the agent takes to say hello in mode slow.
+const slowStart = 100 * time.Millisecond
+
 func (f *fake) initialize(m message, mode string) {
 	switch mode {
 	case "version":
 		f.reply(m, map[string]any{"protocolVersion": 7, "agentCapabilities": map[string]any{}, "authMethods": []any{}})
 		return
+	case "slow":
+		<-time.After(slowStart)
 	case "mute":
 		select {}
 	case "login-prompt":

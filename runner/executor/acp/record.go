@@ -32,7 +32,7 @@ type record struct {
 	usage  executor.Usage
 	past   executor.Usage // of the turns before this one
 	counts bool           // the agent counts tokens
-	asked  bool           // a prompt was sent
+	asked  time.Time      // when the first prompt was sent; zero before that
 	denied bool           // a permission was refused in this turn
 	dead   *time.Timer    // runs out when there is no sign of life
 }
@@ -51,14 +51,27 @@ func (r *record) begin(preface, prompt string) {
 	r.to.Message("user", prompt)
 	r.answer, r.fault, r.denied = "", "", false
 	r.past = r.usage
-	r.asked = true
+	if r.asked.IsZero() {
+		r.asked = time.Now()
+	}
 }
 
 // begun reports whether a prompt was sent.
 func (r *record) begun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked
+	return !r.asked.IsZero()
+}
+
+// startup is how long it took until the first prompt was sent; all the time since
+// start when none was.
+func (r *record) startup(start time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked.IsZero() {
+		return time.Since(start)
+	}
+	return r.asked.Sub(start)
 }
 
 // watch starts the clock of first_event_timeout_seconds; 0 means there is none.

@@ -184,6 +184,20 @@ func TestRunReplacesAgent(t *testing.T) {
 	require.Equal(t, 2, starts(t, res.starts))
 }
 
+// The start of an agent counted as the time of the first trial, and only of that
+// one, for graders that limit it.
+func TestStartIsNoPartOfTrial(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{mode: "slow"}, "tasks:\n  - {id: a, prompt: \"work 50\"}\n  - {id: b, prompt: \"work 50\"}\n")
+	first, second := res.Tasks[0].Trials[0], res.Tasks[1].Trials[0]
+	require.GreaterOrEqual(t, first.StartupMS, slowStart.Milliseconds())
+	for _, trial := range []runner.TrialResult{first, second} {
+		require.Equal(t, runner.Passed, trial.Verdict)
+		require.GreaterOrEqual(t, trial.ExecutorMS, int64(50))
+		require.GreaterOrEqual(t, trial.DurationMS, trial.StartupMS+trial.ExecutorMS)
+	}
+}
+
 // However many trials there are, the start of an agent is paid once per worker.
 func TestRunStartsOneAgentPerWorker(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,44 @@
+package runner_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// starting is an executor that takes its time, and says how much of it was startup.
+type starting time.Duration
+
+func (s starting) Execute(context.Context, *executor.Trial) (executor.Outcome, error) {
+	<-time.After(20 * time.Millisecond)
+	return executor.Outcome{Output: "x", Startup: time.Duration(s)}, nil
+}
+
+func (starting) Close() error { return nil }
+
+// What graders know as the time of a trial is without the agent's start.
+func TestStartupIsNotDuration(t *testing.T) {
+	t.Parallel()
+	for startup, want := range map[time.Duration]runner.Verdict{
+		-time.Hour: runner.Failed, 0: runner.Failed,
+		time.Hour: runner.Passed, // it cannot be more than all
+	} {
+		r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(executor.Kind{
+			Kind: eval.Kind{Name: "agent"},
+			Open: func(context.Context, executor.Settings) (executor.Executor, error) { return starting(startup), nil },
+		})})
+		require.NoError(t, err)
+		live := start(t, r, "-- eval.yaml --\nname: t\nconfig: {executor: agent}\ntasks: [{id: a, prompt: x}]\n"+
+			"graders: [{name: g, type: behavior, config: {max_duration_ms: 19}}]\n", runner.Request{})
+		<-live.Done()
+		trial := resultOf(t, live).Tasks[0].Trials[0]
+		require.Equal(t, want, trial.Verdict, startup)
+		require.GreaterOrEqual(t, trial.StartupMS+trial.ExecutorMS, int64(19))
+	}
+}
