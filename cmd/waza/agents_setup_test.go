@@ -35,9 +35,6 @@ type realAgent struct {
 	setUp func(home, url string) []string
 	// skills is where in the user's home it finds skills.
 	skills string
-	// prime is what its user did before, if there is something: opencode makes
-	// its database when it first starts, and two that do so at once collide.
-	prime []string
 	// tools and arguments are its names for what Copilot calls differently.
 	tools, arguments map[string]string
 }
@@ -51,7 +48,6 @@ var opencode = realAgent{
 			"OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_DISABLE_LSP_DOWNLOAD=true",
 		}
 	},
-	prime:     []string{"opencode", "models"},
 	tools:     map[string]string{"view": "read", "create": "write"},
 	arguments: map[string]string{"path": "filePath", "file_text": "content", "old_str": "oldString", "new_str": "newString", "skill": "name"},
 }
@@ -113,17 +109,6 @@ func userOf(t *testing.T, a realAgent, script string, more ...string) *user {
 		u.env = append(u.env, a.setUp(u.home, url)...)
 	}
 	return u
-}
-
-func (u *user) prime(t *testing.T, a realAgent) {
-	t.Helper()
-	if a.prime == nil {
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), "/usr/bin/env", a.prime...)
-	cmd.Env, cmd.Dir = u.env, u.home
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
 }
 
 // runResult is what waza run --json prints.

@@ -305,7 +305,6 @@ func TestAgentsStarts(t *testing.T) {
 			starts := filepath.Join(t.TempDir(), "starts")
 			u := userOf(t, a, "counted/model.yaml", "WAZA_TEST_STARTS="+starts)
 			done = true
-			u.prime(t, a)
 			r, code := u.run(t, "--agent", "counted-"+a.name, "--workers", "2", filepath.Join(agentSuites, "counted"))
 			require.Zero(t, code)
 			trials := r.Tasks[0].Trials

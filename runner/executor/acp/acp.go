@@ -95,6 +95,7 @@ type acp struct {
 	maxTrial  int64  // bytes an agent may send in one trial
 	home      string // temporary directory of the agents; removed by Close
 	pool      *pool
+	gate      *gate
 	worked    atomic.Bool // see agent.worked
 	secrets   *provider.Redactor
 }
@@ -109,6 +110,7 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 		secrets: &provider.Redactor{},
 		first:   time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
 		pool:    newPool(s.Workers),
+		gate:    newGate(),
 	}
 	if s.Providers != nil {
 		x.secrets = s.Providers.Redactor()
@@ -230,6 +232,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 // converse opens the session and sends the prompts, the preface with the first.
 func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *record) error {
 	s, err := a.openSession(ctx, x, t, dir, rec)
+	x.gate.pass()
 	if s != nil {
 		defer s.close()
 	}
@@ -251,8 +254,13 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 	if a, err := x.pool.get(ctx, key); a != nil || err != nil {
 		return a, true, err
 	}
+	if err := x.gate.enter(ctx); err != nil {
+		x.pool.put(nil)
+		return nil, false, err
+	}
 	a, err := x.start(t, key)
 	if err != nil {
+		x.gate.pass()
 		x.pool.put(nil)
 		return nil, false, err
 	}
@@ -261,6 +269,7 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 		limit = min(limit, x.first)
 	}
 	if err := a.greet(ctx, limit); err != nil {
+		x.gate.pass()
 		a.kill(errClosed)
 		x.pool.put(a)
 		return nil, false, err

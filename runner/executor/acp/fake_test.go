@@ -155,6 +155,16 @@ func (f *fake) initialize(m message, mode string) {
 		return
 	case "slow":
 		<-time.After(slowStart)
+	case "alone": // two that start at once in a fresh home lock each other out
+		file := os.Getenv("FAKE_STARTS") + ".home"
+		if _, err := os.Stat(file); err != nil {
+			lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "database is locked")
+				os.Exit(1)
+			}
+			lock.Close()
+		}
 	case "mute":
 		select {}
 	case "login-prompt":
@@ -186,6 +196,10 @@ func (f *fake) newSession(m message, mode string) {
 	json.Unmarshal(m.Params, &p)
 	f.id++
 	f.cwd, f.mcp = p.Cwd, p.McpServers
+	if mode == "alone" {
+		<-time.After(slowStart)
+		os.WriteFile(os.Getenv("FAKE_STARTS")+".home", nil, 0o600)
+	}
 	answer := map[string]any{"sessionId": f.session()}
 	switch mode {
 	case "options":

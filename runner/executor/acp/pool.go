@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"waza/runner/executor"
 )
@@ -23,6 +24,34 @@ func newPool(workers int) *pool {
 	n := max(1, workers)
 	return &pool{places: make(chan struct{}, n), size: n}
 }
+
+// gate lets the first agent of a run start alone, until it has a session or has
+// failed: agents set up their home when they first start, and opencodes that do
+// so at once lock each other out of their database.
+type gate struct {
+	taken atomic.Bool
+	once  sync.Once
+	open  chan struct{}
+}
+
+func newGate() *gate { return &gate{open: make(chan struct{})} }
+
+// enter waits for the first agent. The caller that it lets in at once is the
+// first one's, and calls pass whatever comes.
+func (g *gate) enter(ctx context.Context) error {
+	if g.taken.CompareAndSwap(false, true) {
+		return nil
+	}
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pass lets all others in.
+func (g *gate) pass() { g.once.Do(func() { close(g.open) }) }
 
 // poolKey is what must be equal for trials to share a process: what is fixed
 // when it starts.

@@ -184,6 +184,25 @@ func TestRunReplacesAgent(t *testing.T) {
 	require.Equal(t, 2, starts(t, res.starts))
 }
 
+// Agents that started at once in a fresh home locked each other out of what they
+// set up there: the first one is through with that before others start.
+func TestFirstAgentStartsAlone(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{mode: "alone", config: "  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	require.Equal(t, 8, res.Summary.Trials.Passed)
+	require.LessOrEqual(t, starts(t, res.starts), 4)
+}
+
+// When the first agent fails, the others are no worse off for having waited.
+func TestFirstAgentFails(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exit", "version"} {
+		res := run(t, setup{mode: mode, config: "  trials_per_task: 6\n  parallel: true\n  workers: 3\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
+		require.Equal(t, runner.StatusCompleted, res.Status)
+		require.Equal(t, 6, res.Summary.Trials.Errors, mode)
+	}
+}
+
 // The start of an agent counted as the time of the first trial, and only of that
 // one, for graders that limit it.
 func TestStartIsNoPartOfTrial(t *testing.T) {
