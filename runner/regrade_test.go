@@ -303,6 +303,26 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 	}
 }
 
+// A judge that compares nothing was asked again when a pairwise judge of its task
+// came or went, for the hash of what it asks held the output without skills.
+func TestGradeAsksNoJudgeForAnother(t *testing.T) {
+	t.Parallel()
+	s := &judgeServer{}
+	files := edited(t, judgedSuite(t, s), "name: judged\n", "name: judged\nbaseline: true\n",
+		"tasks: [{id: a, prompt: x}, {id: b, prompt: x}]", "tasks: [{id: a, prompt: x}]")
+	r, id, _ := done(t, files)
+	require.EqualValues(t, 10, s.requests.Load(), "a and its baseline")
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	paired := edited(t, files, "{id: a, prompt: x}",
+		"{id: a, prompt: x, graders: [{name: better, type: prompt, config: {mode: pairwise, rubric: r, model: m, base_url: "+other.URL+", api_key_command: echo "+secretKey+"}}]}")
+	s.requests.Store(0)
+	for _, suite := range []string{paired, files} {
+		regrade(t, r, id, suite, runner.GradeOptions{})
+		require.Zero(t, s.requests.Load())
+	}
+}
+
 // A judge that cannot be reached makes an error, which a later grading mends with
 // no more requests than trials lack a verdict.
 func TestGradeJudgeOutage(t *testing.T) {

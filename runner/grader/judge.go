@@ -42,7 +42,11 @@ func (g *judgeGrader) asks(s *Subject) any {
 	for i, j := range g.judges {
 		judges[i] = j.source
 	}
-	return []any{o, judges, s.Baseline}
+	var without *Baseline
+	if g.options.comparesWithBaseline() {
+		without = s.Baseline // else it is there for another grader of the task
+	}
+	return []any{o, judges, without}
 }
 
 // opinion is what one judge makes of a trial.
