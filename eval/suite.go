@@ -71,7 +71,7 @@ type Config struct {
 	Workers int `yaml:"workers" json:"workers" alias:"max_workers" jsonschema:"minimum=0"`
 	// Stop starting trials after the first task that failed.
 	FailFast bool `yaml:"fail_fast" json:"fail_fast"`
-	// How often a trial whose graders failed is tried in all; the last attempt counts.
+	// How often a trial whose graders failed is tried in all; the last attempt counts. Trigger tests are asked once.
 	MaxAttempts int `yaml:"max_attempts" json:"max_attempts" jsonschema:"minimum=0"`
 	// How often a trial that ended in error is tried again.
 	RetryErrors int `yaml:"retry_errors" json:"retry_errors" jsonschema:"minimum=0"`

@@ -101,6 +101,23 @@ should_not_trigger_prompts:
 	oneVerdictEach(t, res, events, false)
 }
 
+// Wrong answers were asked for again, max_attempts times, so that an agent that
+// guesses looked like one that knows.
+func TestTriggersAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+skill: explainer
+config: {executor: agent, trials_per_task: 2, max_attempts: 5, retry_errors: 1}
+-- trigger_tests.yaml --
+should_trigger_prompts: [nothing, fail@1]
+`, runner.Request{}, obedient)
+	require.Equal(t, runner.Counts{Total: 4, Failed: 3, Errors: 1}, res.Summary.Triggers.Trials)
+	require.Empty(t, res.Tasks[0].Trials[0].Attempts)
+	require.Len(t, res.Tasks[1].Trials[0].Attempts, 1, "errors are no answers")
+}
+
 // Where nothing used the skill, precision is not defined; where nothing should,
 // recall is not.
 func TestTriggerQuotientsUndefined(t *testing.T) {
