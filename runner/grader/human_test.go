@@ -151,3 +151,18 @@ func TestKeepReviews(t *testing.T) {
 		require.True(t, r.NeedsReview, r.Name)
 	}
 }
+
+// Of two graders of one name both were given the last one's score.
+func TestKeepReviewsOfOneName(t *testing.T) {
+	t.Parallel()
+	ask := func() []Result {
+		return []Result{pending("a", "human", Review{Threshold: 0.5}), pending("a", "human", Review{Threshold: 0.5})}
+	}
+	before, results := ask(), ask()
+	require.NoError(t, before[0].SetReview(0.2, "", "", time.Now()))
+	KeepReviews(results, before)
+	require.True(t, results[1].NeedsReview)
+	require.NoError(t, before[1].SetReview(0.9, "", "", time.Now()))
+	KeepReviews(results, before)
+	require.Equal(t, []float64{0.2, 0.9}, []float64{results[0].Score, results[1].Score})
+}

@@ -95,23 +95,48 @@ func CheckScore(score float64) error {
 }
 
 // KeepReviews gives results that ask a person the scores that persons gave
-// before, where the grader of that name asked one then, too. What is asked is
-// that of results, also what score passes.
+// before, where the grader of that name asked one then, too: of several of one
+// name the first gets the first's. What is asked is that of results, also what
+// score passes.
 func KeepReviews(results, before []Result) {
 	for i := range results {
 		r := &results[i]
 		if !r.AsksPerson() || !r.NeedsReview {
 			continue
 		}
-		for j := range before {
-			old := &before[j]
-			review := old.Review()
-			if old.Name != r.Name || old.Type != r.Type || !old.Scored() || review.ReviewedAt == nil {
-				continue
-			}
+		old := namesake(before, r, namesakes(results[:i], r))
+		if old == nil || !old.Scored() {
+			continue
+		}
+		if review := old.Review(); review.ReviewedAt != nil {
 			_ = r.SetReview(old.Score, old.Feedback, review.Reviewer, *review.ReviewedAt) // it asks a person, and the score was one
 		}
 	}
+}
+
+// namesakes counts the results of the same grader, by name and type.
+func namesakes(results []Result, r *Result) int {
+	n := 0
+	for i := range results {
+		if results[i].Name == r.Name && results[i].Type == r.Type {
+			n++
+		}
+	}
+	return n
+}
+
+// namesake finds the result of the same grader before which there are skip others; nil for none.
+func namesake(results []Result, r *Result, skip int) *Result {
+	for i := range results {
+		if results[i].Name != r.Name || results[i].Type != r.Type {
+			continue
+		}
+		if skip == 0 {
+			return &results[i]
+		}
+		skip--
+	}
+	return nil
 }
 
 // Compare brings the comparisons among the results of one trial up to date.
