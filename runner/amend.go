@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
+	"waza/runner/grader"
 	"waza/runner/journal"
 	"waza/runner/provider"
 )
@@ -212,12 +214,24 @@ func (a *amendment) placeLocked(task, index int) place {
 	if task < 0 || task >= len(a.st.tasks) || index < 0 || index >= len(a.st.tasks[task].trials) {
 		return place{}
 	}
-	if a.st.amended != nil {
-		if at, ok := a.st.amended.trials[trialKey{int32(task), int32(index)}]; ok {
-			return at
+	return a.st.place(trialKey{int32(task), int32(index)})
+}
+
+// earlierGrades returns what graders made of a trial before amendments replaced
+// it, the newest first.
+func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
+	a.mu.Lock()
+	places := slices.Clone(a.st.earlier[trialKey{int32(task), int32(num - a.firstTrial(task))}])
+	a.mu.Unlock()
+	var list [][]grader.Result
+	for _, at := range slices.Backward(places) {
+		var res tallied
+		if err := a.decode(at, &res); err != nil {
+			return nil, err
 		}
+		list = append(list, res.Graders)
 	}
-	return a.st.tasks[task].trials[index]
+	return list, nil
 }
 
 func (a *amendment) decode(at place, v any) error {

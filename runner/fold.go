@@ -45,6 +45,8 @@ type foldState struct {
 	tasks    []taskFold
 	criteria *Criteria // of the last amendment; nil means the record's
 	amended  *amended  // what has not taken effect yet; nil when there is none
+	// earlier are the places of trials that an amendment replaced, oldest first.
+	earlier map[trialKey][]place
 }
 
 // amended is what an amendment changes, until it takes effect.
@@ -125,12 +127,36 @@ func (s *foldState) amend(e *Event, at place, rec *Record) {
 	}
 	switch key, ok := s.key(e, rec); {
 	case e.Type == TrialGraded && ok:
+		s.remember(key)
 		s.amended.trials[key] = at
 	case e.Type == TaskGraded && s.task(e) != nil:
 		s.amended.tasks[e.TaskNum-1] = e.Task
 	case e.Type == RunGraded:
 		s.commit(e)
 	}
+}
+
+// remember keeps the place of a trial that is about to be replaced.
+func (s *foldState) remember(key trialKey) {
+	at := s.place(key)
+	if at.size == 0 {
+		return
+	}
+	if s.earlier == nil {
+		s.earlier = map[trialKey][]place{}
+	}
+	s.earlier[key] = append(s.earlier[key], at)
+}
+
+// place finds a trial, as replaced by an amendment that has not taken effect; the
+// zero place when it has not ended.
+func (s *foldState) place(key trialKey) place {
+	if s.amended != nil {
+		if at, ok := s.amended.trials[key]; ok {
+			return at
+		}
+	}
+	return s.tasks[key.task].trials[key.trial]
 }
 
 func (s *foldState) commit(e *Event) {

@@ -177,10 +177,7 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *attempt {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout, errDeadline)
 	defer cancel()
-	a := &attempt{AttemptResult: &AttemptResult{}}
-	if a.before = old.Graders; g.options.Rejudge {
-		a.before = slices.DeleteFunc(slices.Clone(a.before), func(r grader.Result) bool { return !r.AsksPerson() })
-	}
+	a := &attempt{AttemptResult: &AttemptResult{}, before: g.before(t, old)}
 	vars := eval.TrialVars{RunID: g.rec.RunID, Trial: old.TrialNum, Attempt: len(old.Attempts) + 1}
 	expand := func(text string) string { return t.Expand(text, vars) }
 	ws := &workspace{
@@ -210,6 +207,25 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *a
 	}
 	a.grade(ctx, t.graders, grader.NewSubject(s))
 	return a
+}
+
+// before is what graders made of a trial in the past. Results that an amendment
+// replaced are among them, for an edit that is undone makes them those of today:
+// what a person said is not lost with it, nor what a judge did.
+func (g *grading) before(t *gradedTask, old *TrialResult) [][]grader.Result {
+	earlier, err := g.a.earlierGrades(t.index, old.TrialNum)
+	if err != nil { // they are of use, and not needed
+		g.mu.Lock()
+		g.warn("task %s, trial %d: earlier results cannot be read: %v", t.ID, old.TrialNum, err)
+		g.mu.Unlock()
+	}
+	list := append([][]grader.Result{old.Graders}, earlier...)
+	if g.options.Rejudge {
+		for i := range list {
+			list[i] = slices.DeleteFunc(slices.Clone(list[i]), func(r grader.Result) bool { return !r.AsksPerson() })
+		}
+	}
+	return list
 }
 
 // compareWith is what judges compare a trial with, as it was recorded; nil when

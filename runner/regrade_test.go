@@ -454,6 +454,32 @@ tasks:
 	}
 }
 
+// An edit that was undone had lost what a person said, and asked the judge again.
+func TestGradeUndoesAnEdit(t *testing.T) {
+	t.Parallel()
+	s := &judgeServer{}
+	files := edited(t, judgedSuite(t, s), "trials_per_task: 5", "trials_per_task: 1",
+		"  - {name: says,", "  - {name: person, type: human}\n  - {name: says,")
+	r, id, _ := done(t, files)
+	for _, score := range []float64{0.3, 0.6} {
+		_, err := r.Review(t.Context(), id, runner.Review{TaskID: "a", Trial: 1, Score: score, Comment: "so so"})
+		require.NoError(t, err)
+	}
+	want := resultOf(t, reopened(t, r, id)).Tasks[0].Trials[0]
+	require.InDelta(t, (0.8+0.6+1)/3, *want.Score, 1e-9)
+
+	s.requests.Store(0)
+	without := edited(t, files, "  - {name: person, type: human}\n", "", "- name: judge", "- name: says2", "type: prompt", "type: text",
+		files[strings.Index(files, "config: {rubric"):strings.Index(files, "  - {name: person")], "config: {contains: [fine]}\n")
+	for range 2 {
+		_, res := regrade(t, r, id, without, runner.GradeOptions{})
+		require.InDelta(t, 1, *res.Tasks[0].Trials[0].Score, 1e-9)
+		_, res = regrade(t, r, id, files, runner.GradeOptions{})
+		require.Empty(t, cmp.Diff(want, res.Tasks[0].Trials[0]))
+	}
+	require.Zero(t, s.requests.Load())
+}
+
 // A run that was interrupted is graded as far as it came.
 func TestGradeInterrupted(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,9 @@ type attempt struct {
 	// startup passed before the agent was asked.
 	startup time.Duration
 	left    *Snapshot // of the workspace
-	// before is what graders made of it in the past, of a recorded trial.
-	before []grader.Result
+	// before is what graders made of it in the past, of a recorded trial, each
+	// time it was graded; the newest first.
+	before [][]grader.Result
 	cause  error // why the verdict is error
 }
 
@@ -251,7 +252,9 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 			broken = fmt.Errorf("grader %q: %w", res.Name, err)
 		}
 	}
-	grader.KeepReviews(a.Graders, a.before)
+	for _, results := range a.before {
+		grader.KeepReviews(a.Graders, results)
+	}
 	grader.Compare(a.Graders)
 	a.Verdict, a.Score, a.Error = verdictOf(a.Graders)
 	if broken != nil {
@@ -262,9 +265,12 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 // recall lets a grader score the subject, unless there is a result of the past
 // that need not be asked for again. Each is taken over once.
 func (a *attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.Subject) (grader.Result, error) {
-	if res, i := g.Recall(subject, a.before); i >= 0 {
-		a.before = slices.Delete(slices.Clone(a.before), i, i+1)
-		return res, nil
+	for n, results := range a.before {
+		// Beyond the newest, what went by another name may be the same result once more.
+		if res, i := g.Recall(subject, results); i >= 0 && (n == 0 || results[i].Name == res.Name) {
+			a.before[n] = slices.Delete(slices.Clone(results), i, i+1)
+			return res, nil
+		}
 	}
 	return g.Grade(ctx, subject)
 }
