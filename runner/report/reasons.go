@@ -137,6 +137,8 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		if r.Summary.Flaky > 0 {
 			fmt.Fprintf(b, ", %s", count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
 		}
+	}
+	if r.Summary != nil && r.Status != runner.StatusInterrupted { // nobody knows how long that took
 		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
 	}
 	b.WriteByte('\n')

@@ -59,16 +59,20 @@ func (r *Report) Add(e *runner.Event) {
 
 // tally counts the tasks' verdicts, also those of a run that has not completed.
 func (r *Report) tally() (tasks, trials runner.Counts) {
+	for _, t := range r.Tasks {
+		if t.Role == runner.RoleTask {
+			tasks.Total++
+			trials.Total += t.Trials
+		}
+	}
 	if r.Summary != nil {
-		return r.Summary.Counts, r.Summary.Trials.Counts
+		ended, endedTrials := r.Summary.Counts, r.Summary.Trials.Counts
+		// Of a run that was interrupted, the summary is of what had ended.
+		ended.Total, endedTrials.Total = tasks.Total, trials.Total
+		return ended, endedTrials
 	}
 	for _, t := range r.Tasks {
-		if t.Role != runner.RoleTask {
-			continue
-		}
-		tasks.Total++
-		trials.Total += t.Trials
-		if t.Result == nil {
+		if t.Role != runner.RoleTask || t.Result == nil {
 			continue
 		}
 		tasks.Add(t.Result.Verdict)

@@ -147,3 +147,18 @@ func TestTable(t *testing.T) {
 	require.NoError(t, Table(&b, rows, Options{Width: 24}))
 	require.Equal(t, "Suite         Name\nevals/a/eva…  first name\n漢字\n", b.String())
 }
+
+// A run that was interrupted and graded anew was told of as if what had not ended
+// had never been asked for, and had taken no time.
+func TestInterruptedAndGraded(t *testing.T) {
+	t.Parallel()
+	rec := &runner.Record{RunID: "r", Tasks: []runner.TaskRef{{ID: "a", Name: "a", Trials: 2}, {ID: "b", Name: "b", Trials: 2}}}
+	r := New(rec)
+	r.Status, r.Summary = runner.StatusInterrupted, &runner.Summary{}
+	r.Summary.Total, r.Summary.Passed = 1, 1
+	r.Summary.Trials.Total, r.Summary.Trials.Passed = 2, 2
+	r.Tasks[0].Result = &runner.TaskResult{Verdict: runner.Passed}
+	var b strings.Builder
+	require.NoError(t, r.Write(&b, Options{}))
+	require.Contains(t, b.String(), "1 of 2 tasks passed, 1 not finished; 2 of 2 counted trials passed\n")
+}
