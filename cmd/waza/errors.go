@@ -99,7 +99,7 @@ func problemOf(err error) *problem {
 	switch {
 	case errors.As(err, &pr):
 		return pr
-	case errors.As(err, &notFound):
+	case errors.As(err, &notFound), errors.As(err, &ambiguous) && len(ambiguous.Suites) == 0:
 		return &problem{exitUsage, err, "waza list [DIR] finds the suites below a directory"}
 	case errors.As(err, &ambiguous):
 		return &problem{exitUsage, err, "name one of them"}

@@ -124,6 +124,10 @@ func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path strin
 		path = rec.Suite.Path
 	}
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary(), Executor: rec.Config.Executor, ContextDir: rec.Config.ContextDir})
+	var gone *eval.NotFoundError
+	if errors.As(err, &gone) && path == rec.Suite.Path {
+		return nil, usage("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +210,9 @@ func (p *program) printChanges(g *runner.Grading) {
 	}
 	kept := ""
 	if g.Kept > 0 {
-		kept = fmt.Sprintf("; %d stay as they were", g.Kept)
+		kept = "; " + plural(g.Kept, "stays as it was", "stay as they were")
 	}
-	fmt.Fprintf(p.stdout, "%d trials graded, %d changed%s\n\n", g.Graded, g.Changed, kept)
+	fmt.Fprintf(p.stdout, "%s graded, %d changed%s\n\n", plural(g.Graded, "trial", "trials"), g.Changed, kept)
 }
 
 // firstLines are those of a text, n at most.
