@@ -192,6 +192,15 @@ func (g *grading) finish() *Grading {
 	slices.SortFunc(g.result.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.Trial, b.Trial))
 	})
+	var reworded []string
+	for _, t := range g.tasks {
+		if g.reworded[t.index] && t.Role != RoleBaseline { // which says the same as its task
+			reworded = append(reworded, t.ID)
+		}
+	}
+	if len(reworded) > 0 {
+		g.warn("graded, but the prompt is not the one that the run sent: %s", some(reworded))
+	}
 	p := g.a.st.progress
 	g.result.Status, g.result.Summary = p.Status, p.Summary
 	return &g.result

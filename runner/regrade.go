@@ -8,12 +8,14 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/provider"
 )
 
 // grading grades the trials of a recorded run, as many at once as the run did.
@@ -36,6 +38,8 @@ type grading struct {
 	done   int
 	halted error // why no more are
 	result Grading
+	// reworded are the indexes of tasks that were asked something else than today.
+	reworded map[int]bool
 }
 
 // gradedTask is a task of the run that is still in the suite.
@@ -184,6 +188,7 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *a
 		path: filepath.Join(g.a.dir, workspaceName(t.index+1, t.ID, old.TrialNum, vars.Attempt)),
 		task: t.Task, fill: expand, from: old.Workspace, blobs: g.blobs,
 	}
+	g.compareAsked(t, old, expand)
 	defer func() {
 		if err := ws.close(); err != nil {
 			g.mu.Lock()
@@ -207,6 +212,25 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *a
 	}
 	a.grade(ctx, t.graders, grader.NewSubject(s))
 	return a
+}
+
+// compareAsked notes a task whose prompt is another than it was: its graders may
+// expect what nobody asked for. So it is when a row is put into a dataset whose
+// rows have no ids.
+func (g *grading) compareAsked(t *gradedTask, old *TrialResult, expand func(string) string) {
+	prompt := expand(t.Inputs.Prompt)
+	if t.trigger != nil {
+		prompt = t.trigger.Prompt
+	}
+	if g.plan.pool.Redactor().Text(prompt) == old.Prompt || strings.Contains(old.Prompt, provider.Redacted) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.reworded == nil {
+		g.reworded = map[int]bool{}
+	}
+	g.reworded[t.index] = true
 }
 
 // before is what graders made of a trial in the past. Results that an amendment

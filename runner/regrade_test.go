@@ -129,6 +129,7 @@ tasks:
 	require.Equal(t, []string{
 		"not graded, for the suite has no such task any more: b",
 		"not graded, for the run has no such task: c",
+		"graded, but the prompt is not the one that the run sent: a",
 	}, g.Warnings)
 	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
 	require.InDelta(t, 0.25, *res.Tasks[0].Trials[1].Score, 1e-9)
@@ -137,6 +138,32 @@ tasks:
 	require.Empty(t, res.Tasks[1].Trials[0].Graders)
 	require.Equal(t, []string{"first"}, res.Summary.Missed)
 	require.Contains(t, res.Tasks[0].Trials[0].Output, "1: one")
+}
+
+// A row that was put into a dataset made all after it be graded as their
+// neighbours, and nothing told of it.
+func TestGradeTellsOfOtherPrompts(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: rows
+config: {executor: command, command: cat, trials_per_task: 2}
+inputs: {prompt: "hello {{who}} {{trial}}"}
+tasks_from: rows.csv
+tasks: [{id: a, prompt: x}]
+-- rows.csv --
+who
+ann
+bob
+`
+	r, id, _ := done(t, files)
+	g, _ := regrade(t, r, id, files, runner.GradeOptions{})
+	require.Empty(t, g.Warnings)
+	g, _ = regrade(t, r, id, edited(t, files, "ann\n", "zoe\nann\n"), runner.GradeOptions{})
+	require.Equal(t, []string{
+		"not graded, for the run has no such task: row-3",
+		"graded, but the prompt is not the one that the run sent: row-1, row-2",
+	}, g.Warnings)
 }
 
 // Trials whose executor did not end normally stay; those that a grader could not

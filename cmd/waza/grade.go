@@ -95,7 +95,7 @@ func (p *program) grade(c *cli.Context) error {
 	case ctx.Err() != nil && p.ctx.Err() == nil:
 		return &problem{exitInterrupted, errors.New("interrupted; what was graded until then is recorded"), ""}
 	case err != nil:
-		return &problem{exitError, err, "what was graded until then is recorded; the same command goes on from there"}
+		return &problem{exitError, err, "what was graded until then is recorded; waza grade goes on from there"}
 	}
 	return exit(exitCode(g.Status, g.Summary))
 }
