@@ -62,8 +62,8 @@ func (c *call) runGrade(ctx context.Context, p *gradeParams) (*runGraded, error)
 	return r, nil
 }
 
-// suiteOf reads the suite that a run is graded with: for the run's executor and
-// fixtures. It takes one of the slots of heavy requests, which the grading, that
+// suiteOf reads the suite that a run is graded with: for the run's executor, agent
+// and fixtures. It takes one of the slots of heavy requests, which the grading, that
 // may take hours, does not.
 func (c *call) suiteOf(ctx context.Context, rec *runner.Record, path string) (*eval.Suite, error) {
 	select {
@@ -75,7 +75,7 @@ func (c *call) suiteOf(ctx context.Context, rec *runner.Record, path string) (*e
 	if path == "" {
 		path = rec.Suite.Path
 	}
-	return c.loadValid(ctx, path, loadOptions{executor: rec.Config.Executor, contextDir: rec.Config.ContextDir})
+	return c.loadValid(ctx, path, loadOptions{executor: rec.Config.Executor, agent: rec.Config.Agent, contextDir: rec.Config.ContextDir})
 }
 
 // gradeFault says why a run was not graded, or not to the end.

@@ -193,6 +193,9 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if p.settings.Options == nil && kind.Options != nil {
 		p.settings.Options = kind.Options()
 	}
+	if o, ok := p.settings.Options.(executor.Driver); ok && kind.Name == AgentExecutor {
+		p.config.Agent = o.AgentName()
+	}
 	if err := p.planTasks(req); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,10 @@ type SuiteRef struct {
 type RunConfig struct {
 	eval.Config
 	// Trials is the number of trials per task, Workers how many run at once.
-	Trials        int      `json:"trials"`
+	Trials int `json:"trials"`
+	// Agent is the name of the agent that was driven; empty when the executor
+	// drives none, or one that the suite writes out.
+	Agent         string   `json:"agent,omitempty"`
 	ActualWorkers int      `json:"actual_workers"`
 	TaskFilters   []string `json:"task_filters,omitempty"`
 	TagFilters    []string `json:"tag_filters,omitempty"`

@@ -171,6 +171,7 @@ type Info struct {
 	Status    Status     `json:"status"`
 	Suite     SuiteRef   `json:"suite"`
 	Executor  string     `json:"executor"`
+	Agent     string     `json:"agent,omitempty"`
 	Model     string     `json:"model,omitempty"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
@@ -205,7 +206,7 @@ func (r *Runner) List(limit int) ([]Info, error) {
 		}
 		rec := h.Record()
 		infos = append(infos, Info{
-			RunID: id, Status: status, Suite: rec.Suite, Executor: rec.Config.Executor, Model: rec.Config.Model,
+			RunID: id, Status: status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
 			StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
 		})
 	}

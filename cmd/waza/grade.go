@@ -118,12 +118,14 @@ func findRun(rn *runner.Runner, id string) (runner.Handle, error) {
 	return rn.Run(infos[0].RunID)
 }
 
-// suiteToGrade loads the suite for the executor and the fixtures of the run.
+// suiteToGrade loads the suite for the executor, agent and fixtures of the run.
 func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
 	if path == "" {
 		path = rec.Suite.Path
 	}
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary(), Executor: rec.Config.Executor, ContextDir: rec.Config.ContextDir})
+	suite, ds, err := eval.Load(path, eval.Options{
+		Vocabulary: rn.Vocabulary(), Executor: rec.Config.Executor, Agent: rec.Config.Agent, ContextDir: rec.Config.ContextDir,
+	})
 	var gone *eval.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
 		return nil, usage("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)

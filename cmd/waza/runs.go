@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -65,7 +66,7 @@ func (p *program) runsList(c *cli.Context) error {
 	for _, i := range infos {
 		rows = append(rows, []string{
 			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			i.Executor, fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
+			strings.TrimSpace(i.Executor + " " + i.Agent), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
 	}
 	o := p.reportOptions(p.stdout)

@@ -93,6 +93,12 @@ type Environment interface {
 	Environment() map[string]string
 }
 
+// Driver is a type of options that choose an agent by its name.
+type Driver interface {
+	// AgentName is empty when the agent is written out.
+	AgentName() string
+}
+
 // Trial is one attempt at a trial, as an executor is told of it.
 type Trial struct {
 	RunID   string

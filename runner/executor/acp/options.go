@@ -43,6 +43,9 @@ type Agent struct {
 	Spec *eval.ProjectAgent
 }
 
+// AgentName is the name by which the agent was chosen, "" if it is written out.
+func (o *Options) AgentName() string { return o.Agent.Name }
+
 // Environment is what the suite and .waza.yaml set for the agent.
 func (o *Options) Environment() map[string]string {
 	env := map[string]string{}
@@ -186,7 +189,7 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 	spec := o.Agent.Spec
 	if spec == nil {
 		if o.Agent.Name == "" {
-			return preset{}, fmt.Errorf("config.agent is missing: one of %s, or a map with its command", strings.Join(agentNames(s), ", "))
+			return preset{}, fmt.Errorf("config.agent is missing: one of %s, or a map with its command; --agent gives it for one run", strings.Join(agentNames(s), ", "))
 		}
 		spec = projectAgent(o, s)
 	}
