@@ -239,6 +239,7 @@ func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, pr
 	if err != nil {
 		return err
 	}
+	defer s.count(ctx)
 	for _, text := range append([]string{t.Prompt}, t.FollowUps...) {
 		if err := s.prompt(ctx, x, preface, text); err != nil {
 			return err
@@ -292,6 +293,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if err != nil {
 		return nil, executor.Permanent(err)
 	}
+	args, port := p.withPort(args)
 	if x.policy != Allow {
 		args = append(args, p.limits...)
 	}
@@ -308,5 +310,6 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if err != nil {
 		return nil, executor.Permanent(fmt.Errorf("agent %s: %w", p.name, err))
 	}
+	a.port = port
 	return a, nil
 }

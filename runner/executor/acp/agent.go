@@ -36,6 +36,7 @@ var started atomic.Int64
 // and one that waits for both; all end with the process, and kill waits for it.
 type agent struct {
 	preset *preset
+	port   int    // of its own server; 0 when nothing is asked there
 	key    string // what it was started with, see poolKey
 	proc   *proc.Process
 	end    context.CancelCauseFunc // kills the process tree

@@ -289,6 +289,7 @@ func (a *realAgent) run(t *testing.T) {
 		})
 	}
 	var cold time.Duration
+	var plain int64 // tokens that a single call of the model takes
 	scenario("plain reply and follow-up", func(t *testing.T) {
 		start := time.Now()
 		_, _, out := do(t, shared, "please write a haiku")
@@ -299,6 +300,7 @@ func (a *realAgent) run(t *testing.T) {
 		if a.counts {
 			require.NotNil(t, out.Usage)
 			require.Positive(t, out.Usage.OutputTokens)
+			plain = out.Usage.InputTokens / 2
 		}
 	})
 	scenario("instruction file", func(t *testing.T) {
@@ -312,6 +314,9 @@ func (a *realAgent) run(t *testing.T) {
 	scenario("tool call that creates a file", func(t *testing.T) {
 		tr, dir, out := do(t, shared, "create hello now")
 		require.Equal(t, "Created", out.Output)
+		if a.counts {
+			require.Greater(t, out.Usage.InputTokens, plain*3/2, "of both calls of the model")
+		}
 		require.Equal(t, 1.0, gradeFile(t, dir, "hello.txt"))
 		require.Equal(t, 0.0, gradeFile(t, dir, "missing.txt"))
 		calls := toolCalls(tr)

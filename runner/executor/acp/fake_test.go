@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -109,6 +111,9 @@ func (f *fake) call(method string, params map[string]any) message {
 
 func (f *fake) main() {
 	mode := os.Getenv("FAKE_MODE")
+	if mode == "counts" {
+		serveCounts(os.Args[len(os.Args)-1])
+	}
 	if file := os.Getenv("FAKE_STARTS"); file != "" {
 		log, _ := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		fmt.Fprintln(log, os.Getpid())
@@ -143,6 +148,28 @@ func (f *fake) main() {
 			f.reply(m, map[string]any{})
 		}
 	}
+}
+
+// serveCounts tells what model calls took: two of the session, and one of a
+// session that a tool began, which claims to be its own child.
+func serveCounts(port string) {
+	l, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		os.Exit(1)
+	}
+	answers := map[string]string{
+		"/session/s1/message": `[{"info":{"role":"user"}},{"info":{"role":"assistant","tokens":{"input":100,"output":10,"reasoning":5,"cache":{"read":1000,"write":1}}}},
+			{"info":{"role":"assistant","tokens":{"input":200,"output":20,"reasoning":0,"cache":{"read":0,"write":0}}}}]`,
+		"/session/s1/children":  `[{"id":"sub"}]`,
+		"/session/sub/message":  `[{"info":{"role":"assistant","tokens":{"input":7,"output":-1,"reasoning":0,"cache":{}}}}]`,
+		"/session/sub/children": `[{"id":"sub"}]`,
+	}
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answers[r.URL.Path] == "" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		io.WriteString(w, answers[r.URL.Path])
+	}))
 }
 
 // slowStart is how long the agent takes to say hello in mode slow.

@@ -47,6 +47,9 @@ type preset struct {
 	refused *regexp.Regexp
 	// sessionUsage: the usage of a turn counts the whole session so far.
 	sessionUsage bool
+	// portArgs are arguments in which {port} stands for a port of this machine.
+	// The agent then listens there, and tells how many tokens a session took.
+	portArgs []string
 }
 
 // presets are the built-in agents. .waza.yaml can change them and add others.
@@ -84,6 +87,7 @@ var presets = []preset{
 		skill:     skillByTitle(regexp.MustCompile(`^(?:skill$|Loaded skill: )`), "name"),
 		loggedOut: regexp.MustCompile(`(?i)ProviderAuthError|no provider(?:s)? (?:is )?(?:configured|available)`),
 		refused:   regexp.MustCompile(`(?:rejected permission to use|has specified a rule which prevents you from using) this specific tool call`),
+		portArgs:  []string{"--port", "{port}"},
 	},
 	{
 		name:         "gemini",

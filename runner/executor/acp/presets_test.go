@@ -3,6 +3,8 @@
 package acp_test
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +91,32 @@ func TestRefusalIsNoFault(t *testing.T) {
 	f = open(t, setup{agent: "    preset: codex\n", config: "  permissions: deny\n"})
 	_, err = f.exec.Execute(t.Context(), f.trial(t, ask+"\nfail -32603 "+words))
 	require.ErrorContains(t, err, words, "another agent's words may mean something else")
+}
+
+// opencode tells of the last model call of each turn only, so limits on tokens
+// were too lenient: all calls are asked for at its own server.
+func TestOpencodeUsage(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	agent := func(mode, last string) string {
+		return fmt.Sprintf("  agent: {preset: opencode, command: [%q, %s], env: {FAKE_AGENT: '1', FAKE_MODE: %s}}\n", exe, last, mode)
+	}
+	f := open(t, setup{config: agent("counts", "acp")})
+	const costs = `update {"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.5,"currency":"USD"}}`
+	out, err := f.exec.Execute(t.Context(), f.trial(t, costs+"\nusage 1 1", "usage 200 20"))
+	require.NoError(t, err)
+	require.Equal(t, &executor.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1342, CostUSD: 0.5}, out.Usage)
+	require.Empty(t, f.logs.String())
+
+	// What was told stays where there is no more to know.
+	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1")) // in session s2
+	require.NoError(t, err)
+	require.Equal(t, &executor.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2}, out.Usage)
+	require.Contains(t, f.logs.String(), "warning opencode: only the last model call of each turn is counted: ")
+	f = open(t, setup{config: agent("x", "wrapper")})
+	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1", "usage 2 2"))
+	require.NoError(t, err)
+	require.Equal(t, &executor.Usage{InputTokens: 3, OutputTokens: 3, TotalTokens: 6}, out.Usage)
+	require.Empty(t, f.logs.String())
 }

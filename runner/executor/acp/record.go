@@ -279,6 +279,14 @@ func (r *record) turnEnded(a *sdk.PromptResponse) string {
 	return r.fault
 }
 
+// counted takes tokens of the whole session in place of what turns told.
+func (r *record) counted(u executor.Usage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u.CostUSD = r.usage.CostUSD
+	r.usage, r.counts = u, true
+}
+
 // refusalEndsTurn records that a turn ended by a refused permission, in the words
 // of the agent. It does nothing and returns false if none was refused in it.
 func (r *record) refusalEndsTurn(words string) bool {
