@@ -122,6 +122,7 @@ func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
 	}
 	p.pool = provider.ForSuite(suite, &r.limits)
 	p.settings.Providers = p.pool
+	p.learnSecrets()
 	p.env = &grader.Env{
 		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: true,
 	}

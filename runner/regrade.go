@@ -277,7 +277,7 @@ func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) 
 func (g *grading) record(t *gradedTask, old *TrialResult, a *attempt) error {
 	res := *old
 	res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
-	if !sameGrades(old, &res) {
+	if !sameGrades(old, &res, g.plan.pool.Redactor()) {
 		if err := g.a.replace(t.index, old.Verdict, &res); err != nil {
 			return err
 		}
@@ -292,14 +292,15 @@ func (g *grading) record(t *gradedTask, old *TrialResult, a *attempt) error {
 	if len(g.result.Changes) < MaxChanges {
 		g.result.Changes = append(g.result.Changes, Change{
 			TaskID: t.ID, Trial: res.TrialNum, Was: old.Verdict, Verdict: res.Verdict, Score: res.Score,
-			Feedback: feedback(&res), task: t.index,
+			Feedback: feedback(&res, g.plan.pool.Redactor()), task: t.index,
 		})
 	}
 	return nil
 }
 
-// sameGrades compares what graders made of a trial, but for how long they took.
-func sameGrades(a, b *TrialResult) bool {
+// sameGrades compares what would be recorded of the graders of a trial, but for
+// how long they took.
+func sameGrades(a, b *TrialResult, secrets *provider.Redactor) bool {
 	timeless := func(t *TrialResult) any {
 		graders := slices.Clone(t.Graders)
 		for i := range graders {
@@ -308,7 +309,7 @@ func sameGrades(a, b *TrialResult) bool {
 		// As it would be read: details are of any type until they are recorded.
 		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders})
 		var plain any
-		if err != nil || json.Unmarshal(data, &plain) != nil {
+		if err != nil || json.Unmarshal(secrets.JSON(data), &plain) != nil {
 			return t
 		}
 		return plain
@@ -320,7 +321,7 @@ func sameGrades(a, b *TrialResult) bool {
 const maxFeedback = 2 << 10
 
 // feedback says why a trial did not pass.
-func feedback(t *TrialResult) string {
+func feedback(t *TrialResult, secrets *provider.Redactor) string {
 	switch t.Verdict {
 	case Passed:
 		return ""
@@ -333,5 +334,5 @@ func feedback(t *TrialResult) string {
 			text = fmt.Sprintf("%s: %s", r.Name, r.Feedback)
 		}
 	}
-	return clip(text, maxFeedback)
+	return clip(secrets.Text(text), maxFeedback) // in this order: half a key is no key
 }

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,36 @@ test "$(cat)" != fail
 		}
 	}
 	require.Equal(t, 2, trials)
+}
+
+// Grading anew knew no keys but those of models, so what a grader told of its
+// environment was recorded and shown.
+func TestNoKeyOfAGraderLeftBehind(t *testing.T) {
+	t.Parallel()
+	const taskKey, serverKey = "hunter2-0123456789", "srv-9876543210"
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	files := fmt.Sprintf(`
+-- eval.yaml --
+name: leaks
+config:
+  executor: command
+  command: cat
+  mcp_servers:
+    a: {url: 'http://127.0.0.1:1', headers: {Authorization: Bearer %s}}
+graders:
+  - {name: tells, type: program, config: {command: sh, args: [-c, 'exit 0']}}
+tasks:
+  - {id: a, inputs: {prompt: x, environment: {DB_PASSWORD: '%s'}}}
+`, serverKey, taskKey)
+	live := start(t, r, files, runner.Request{})
+	<-live.Done()
+	files = edited(t, files, "exit 0", "echo $DB_PASSWORD "+serverKey+"; exit 1")
+	g, _ := regrade(t, r, live.ID(), files, runner.GradeOptions{})
+	require.Equal(t, "a 1 passed failed tells: exit code 1: [redacted] [redacted]\n", changes(g))
+	require.Contains(t, recorded(t, state, taskKey, serverKey), "[redacted] [redacted]")
+	before := journalLines(t, filepath.Join(state, "runs", live.ID()))
+	regrade(t, r, live.ID(), files, runner.GradeOptions{})
+	require.Len(t, journalLines(t, filepath.Join(state, "runs", live.ID())), len(before), "nothing has changed")
 }
