@@ -211,6 +211,9 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *a
 		s.Lost = old.Workspace.lost
 	}
 	a.grade(ctx, t.graders, grader.NewSubject(s))
+	if a.Verdict == TimedOut { // the agent was in time
+		a.Verdict, a.Error = Errored, fmt.Sprintf("the graders had not finished after %v", t.Timeout)
+	}
 	return a
 }
 

@@ -140,6 +140,24 @@ tasks:
 	require.Contains(t, res.Tasks[0].Trials[0].Output, "1: one")
 }
 
+// Graders that were too slow when a run was graded anew made its trials timeouts,
+// which count as failures of the agent.
+func TestGradeTooSlow(t *testing.T) {
+	t.Parallel()
+	const files = `
+-- eval.yaml --
+name: slow
+config: {executor: command, command: cat, timeout_seconds: 3}
+graders: [{name: g, type: program, config: {command: sh, args: [-c, 'exit 0']}}]
+tasks: [{id: a, prompt: x}]
+`
+	r, id, _ := done(t, files)
+	g, _ := regrade(t, r, id, edited(t, files, "exit 0", "sleep 100"), runner.GradeOptions{})
+	require.Equal(t, "a 1 passed error the graders had not finished after 3s\n", changes(g))
+	g, _ = regrade(t, r, id, files, runner.GradeOptions{})
+	require.Equal(t, "a 1 error passed \n", changes(g))
+}
+
 // A row that was put into a dataset made all after it be graded as their
 // neighbours, and nothing told of it.
 func TestGradeTellsOfOtherPrompts(t *testing.T) {
