@@ -90,11 +90,11 @@ func gradeFault(ctx context.Context, id, path string, g *runner.Grading, err err
 		return ctx.Err()
 	case errors.As(err, &ungradable):
 		return &invalidSuiteError{path: path, diagnostics: ungradable.Diagnostics}
-	case errors.As(err, &unknown), errors.Is(err, runner.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
+	case errors.As(err, &busy), errors.As(err, &unknown), errors.Is(err, runner.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
 		return err
 	}
 	data := map[string]any{"reason": err.Error(), "runId": id}
-	if g != nil && !errors.As(err, &busy) {
+	if g != nil {
 		data["graded"], data["changed"] = g.Graded, g.Changed
 	}
 	return newFault(wire.CodeRunFailed, err.Error(), data)

@@ -45,7 +45,7 @@ tasks:
 		return err == nil
 	}, patience, 10*time.Millisecond)
 	busy := c.call("run.grade", map[string]any{"runId": id})
-	require.EqualValues(t, wire.CodeRunFailed, busy.Error.Code)
+	require.EqualValues(t, wire.CodeBusy, busy.Error.Code)
 	require.Contains(t, busy.Error.Message, "is being graded or reviewed already")
 	var s struct{ Status string }
 	c.must("run.status", map[string]any{"runId": id}, &s)
