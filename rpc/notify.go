@@ -94,6 +94,9 @@ func failure(status runner.Status, reason string) string {
 	case runner.StatusFailed:
 		return "Eval execution failed: " + reason
 	case runner.StatusCancelled:
+		if reason != "" { // nobody cancelled it: its budget is spent
+			return "Eval execution cancelled: " + reason
+		}
 		return "Eval execution cancelled"
 	case runner.StatusInterrupted:
 		return "Eval execution failed: interrupted, its process ended before it did"

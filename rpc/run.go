@@ -57,7 +57,7 @@ type runStatus struct {
 	RunID  string          `json:"runId"`
 	Status runner.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
 	Result *runner.Summary `json:"result" doc:"The summary, when the run completed; else null."`
-	Error  *string         `json:"error" doc:"Why the run failed; null when it did not."`
+	Error  *string         `json:"error" doc:"Why the run failed, or ended early by itself; else null."`
 }
 
 func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
@@ -73,6 +73,11 @@ func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
 	switch s.Status {
 	case runner.StatusCompleted:
 		s.Result = progress.Summary
+	case runner.StatusCancelled:
+		if progress.Error == "" {
+			break
+		}
+		fallthrough
 	case runner.StatusFailed, runner.StatusInterrupted:
 		text := failure(s.Status, progress.Error)
 		s.Error = &text

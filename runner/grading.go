@@ -36,9 +36,10 @@ type Grading struct {
 	Warnings []string
 	// Diagnostics are what this machine lacks for today's graders.
 	Diagnostics eval.Diagnostics
-	// Status and Summary are those of the run now. Summary is nil where a run
-	// that did not complete was never amended.
+	// Status, Error and Summary are those of the run now. Summary is nil where
+	// a run that did not complete was never amended.
 	Status  Status
+	Error   string
 	Summary *Summary
 }
 
@@ -203,7 +204,7 @@ func (g *grading) finish() *Grading {
 		g.warn("graded, but the prompt is not the one that the run sent: %s", some(reworded))
 	}
 	p := g.a.st.progress
-	g.result.Status, g.result.Summary = p.Status, p.Summary
+	g.result.Status, g.result.Error, g.result.Summary = p.Status, p.Error, p.Summary
 	return &g.result
 }
 

@@ -27,7 +27,8 @@ const exitCodes = `  0    all tasks passed, or the command did its work
   1    some task failed, a metric missed its threshold, a trigger test timed out
        unanswered, or a trial waits for review
   2    wrong usage, or an invalid suite
-  3    the harness could not do its work (errors; they outrank failures)
+  3    the harness could not do its work (errors; they outrank failures), or the
+       run's budget was spent
   130  interrupted`
 
 // problem is an error that says with which code the program ends, and perhaps

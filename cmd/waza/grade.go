@@ -97,7 +97,7 @@ func (p *program) grade(c *cli.Context) error {
 	case err != nil:
 		return &problem{exitError, err, "what was graded until then is recorded; waza grade goes on from there"}
 	}
-	return exit(exitCode(g.Status, g.Summary))
+	return exit(exitCode(g.Status, g.Error, g.Summary))
 }
 
 // latestRun stands for the id of the newest run.

@@ -220,29 +220,31 @@ func TestExitCodes(t *testing.T) {
 		status runner.Status
 		sum    *runner.Summary
 		want   int
+		why    string
 	}{
-		"all passed":                     {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(passed)}, 0},
-		"one failed":                     {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Failed: 1}}, 1},
-		"one timed out":                  {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1},
-		"failed and skipped":             {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1},
-		"metric missed":                  {runner.StatusCompleted, &runner.Summary{Counts: passed, Missed: []string{"m"}}, 1},
-		"error":                          {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 3},
-		"errors outrank failures":        {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Errors: 1}}, 3},
-		"a trial in error, task passed":  {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Errors: 1})}, 3},
-		"a trial that waits":             {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, NeedsReview: 1})}, 1},
-		"a task that waits":              {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, NeedsReview: 1}}, 1},
-		"errors outrank what waits":      {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Errors: 1, NeedsReview: 1}}, 3},
-		"run failed":                     {runner.StatusFailed, &runner.Summary{Counts: passed}, 3},
-		"no summary":                     {runner.StatusCompleted, nil, 3},
-		"nothing was run":                {runner.StatusCompleted, &runner.Summary{}, 1},
-		"cancelled":                      {runner.StatusCancelled, &runner.Summary{Counts: passed}, 130},
-		"cancelled before the summary":   {runner.StatusCancelled, nil, 130},
-		"cancelled with errors":          {runner.StatusCancelled, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 130},
-		"interrupted":                    {runner.StatusInterrupted, nil, 130},
-		"a cancelled trial, task passed": {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130},
-		"unknown status":                 {"", &runner.Summary{Counts: passed}, 3},
+		"budget spent":                   {runner.StatusCancelled, &runner.Summary{Counts: passed}, 3, "config.max_tokens"},
+		"all passed":                     {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(passed)}, 0, ""},
+		"one failed":                     {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Failed: 1}}, 1, ""},
+		"one timed out":                  {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1, ""},
+		"failed and skipped":             {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1, ""},
+		"metric missed":                  {runner.StatusCompleted, &runner.Summary{Counts: passed, Missed: []string{"m"}}, 1, ""},
+		"error":                          {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 3, ""},
+		"errors outrank failures":        {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Errors: 1}}, 3, ""},
+		"a trial in error, task passed":  {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Errors: 1})}, 3, ""},
+		"a trial that waits":             {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, NeedsReview: 1})}, 1, ""},
+		"a task that waits":              {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, NeedsReview: 1}}, 1, ""},
+		"errors outrank what waits":      {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Errors: 1, NeedsReview: 1}}, 3, ""},
+		"run failed":                     {runner.StatusFailed, &runner.Summary{Counts: passed}, 3, ""},
+		"no summary":                     {runner.StatusCompleted, nil, 3, ""},
+		"nothing was run":                {runner.StatusCompleted, &runner.Summary{}, 1, ""},
+		"cancelled":                      {runner.StatusCancelled, &runner.Summary{Counts: passed}, 130, ""},
+		"cancelled before the summary":   {runner.StatusCancelled, nil, 130, ""},
+		"cancelled with errors":          {runner.StatusCancelled, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 130, ""},
+		"interrupted":                    {runner.StatusInterrupted, nil, 130, ""},
+		"a cancelled trial, task passed": {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130, ""},
+		"unknown status":                 {"", &runner.Summary{Counts: passed}, 3, ""},
 	} {
-		require.Equal(t, c.want, exitCode(c.status, c.sum), name)
+		require.Equal(t, c.want, exitCode(c.status, c.why, c.sum), name)
 	}
 }
 
@@ -289,6 +291,6 @@ func TestExitCode(t *testing.T) {
 		{"none of which was answered", beside(tasks(0, 0), nil, &runner.TriggerResult{}), exitFailed},
 		{"trigger tests that were not measured", beside(tasks(1, 0), nil, &runner.TriggerResult{}), exitPassed},
 	} {
-		require.Equal(t, c.want, exitCode(runner.StatusCompleted, c.sum), c.name)
+		require.Equal(t, c.want, exitCode(runner.StatusCompleted, "", c.sum), c.name)
 	}
 }

@@ -114,7 +114,7 @@ func (r *reviewer) close(h runner.Handle) error {
 	if err := rep.Write(r.stdout, r.reportOptions(r.stdout)); err != nil {
 		return err
 	}
-	return exit(exitCode(rep.Status, rep.Summary))
+	return exit(exitCode(rep.Status, rep.Error, rep.Summary))
 }
 
 // one asks one question, until it is answered or left out.

@@ -290,7 +290,7 @@ func (s *session) tell(run *runner.Run, rep *report.Report) (int, error) {
 	if err != nil {
 		return exitError, err
 	}
-	return exitCode(rep.Status, rep.Summary), nil
+	return exitCode(rep.Status, rep.Error, rep.Summary), nil
 }
 
 // recordedIn is the directory of a run's record.
@@ -307,9 +307,12 @@ func recordedIn(id string) string {
 }
 
 // exitCode is the code of a run that has ended. What is not plainly a success
-// never gets that of one.
-func exitCode(status runner.Status, sum *runner.Summary) int {
+// never gets that of one. A run that was cancelled and says why did so itself,
+// its budget spent.
+func exitCode(status runner.Status, why string, sum *runner.Summary) int {
 	switch {
+	case status == runner.StatusCancelled && why != "":
+		return exitError
 	case status == runner.StatusCancelled || status == runner.StatusInterrupted:
 		return exitInterrupted
 	case status != runner.StatusCompleted || sum == nil:

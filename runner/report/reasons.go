@@ -168,6 +168,10 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	}
 	switch r.Status {
 	case runner.StatusCancelled:
+		if r.Error != "" {
+			fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "What is not above was not started:"), Clean(r.Error))
+			return
+		}
 		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted: what is not above was not finished."))
 	case runner.StatusInterrupted:
 		fmt.Fprintln(b, o.paint(yellow, "The process that did the run ended before the run did."))
