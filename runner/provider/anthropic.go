@@ -42,16 +42,10 @@ func (c *anthropicAPI) Complete(ctx context.Context, r *Request) (*Reply, error)
 	}
 	stream := c.messages.NewStreaming(watch.ctx, c.params(r), options...)
 	a := &anthropicAnswer{}
-	var err error
-	for err == nil && stream.Next() {
-		event := stream.Current()
-		err = a.add(&event)
-		watch.event(a.size > 0)
-	}
-	stream.Close()
-	if err == nil {
-		err = stream.Err()
-	}
+	err := receive(stream, watch, func(event *anthropic.MessageStreamEventUnion) (begun bool, err error) {
+		err = a.add(event)
+		return a.size > 0, err
+	})
 	reply := a.reply(r)
 	watch.times(reply)
 	switch {

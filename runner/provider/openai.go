@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -47,16 +46,10 @@ func (c *openAI) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	defer watch.stop()
 	stream := c.completions.NewStreaming(watch.ctx, c.params(r), paramOptions(r.Params)...)
 	a := &openAIAnswer{}
-	var err error
-	for err == nil && stream.Next() {
-		chunk := stream.Current()
-		err = a.add(&chunk)
-		watch.event(a.size > 0)
-	}
-	stream.Close()
-	if err == nil {
-		err = stream.Err()
-	}
+	err := receive(stream, watch, func(chunk *openai.ChatCompletionChunk) (begun bool, err error) {
+		err = a.add(chunk)
+		return a.size > 0, err
+	})
 	reply := a.reply(r)
 	watch.times(reply)
 	switch {
@@ -67,9 +60,6 @@ func (c *openAI) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 	return reply, nil
 }
-
-// errCutShort says that a stream ended without its end having been announced.
-var errCutShort = errors.New("the answer broke off")
 
 func (c *openAI) params(r *Request) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{
@@ -392,52 +382,4 @@ func messageIn(raw string) string {
 		return body.Message + body.Detail
 	}
 	return raw
-}
-
-// watch keeps the times of one try, and ends it when nothing comes.
-type watch struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	start  time.Time
-	first  time.Duration
-	limit  time.Duration
-	timer  *time.Timer
-}
-
-var errSilent = errors.New("nothing came")
-
-func newWatch(ctx context.Context, limit time.Duration) *watch {
-	w := &watch{start: time.Now(), limit: limit}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	if limit > 0 {
-		w.timer = time.AfterFunc(limit, func() { w.cancel(errSilent) })
-	}
-	return w
-}
-
-// event notes a sign of life, and whether something of the answer is there.
-func (w *watch) event(answer bool) {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	if w.first == 0 && answer {
-		w.first = max(1, time.Since(w.start))
-	}
-}
-
-func (w *watch) times(r *Reply) { r.FirstToken, r.Duration = w.first, time.Since(w.start) }
-
-// silence returns the error of a try that ended because nothing came.
-func (w *watch) silence(where string) error {
-	if !errors.Is(context.Cause(w.ctx), errSilent) {
-		return nil
-	}
-	return &Error{Kind: Silent, Where: where, Message: fmt.Sprintf("no sign of life within %v (first_event_timeout_seconds)", w.limit)}
-}
-
-func (w *watch) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.cancel(nil)
 }
