@@ -247,10 +247,7 @@ tasks: [{prompt: a}]
 	c := s.Config
 	require.Equal(t, []any{"command", "m", "j", 7.0, true, 2, true}, []any{c.Executor, c.Model, c.JudgeModel, c.TimeoutSeconds, c.Parallel, c.Workers, c.Verbose})
 	require.Equal(t, "out/", s.Project.Paths.Results)
-
-	p, diags := eval.FindProject(filepath.Join(dir, "a"), eval.Options{})
-	require.Empty(t, diags)
-	require.Equal(t, filepath.Join(dir, ".waza.yaml"), p.File)
+	require.Equal(t, filepath.Join(dir, ".waza.yaml"), s.Project.File)
 }
 
 func TestResolve(t *testing.T) {

@@ -83,19 +83,8 @@ var otherProjectSections = map[string]bool{
 // otherProjectDefaults are known to the field and of no use here.
 var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_effort": true}
 
-// FindProject returns the nearest .waza.yaml at or above dir, up to the root of
-// dir's repository, or at most ten levels where there is none. It returns nil
-// when there is no such file. A file that cannot be read is a finding.
-func FindProject(dir string, o Options) (*Project, Diagnostics) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, Diagnostics{{File: dir, Severity: Error, Code: CodeUnreadable, Message: reason(err)}}
-	}
-	l := &loader{options: o, suite: &Suite{Dir: abs}, shownDir: dir}
-	p := l.project()
-	return p, l.diagnostics()
-}
-
+// project finds the nearest .waza.yaml at or above the suite, up to the root of
+// its repository, or at most ten levels where there is none.
 func (l *loader) project() *Project {
 	root := repositoryRoot(l.suite.Dir)
 	dir := l.suite.Dir
