@@ -77,6 +77,19 @@ Be kind.
 	}
 }
 
+// plannedIDs are those of a plan's tasks, in order, or why there is no plan.
+func plannedIDs(p *runner.Plan, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	defer p.Close()
+	var ids []string
+	for _, task := range p.Tasks {
+		ids = append(ids, task.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -89,18 +102,7 @@ tasks:
 `
 	r := newRunner(t)
 	suite := load(t, r, files)
-	ids := func(req runner.Request) string {
-		p, err := r.Plan(suite, req)
-		if err != nil {
-			return err.Error()
-		}
-		defer p.Close()
-		var ids []string
-		for _, task := range p.Tasks {
-			ids = append(ids, task.ID)
-		}
-		return strings.Join(ids, " ")
-	}
+	ids := func(req runner.Request) string { return plannedIDs(r.Plan(suite, req)) }
 	for _, c := range []struct {
 		req  runner.Request
 		want string

@@ -68,9 +68,19 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
-	slow := start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", runner.Request{})
+	slow := start(t, r, endless, runner.Request{})
 	_, err = slow.Subscribe(1 << 40).Next(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// cutJournal leaves the first lines of a run's journal, less some bytes of the last.
+func cutJournal(t *testing.T, stateDir, id string, lines, less int) {
+	t.Helper()
+	file := filepath.Join(stateDir, "runs", id, "journal.jsonl")
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	kept := bytes.Join(bytes.SplitAfter(b, []byte("\n"))[:lines], nil)
+	require.NoError(t, os.WriteFile(file, kept[:len(kept)-less], 0o600))
 }
 
 // A run whose process died is rebuilt from its journal, as far as it came.
@@ -81,11 +91,7 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	live := start(t, r, twoTasks, runner.Request{})
 	<-live.Done()
-	journal := filepath.Join(dir, "runs", live.ID(), "journal.jsonl")
-	b, err := os.ReadFile(journal)
-	require.NoError(t, err)
-	lines := bytes.SplitAfter(b, []byte("\n"))
-	require.NoError(t, os.WriteFile(journal, bytes.Join(lines[:10], nil)[:len(bytes.Join(lines[:10], nil))-3], 0o600))
+	cutJournal(t, dir, live.ID(), 10, 3)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
 
 	h, err := r.Run(live.ID())
@@ -167,11 +173,7 @@ func TestEndThatWasNotRecorded(t *testing.T) {
 	require.NoError(t, err)
 	live := start(t, r, twoTasks, runner.Request{})
 	<-live.Done()
-	journal := filepath.Join(dir, "runs", live.ID(), "journal.jsonl")
-	b, err := os.ReadFile(journal)
-	require.NoError(t, err)
-	lines := bytes.SplitAfter(b, []byte("\n"))
-	require.NoError(t, os.WriteFile(journal, bytes.Join(lines[:7], nil), 0o600))
+	cutJournal(t, dir, live.ID(), 7, 0)
 	h, err := r.Run(live.ID())
 	require.NoError(t, err)
 	events := follow(t, h, 3)

@@ -77,16 +77,19 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, runner.Skipped, resultOf(t, live).Tasks[0].Verdict)
 }
 
-// A closed runner ends its runs and starts no more.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, `
+// endless is a suite whose run does not end by itself while a test goes on.
+const endless = `
 -- eval.yaml --
 name: long
 config: {mock: {latency_ms: 1000000}}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`
+
+// A closed runner ends its runs and starts no more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, endless, runner.Request{})
 	require.NoError(t, r.Close(t.Context()))
 	p, err := live.Progress()
 	require.NoError(t, err)
@@ -126,12 +129,7 @@ tasks: [{id: a, prompt: x}]
 func TestListOfCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
-	live := start(t, r, `
--- eval.yaml --
-name: long
-config: {mock: {latency_ms: 1000000}}
-tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+	live := start(t, r, endless, runner.Request{})
 	live.Cancel()
 	for ended := false; !ended; {
 		select {

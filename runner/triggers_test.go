@@ -230,17 +230,6 @@ func TestTriggerSelection(t *testing.T) {
 	suite := load(t, r, strings.Replace(taskAndTriggers, "config:", "config:\n  executor: agent", 1))
 	mock := newRunner(t)
 	alone := load(t, mock, "-- eval.yaml --\nname: s\n-- trigger_tests.yaml --\nshould_trigger_prompts: [use]\n")
-	ids := func(p *runner.Plan, err error) string {
-		if err != nil {
-			return err.Error()
-		}
-		defer p.Close()
-		var ids []string
-		for _, task := range p.Tasks {
-			ids = append(ids, task.ID)
-		}
-		return strings.Join(ids, " ")
-	}
 	for _, c := range []struct {
 		req  runner.Request
 		want string
@@ -258,10 +247,10 @@ func TestTriggerSelection(t *testing.T) {
 		{runner.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; there are a`},
 		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 4 tasks each are more than the limit of 250000"},
 	} {
-		require.Equal(t, c.want, ids(r.Plan(suite, c.req)))
+		require.Equal(t, c.want, plannedIDs(r.Plan(suite, c.req)))
 	}
 	require.Equal(t, "there is nothing to run but trigger tests: not measured: executor mock makes its replies up",
-		ids(mock.Plan(alone, runner.Request{})))
+		plannedIDs(mock.Plan(alone, runner.Request{})))
 }
 
 // What was not chosen is said not to have been measured.

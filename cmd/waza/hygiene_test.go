@@ -63,7 +63,7 @@ func TestUntidyPatternsBite(t *testing.T) {
 		"cd /ho" + "me/ann/src":        true,
 		`"/wo` + `rk/main/eval.yaml"`:  true,
 		"<<<<<<" + "< HEAD":            true,
-		"see docs/work/here":           false,
+		"see docs/ho" + "me/here":      false,
 		"path: /path/to/eval.yaml":     false,
 		"https://example.org/home/ann": false,
 	} {
