@@ -22,6 +22,7 @@ type call struct {
 	content   []content
 	start     time.Time
 	skill     string // the skill it invokes
+	announced bool   // the agent has said that it calls the tool
 	refused   bool   // leave for it was asked for, and refused
 	update    func(executor.ToolCall)
 }
@@ -38,6 +39,9 @@ type part struct {
 	Content    json.RawMessage            `json:"content"`
 	Locations  []location                 `json:"locations"`
 	Meta       map[string]json.RawMessage `json:"_meta"`
+	// announces: it is the first that the agent says of the call, though a
+	// request for permission may have overtaken it.
+	announces bool
 }
 
 type location struct {
@@ -58,9 +62,10 @@ type content struct {
 func (c *call) take(p *part, pre *preset) {
 	if p.Title != nil && *p.Title != "" {
 		c.Title = *p.Title
-		if c.first == "" {
+		if c.first == "" || p.announces && !c.announced {
 			c.first = c.Title
 		}
+		c.announced = c.announced || p.announces
 	}
 	if p.Name != "" {
 		c.told = p.Name

@@ -121,6 +121,7 @@ func (r *record) take(u *update, raw json.RawMessage) {
 			Update part `json:"update"`
 		}
 		if json.Unmarshal(raw, &n) == nil {
+			n.Update.announces = u.Kind == "tool_call"
 			r.tool(&n.Update)
 		}
 	case "plan":
