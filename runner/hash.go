@@ -15,8 +15,8 @@ import (
 )
 
 // hash names each task by its content (design rule: a trial is known by its
-// content, not by paths). What goes in is everything that can change what an
-// executor does or what graders say of it; where files lie does not.
+// content, not by paths): what can change what an executor does, and what can
+// change what graders say of it, apart. Where files lie does neither.
 func (p *Plan) hash() error {
 	files := digests{}
 	suite, err := files.suite(p)
@@ -24,28 +24,35 @@ func (p *Plan) hash() error {
 		return err
 	}
 	for _, t := range p.Tasks {
-		if t.Hash, err = files.task(suite, p.Suite, t.Task); err != nil {
+		if t.Execution, err = files.execution(suite, t.Task); err != nil {
 			return err
 		}
-		if t.Hash, err = t.roleHash(); err != nil {
+		if t.Grading, err = files.grading(p, t.Task); err != nil {
 			return err
 		}
+		if err := t.roleHash(p.config.MaxAttempts); err != nil {
+			return err
+		}
+		t.Hash = digest([]byte(t.Execution + "/" + t.Grading))
 	}
 	return nil
 }
 
 // roleHash tells a task from the same one in another role. Baselines come before
 // their tasks, so that of a task which is compared with one is known.
-func (t *PlannedTask) roleHash() (string, error) {
+func (t *PlannedTask) roleHash(maxAttempts int) (err error) {
 	switch {
 	case t.trigger != nil:
-		return digestJSON([]any{t.Hash, t.Role, t.trigger.Skill, t.trigger.ShouldTrigger})
+		t.Grading, err = digestJSON([]any{t.Grading, t.Role, t.trigger.Skill, t.trigger.ShouldTrigger})
 	case t.Role != RoleTask:
-		return digestJSON([]any{t.Hash, t.Role})
+		t.Execution, err = digestJSON([]any{t.Execution, t.Role})
 	case t.compares && t.baseline != nil:
-		return digestJSON([]any{t.Hash, "compared with", t.baseline.Hash})
+		t.Grading, err = digestJSON([]any{t.Grading, "compared with", t.baseline.Hash})
 	}
-	return t.Hash, nil
+	if err == nil && maxAttempts > 1 { // then graders say whether the agent tries again
+		t.Execution, err = digestJSON([]any{t.Execution, t.Grading})
+	}
+	return err
 }
 
 // trialHash names one trial of a task.
@@ -70,6 +77,7 @@ func digestJSON(v any) (string, error) {
 // path: tasks share them.
 type digests map[string]string
 
+// suite is what the trials of all tasks depend on.
 func (d digests) suite(p *Plan) (string, error) {
 	c := p.config
 	instructions := map[string]string{}
@@ -85,9 +93,8 @@ func (d digests) suite(p *Plan) (string, error) {
 		return "", err
 	}
 	return digestJSON([]any{
-		"waza/1", c.Executor, c.Model, p.settings.Options, program, c.InjectSkillBody, c.MCPServers,
-		c.DisabledSkills, instructions, c.GradeExpected, c.MaxAttempts, c.JudgeModel,
-		p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
+		"waza/2", c.Executor, c.Model, p.settings.Options, program, c.InjectSkillBody, c.MCPServers,
+		c.DisabledSkills, instructions, c.MaxAttempts, p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
 	})
 }
 
@@ -108,7 +115,8 @@ func (d digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]strin
 	return sums, nil
 }
 
-func (d digests) task(suite string, s *eval.Suite, t *eval.Task) (string, error) {
+// execution is what an executor is given of a task.
+func (d digests) execution(suite string, t *eval.Task) (string, error) {
 	type input struct{ Path, Digest string }
 	var inputs []input
 	for _, f := range t.Inputs.Files {
@@ -130,6 +138,14 @@ func (d digests) task(suite string, s *eval.Suite, t *eval.Task) (string, error)
 		}
 		skills = append(skills, tree)
 	}
+	return digestJSON([]any{
+		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,
+		t.Inputs.Environment, t.Vars, skills,
+	})
+}
+
+// grading is what says how a task's trials are scored.
+func (d digests) grading(p *Plan, t *eval.Task) (string, error) {
 	type check struct {
 		Name, Type string
 		Weight     float64
@@ -139,16 +155,13 @@ func (d digests) task(suite string, s *eval.Suite, t *eval.Task) (string, error)
 	}
 	var graders []check
 	for _, g := range t.Effective {
-		sums, err := d.referred(g.Options, s, t)
+		sums, err := d.referred(g.Options, p.Suite, t)
 		if err != nil {
 			return "", fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
 		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, sums})
 	}
-	return digestJSON([]any{
-		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,
-		t.Inputs.Environment, t.Vars, t.Expected, graders, skills,
-	})
+	return digestJSON([]any{"waza/2", p.config.GradeExpected, p.config.JudgeModel, p.config.Model, t.Expected, graders})
 }
 
 func (d digests) file(path string) (string, error) {

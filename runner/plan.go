@@ -106,8 +106,9 @@ type PlannedTask struct {
 	Trials, First int
 	// Timeout bounds one attempt at a trial.
 	Timeout time.Duration
-	// Hash names the task by its content.
-	Hash string
+	// Hash names the task by its content: Execution by what an executor is
+	// given, Grading by what its trials are scored with.
+	Hash, Execution, Grading string
 	// threshold is the share of counted trials that must pass.
 	threshold float64
 	// baseline is the same task without skills; nil when that is not done.
@@ -356,7 +357,7 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 	for _, t := range p.Tasks {
 		rec.Tasks = append(rec.Tasks, TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
-			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash,
+			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
 			PassThreshold: &t.threshold,
 			Role:          t.Role, Trigger: t.trigger,
 		})

@@ -82,6 +82,9 @@ type TaskRef struct {
 	PassThreshold *float64 `json:"passThreshold,omitempty"`
 	// Hash names the task by its content, without the trial's number.
 	Hash string `json:"hash"`
+	// Execution is that part of Hash which says what an executor was given;
+	// how trials were graded is no part of it.
+	Execution string `json:"execution,omitempty"`
 }
 
 // criteria are those by which the run is summed up as it goes on.
