@@ -173,7 +173,7 @@ var (
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
 	duration = regexp.MustCompile(`"(duration|executor)Ms":(\d+|\{[^}]*\})`)
 	offset   = regexp.MustCompile(`"atMs":\d+`)
-	hashes   = regexp.MustCompile(`"hash":"[^"]*"`)
+	hashes   = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)
 )
 
 // simplify replaces what differs from run to run.
@@ -183,7 +183,7 @@ func (d *dialogue) simplify(line string) string {
 	line = times.ReplaceAllString(line, `"$$TIME"`)
 	line = duration.ReplaceAllString(line, `"${1}Ms":$$MS`)
 	line = offset.ReplaceAllString(line, `"atMs":$$MS`)
-	return hashes.ReplaceAllString(line, `"hash":"$$HASH"`)
+	return hashes.ReplaceAllString(line, `"${1}":"$$HASH"`)
 }
 
 func (d *dialogue) nameRun(id string) string {

@@ -107,7 +107,7 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 
 // complete puts the common options into a request.
 func (c *call) complete(req *runner.Request, o RunOptions) error {
-	req.Executor, req.Model, req.Trials, req.Workers = o.Executor, o.Model, o.Trials, o.Workers
+	req.Executor, req.Agent, req.Model, req.Trials, req.Workers = o.Executor, o.Agent, o.Model, o.Trials, o.Workers
 	req.Verbose, req.FailFast = o.Verbose, o.FailFast
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))

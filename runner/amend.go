@@ -234,16 +234,7 @@ func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
 	return list, nil
 }
 
-func (a *amendment) decode(at place, v any) error {
-	b := make([]byte, at.size)
-	if _, err := a.lines.ReadAt(b, at.off); err != nil {
-		return fmt.Errorf("journal: a trial: %w", err)
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("journal: a trial: %w", err)
-	}
-	return nil
-}
+func (a *amendment) decode(at place, v any) error { return at.decode(a.lines, v) }
 
 // replace puts res in the place of the trial that it names, of the task at that
 // index. was is the trial's verdict so far. It is in the journal when replace

@@ -219,6 +219,42 @@ func (f *fold) snapshot() *foldState {
 	return st
 }
 
+// visitTrials lifts the trials of a state out of the journal, one after the other.
+func visitTrials(run *journal.Run, st *foldState, visit func(task int, t *TrialResult) error) error {
+	f, err := openJournal(run)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i := range st.tasks {
+		for _, at := range st.tasks[i].trials {
+			if at.size == 0 {
+				continue // not ended
+			}
+			t := new(TrialResult)
+			if err := at.decode(f, t); err != nil {
+				return err
+			}
+			if err := visit(i, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decode reads what is at the place.
+func (at place) decode(journal io.ReaderAt, v any) error {
+	b := make([]byte, at.size)
+	if _, err := journal.ReadAt(b, at.off); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	return nil
+}
+
 // DamagedError says that a journal holds a line that is no event.
 type DamagedError struct {
 	Line int64

@@ -19,28 +19,31 @@ import (
 // value runs it as it says.
 type Request struct {
 	// Executor and Model replace those of the suite when not empty.
-	Executor string
-	Model    string
+	Executor string `json:"executor,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// Agent and ContextDir are recorded only: they had their effect when the
+	// suite was loaded.
+	Agent      string `json:"agent,omitempty"`
+	ContextDir string `json:"contextDir,omitempty"`
 	// Tasks and Tags are globs; a task is run when its id or name matches one
 	// of Tasks and a tag of it one of Tags. Empty means all.
-	Tasks []string
-	Tags  []string
+	Tasks []string `json:"tasks,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
 	// Task runs only the task of just that id when not empty.
-	Task string
+	Task string `json:"task,omitempty"`
 	// Trials replaces trials_per_task when positive.
-	Trials int
+	Trials int `json:"trials,omitempty"`
 	// Trial runs only the trial of that number when positive.
-	Trial int
+	Trial int `json:"trial,omitempty"`
 	// Workers replaces the number of workers, and runs trials in parallel, when positive.
-	Workers int
-	// Timeout replaces the timeouts of suite and tasks when positive.
-	Timeout time.Duration
-	// ContextDir is recorded only: it had its effect when the suite was loaded.
-	ContextDir string
+	Workers int `json:"workers,omitempty"`
+	// Timeout replaces the timeouts of suite and tasks when positive. In JSON
+	// it is in nanoseconds.
+	Timeout time.Duration `json:"timeout,omitempty"`
 	// Verbose sends more log events, as config.verbose does.
-	Verbose bool
+	Verbose bool `json:"verbose,omitempty"`
 	// FailFast stops after the first task that failed, as config.fail_fast does.
-	FailFast bool
+	FailFast bool `json:"failFast,omitempty"`
 }
 
 // UnknownExecutorError says that no executor has the name asked for.
@@ -82,6 +85,7 @@ type Plan struct {
 	// baseline where it has one, then the prompts of the trigger tests.
 	Tasks []*PlannedTask
 
+	asked    Request
 	executor executor.Kind
 	settings executor.Settings
 	pool     *provider.Pool
@@ -149,7 +153,7 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, executor: kind, graders: r.graders}
+	p := &Plan{Suite: suite, asked: req, executor: kind, graders: r.graders}
 	p.config = planConfig(suite, req, kind.Name)
 	p.verbose = p.config.Verbose
 	p.settings = executor.Settings{
@@ -351,7 +355,7 @@ func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
 func (p *Plan) record(id string, now time.Time, pid int) *Record {
 	s := p.Suite
 	rec := &Record{
-		RunID: id, CreatedAt: now, PID: pid, Config: p.config,
+		RunID: id, CreatedAt: now, PID: pid, Asked: p.asked, Config: p.config,
 		Suite: SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
 	}
 	for _, t := range p.Tasks {

@@ -8,13 +8,16 @@ import (
 
 // Record is what was asked of a run, as run.json keeps it.
 type Record struct {
-	RunID     string      `json:"runId"`
-	CreatedAt time.Time   `json:"createdAt"`
-	PID       int         `json:"pid"`
-	Suite     SuiteRef    `json:"suite"`
-	Config    RunConfig   `json:"config"`
-	Tasks     []TaskRef   `json:"tasks"`
-	Metrics   []MetricRef `json:"metrics,omitempty"`
+	RunID     string    `json:"runId"`
+	CreatedAt time.Time `json:"createdAt"`
+	PID       int       `json:"pid"`
+	Suite     SuiteRef  `json:"suite"`
+	// Asked is what the caller asked for beyond what the suite says. Config is
+	// what came of both.
+	Asked   Request     `json:"asked"`
+	Config  RunConfig   `json:"config"`
+	Tasks   []TaskRef   `json:"tasks"`
+	Metrics []MetricRef `json:"metrics,omitempty"`
 	// Baseline and Triggers are nil when the suite asks for none.
 	Baseline *BaselineRef `json:"baseline,omitempty"`
 	Triggers *TriggersRef `json:"triggers,omitempty"`

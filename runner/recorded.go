@@ -88,6 +88,15 @@ func (r *recorded) WriteResult(w io.Writer) error {
 	return writeResult(w, j, r.rec, st)
 }
 
+// Trials reads the whole journal.
+func (r *recorded) Trials(visit func(task int, t *TrialResult) error) error {
+	st, err := refold(r.run, r.rec)
+	if err != nil {
+		return err
+	}
+	return visitTrials(r.run, st, visit)
+}
+
 func (r *recorded) Subscribe(fromSeq int64) Subscription {
 	first := max(1, fromSeq)
 	return &recordedSubscription{recorded: r, first: first, next: first}

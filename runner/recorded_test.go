@@ -201,3 +201,29 @@ tasks: [{id: a, prompt: x}]
 	<-live.Done()
 	require.True(t, filepath.IsAbs(resultOf(t, live).Tasks[0].Trials[0].Output))
 }
+
+// Trials visits what the result holds, in its order, live and recorded.
+func TestTrials(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, twoTasks, runner.Request{})
+	<-live.Done()
+	past, err := r.Run(live.ID())
+	require.NoError(t, err)
+	for _, h := range []runner.Handle{live, past} {
+		res := resultOf(t, h)
+		var want, got []runner.TrialResult
+		for _, task := range res.Tasks {
+			want = append(want, task.Trials...)
+		}
+		require.NotEmpty(t, want)
+		require.NoError(t, h.Trials(func(task int, trial *runner.TrialResult) error {
+			require.Equal(t, h.Record().Tasks[task].ID, trial.TaskID)
+			got = append(got, *trial)
+			return nil
+		}))
+		require.Equal(t, want, got)
+		stop := errors.New("stop")
+		require.ErrorIs(t, h.Trials(func(int, *runner.TrialResult) error { return stop }), stop)
+	}
+}

@@ -118,6 +118,11 @@ func (r *Run) WriteResult(w io.Writer) error {
 	return writeResult(w, f, r.rec, r.fold.snapshot())
 }
 
+// Trials visits the trials that have ended so far.
+func (r *Run) Trials(visit func(task int, t *TrialResult) error) error {
+	return visitTrials(r.log.Run(), r.fold.snapshot(), visit)
+}
+
 func (r *Run) logf(level, format string, args ...any) {
 	r.logTask(nil, level, format, args...)
 }

@@ -187,6 +187,10 @@ type Handle interface {
 	// Subscribe follows the run from the event with that number on; numbers
 	// below 1 mean from the first.
 	Subscribe(fromSeq int64) Subscription
+	// Trials calls visit for each trial that has ended, in the order of the
+	// record, with the index of its task; amendments are included. One trial at
+	// a time is in memory, and belongs to visit. An error of visit ends it.
+	Trials(visit func(task int, t *TrialResult) error) error
 	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
 	WriteResult(w io.Writer) error
 }

@@ -58,7 +58,6 @@ Exit codes:
 // runOptions are the flags of waza run.
 type runOptions struct {
 	request      runner.Request
-	agent        string // instead of the suite's; empty for that
 	verbose      bool
 	json, events bool
 	output       string
@@ -67,12 +66,11 @@ type runOptions struct {
 func runOptionsOf(c *cli.Context) (runOptions, error) {
 	o := runOptions{
 		request: runner.Request{
-			Executor: executorOf(c), Model: c.String("model"),
+			Executor: executorOf(c), Agent: c.String("agent"), Model: c.String("model"),
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"),
 		},
-		agent:   c.String("agent"),
 		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"),
 	}
 	for _, name := range []string{"trials", "trial", "workers"} {
@@ -216,7 +214,7 @@ func (s *session) runOne(path string) (int, error) {
 // plan makes a suite ready to run, and prints what there is to say of it.
 func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 	req := s.options.request
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, Agent: s.options.agent, ContextDir: req.ContextDir})
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,11 +255,11 @@ func (s *session) worthTelling(ds eval.Diagnostics) eval.Diagnostics {
 // may be right by itself.
 func (s *session) invalid(path string, ds eval.Diagnostics) error {
 	hint := "waza validate"
-	if s.options.agent != "" {
-		hint += " --agent " + s.options.agent
+	if s.options.request.Agent != "" {
+		hint += " --agent " + s.options.request.Agent
 	}
 	req := s.options.request
-	if req.Executor != "" && (s.options.agent == "" || req.Executor != runner.AgentExecutor) {
+	if req.Executor != "" && (s.options.request.Agent == "" || req.Executor != runner.AgentExecutor) {
 		hint += " --executor " + req.Executor
 	}
 	if req.ContextDir != "" {
