@@ -4,7 +4,8 @@
 // are any, contents that lines refer to ([Blobs]). Workspaces
 // stand apart, so that those of dead runs are found without a look at each. It knows
 // lines and files, not what they mean. Call [NewStore], then [Store.Create] to
-// record a run, [Store.Open] to read one and [Run.Amend] to add lines to it.
+// record a run, [Store.Open] to read one, [Run.Amend] to add lines to it and
+// [Run.Reopen] to go on with it.
 package journal
 
 import (
@@ -22,13 +23,14 @@ const (
 	runFile     = "run.json"
 	journalFile = "journal.jsonl"
 	resultFile  = "result.json"
+	amendFile   = "amend.lock"
 	workDir     = "work"
 )
 
 // ErrNotFound says that there is no such run.
 var ErrNotFound = errors.New("no such run")
 
-// The errors of [Run.Amend].
+// The errors of [Run.Amend] and [Run.Reopen].
 var (
 	ErrRecorded = errors.New("a process still records the run")
 	ErrAmended  = errors.New("the run is being amended already")
@@ -165,7 +167,7 @@ func (r *Run) Result() (*os.File, error) { return os.Open(filepath.Join(r.dir, r
 func (r *Run) Alive() bool { return lockedAt(r.JournalPath()) }
 
 // amended reports whether a process amends the run.
-func (r *Run) amended() bool { return lockedAt(filepath.Join(r.dir, runFile)) }
+func (r *Run) amended() bool { return lockedAt(filepath.Join(r.dir, amendFile)) }
 
 func lockedAt(path string) bool {
 	f, err := os.Open(path)

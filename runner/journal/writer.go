@@ -54,15 +54,12 @@ func (r *Run) create(request []byte) (*Writer, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	// run.json comes last: a directory with it has a journal too.
-	err = writeAtomically(filepath.Join(r.dir, runFile), func(w io.Writer) error {
-		_, err := w.Write(request)
-		return err
-	})
-	if err != nil {
-		f.Close()
+	w := &Writer{run: r, file: f, lock: f}
+	if err := w.WriteRequest(request); err != nil {
+		release(f)
 		return nil, err
 	}
-	return newWriter(&Writer{run: r, file: f, lock: f}), nil
+	return newWriter(w), nil
 }
 
 func newWriter(w *Writer) *Writer {
@@ -193,9 +190,7 @@ func (w *Writer) Close() error {
 	if serr := w.file.Sync(); err == nil {
 		err = serr
 	}
-	// Closing alone would leave the lock with a child that was forked just now
-	// and has not come to its own program yet.
-	unlock(w.lock)
+	unlock(w.lock) // before it is closed, as release does
 	if cerr := w.file.Close(); err == nil {
 		err = cerr
 	}

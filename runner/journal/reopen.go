@@ -1,0 +1,89 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Reopen opens a run whose process is gone, to go on with it: lines follow those
+// it has, and it counts as alive again. A last line that was cut off is removed.
+// The error is [ErrRecorded] or [ErrAmended] when another writer, of any process,
+// has the run. The caller closes the writer.
+func (r *Run) Reopen() (*Writer, error) {
+	// Held until the journal's own lock is: an amendment looks for that one.
+	amend, err := r.lockAmend()
+	if err != nil {
+		return nil, err
+	}
+	defer release(amend)
+	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockPatiently(f); err != nil {
+		f.Close()
+		return nil, ErrRecorded
+	}
+	return r.continued(f, f)
+}
+
+// continued makes the writer of a journal that has lines already. It takes over
+// the file and the lock, which may be the same.
+func (r *Run) continued(f, lock *os.File) (*Writer, error) {
+	w := &Writer{run: r, file: f, lock: lock}
+	if err := w.recount(); err != nil {
+		release(lock)
+		f.Close()
+		return nil, err
+	}
+	return newWriter(w), nil
+}
+
+// lockPatiently takes a lock that others may hold for a moment, to see whether
+// they can.
+func lockPatiently(f *os.File) error {
+	err := lock(f)
+	for range 5 {
+		if err == nil {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+		err = lock(f)
+	}
+	return err
+}
+
+// recount finds out how many lines there are and where, and cuts off what is no
+// whole line.
+func (w *Writer) recount() error {
+	r := newReader(w.file, io.NopCloser(w.file), Mark{})
+	for {
+		_, number, off, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if (number-1)%indexEvery == 0 {
+			w.index = append(w.index, off)
+		}
+	}
+	w.lines, w.written = r.at.line, r.at.offset
+	if err := w.file.Truncate(w.written); err != nil {
+		return fmt.Errorf("journal: cut off an unfinished line: %w", err)
+	}
+	return nil
+}
+
+// WriteRequest replaces run.json, in one piece or not at all.
+func (w *Writer) WriteRequest(request []byte) error {
+	return writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
+		_, err := out.Write(request)
+		return err
+	})
+}

@@ -1,0 +1,92 @@
+package journal_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+)
+
+// A run that is gone on with is alive, has all lines it had and those that follow,
+// and nobody else writes to it meanwhile.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	w, err := store.Create("r", []byte("{}"))
+	require.NoError(t, err)
+	write(t, w, 1, 100)
+	_, err = w.Run().Reopen()
+	require.ErrorIs(t, err, journal.ErrRecorded)
+	require.NoError(t, w.Close())
+	f, err := os.OpenFile(w.Run().JournalPath(), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"line":101`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	for round := range 3 {
+		from := 101 + 10*round
+		run, err := store.Open("r")
+		require.NoError(t, err)
+		a, err := run.Amend()
+		require.NoError(t, err)
+		_, err = run.Reopen()
+		require.ErrorIs(t, err, journal.ErrAmended)
+		require.NoError(t, a.Close())
+
+		w, err := run.Reopen()
+		require.NoError(t, err)
+		require.True(t, run.Alive())
+		require.EqualValues(t, from, w.Number())
+		_, err = run.Reopen()
+		require.ErrorIs(t, err, journal.ErrRecorded)
+		_, err = run.Amend()
+		require.ErrorIs(t, err, journal.ErrRecorded)
+		write(t, w, from, from+9)
+		require.NoError(t, w.WriteRequest(fmt.Appendf(nil, `{"round":%d}`, round)))
+		require.True(t, run.Alive(), "also with another run.json")
+		require.NoError(t, w.Close())
+		require.False(t, run.Alive())
+		asked, err := run.Request()
+		require.NoError(t, err)
+		require.JSONEq(t, fmt.Sprintf(`{"round":%d}`, round), string(asked))
+	}
+	r, err := w.Run().Journal()
+	require.NoError(t, err)
+	numbers, texts := lines(t, r)
+	require.Len(t, numbers, 130)
+	require.Equal(t, `{"line":101}`, texts[100])
+}
+
+// Of many that would go on with a run, or amend it, one does.
+func TestReopenOnce(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	opened := make(chan *journal.Writer)
+	for i := range 20 {
+		go func() {
+			open := w.Run().Reopen
+			if i%2 == 1 {
+				open = w.Run().Amend
+			}
+			o, err := open()
+			if err != nil {
+				require.Nil(t, o)
+			}
+			opened <- o
+		}()
+	}
+	var open []*journal.Writer
+	for range 20 {
+		if o := <-opened; o != nil {
+			open = append(open, o)
+		}
+	}
+	require.Len(t, open, 1)
+	require.NoError(t, open[0].Close())
+}
