@@ -7,9 +7,9 @@ import (
 	"waza/runner/grader"
 )
 
-// queue hands out the trials of a run, in the order of the plan, each once. Most
-// may begin at any time; those of a task that is compared with its baseline come
-// after it:
+// queue hands out the trials of a run that are to be done, in the order of the
+// plan, each once. Most may begin at any time; those of a task that is compared
+// with its baseline come after it:
 //
 //	baseline  1 ✓   2 ✓   3 …             trial n of the task begins when trial n of
 //	               │     └─ task 3 waits  its baseline is over; where there are task
@@ -27,7 +27,7 @@ type queue struct {
 
 // queued is the state of a task in the queue.
 type queued struct {
-	next int // trials that were handed out
+	next int // index of the next trial to hand out; Trials when there is none
 	// after says what a trial of the task waits for.
 	after after
 	// left holds what trials of an awaited baseline left, by number from the first;
@@ -47,9 +47,15 @@ const (
 )
 
 func newQueue(tasks []*taskRun, hooks bool) *queue {
-	q := &queue{tasks: tasks}
+	q := &queue{}
 	q.over = sync.NewCond(&q.mu)
 	for _, t := range tasks {
+		t.skipLocked()
+		if t.queued.next < t.Trials {
+			q.tasks = append(q.tasks, t)
+		} else {
+			t.queued.done = true
+		}
 		if t.baseline == nil {
 			continue
 		}
@@ -59,7 +65,9 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 		case t.compares:
 			t.queued.after = afterTrial
 		}
-		t.baseline.awaited = hooks || t.compares
+		if hooks || t.compares {
+			t.baseline.awaiting = t
+		}
 		if t.compares {
 			t.baseline.queued.left = make([]*grader.Baseline, t.Trials)
 		}
@@ -128,43 +136,58 @@ func (q *queue) rest() (*taskRun, int) {
 }
 
 func (t *taskRun) takeLocked() int {
+	num := t.First + t.queued.next
 	t.queued.next++
-	return t.First + t.queued.next - 1
+	t.skipLocked()
+	return num
+}
+
+// skipLocked passes over trials that are not to be done.
+func (t *taskRun) skipLocked() {
+	for t.queued.next < t.Trials && t.isKept(t.queued.next) {
+		t.queued.next++
+	}
 }
 
 // readyLocked reports whether the next trial of a task may begin.
 func (t *taskRun) readyLocked() bool {
 	switch t.queued.after {
 	case afterTrial:
-		return t.baseline.queued.left[t.queued.next] != nil
+		return t.baseline.leftLocked(t.queued.next)
 	case afterBaseline:
 		b := &t.baseline.queued
 		// The last trial may tell of its end before another does.
-		return b.done && (b.left == nil || b.left[t.queued.next] != nil)
+		return b.done && (b.left == nil || t.baseline.leftLocked(t.queued.next))
 	}
 	return true
 }
 
+// leftLocked reports whether what the trial at an index left is there to be
+// compared with.
+func (t *taskRun) leftLocked(index int) bool {
+	return t.isKept(index) || t.queued.left[index] != nil
+}
+
 // ended tells that a trial is over, and whether its task is.
 func (q *queue) ended(t *taskRun, res *TrialResult, last bool) {
-	if !t.awaited && !(t.compares && t.baseline != nil) {
+	if t.awaiting == nil && !(t.compares && t.baseline != nil) {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !t.awaited {
+	if t.awaiting == nil {
 		t.baseline.queued.left[res.TrialNum-t.First] = nil // may be megabytes
 		return
 	}
-	if t.queued.left != nil {
-		t.queued.left[res.TrialNum-t.First] = baselineOf(res)
+	if i := res.TrialNum - t.First; t.queued.left != nil && !t.awaiting.isKept(i) {
+		t.queued.left[i] = baselineOf(res)
 	}
 	t.queued.done = t.queued.done || last
 	q.over.Broadcast()
 }
 
 // baseline returns what a trial of a task is compared with; nil when its task has
-// no baseline.
+// no baseline, or that trial of it was kept.
 func (q *queue) baseline(t *taskRun, num int) *grader.Baseline {
 	if t.baseline == nil || !t.compares {
 		return nil

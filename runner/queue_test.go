@@ -11,22 +11,31 @@ import (
 	"waza/eval"
 )
 
-// TestQueue plays workers at random: each trial is handed out once, none before
-// what it waits for, there is always something to do for somebody, and what is
+// TestQueue plays workers at random: each trial that is to be done is handed out
+// once, none that is kept, none before what it waits for, there is always something to do for somebody, and what is
 // set aside is bounded by the workers.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 6).Draw(t, "workers")
 		hooks := rapid.Bool().Draw(t, "hooks")
+		// keep chooses trials that an earlier session did.
+		keep := func(task *taskRun) {
+			if rapid.Bool().Draw(t, "resumed") {
+				task.kept = rapid.SliceOfN(rapid.Bool(), task.Trials, task.Trials).Draw(t, "kept")
+			}
+			task.left = toDo(task)
+		}
 		var tasks []*taskRun
 		for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
 			trials, first := rapid.IntRange(1, 4).Draw(t, "trials"), rapid.IntRange(1, 3).Draw(t, "first")
-			task := &taskRun{left: trials, PlannedTask: &PlannedTask{
+			task := &taskRun{PlannedTask: &PlannedTask{
 				Task: &eval.Task{}, ID: fmt.Sprint(i), Trials: trials, First: first, compares: rapid.Bool().Draw(t, "compares"),
 			}}
+			keep(task)
 			if rapid.Bool().Draw(t, "baseline") {
-				base := &taskRun{left: trials, PlannedTask: &PlannedTask{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: RoleBaseline}}
+				base := &taskRun{PlannedTask: &PlannedTask{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: RoleBaseline}}
+				keep(base)
 				task.baseline = base
 				tasks = append(tasks, base)
 			}
@@ -64,7 +73,8 @@ func TestQueue(t *testing.T) {
 			tr := trial{task, num}
 			require.False(t, over[tr] || slices.Contains(running, tr), "handed out twice")
 			require.True(t, num >= task.First && num < task.First+task.Trials)
-			if base := task.baseline; base != nil && task.compares {
+			require.False(t, task.isKept(num-task.First), "kept")
+			if base := task.baseline; base != nil && task.compares && !base.isKept(num-task.First) {
 				require.True(t, over[trial{base, num}], "before its baseline")
 				require.Equal(t, fmt.Sprint(num), q.baseline(task, num).Output)
 			}
@@ -76,7 +86,7 @@ func TestQueue(t *testing.T) {
 		}
 		total := 0
 		for _, task := range tasks {
-			total += task.Trials
+			total += toDo(task)
 			for _, b := range task.queued.left {
 				require.Nil(t, b, "outputs are let go")
 			}
@@ -85,6 +95,15 @@ func TestQueue(t *testing.T) {
 		task, _ := q.rest()
 		require.Nil(t, task)
 	})
+}
+
+func toDo(t *taskRun) (n int) {
+	for i := range t.Trials {
+		if !t.isKept(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // What is left when no more is started is given out, waiting or not.

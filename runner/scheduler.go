@@ -35,10 +35,12 @@ type taskRun struct {
 	num     int // 1-based
 	graders []*grader.Bound
 	// baseline is the task as an agent without skills does it; nil when that
-	// is not done. awaited is set on a baseline whose task may have to wait.
-	baseline *taskRun
-	awaited  bool
-	queued   queued
+	// is not done. awaiting is, of a baseline, the task that may have to wait for it.
+	baseline, awaiting *taskRun
+	// kept says of which trials, by index, the results of an earlier session
+	// stand: they are not done again. nil means of none.
+	kept   []bool
+	queued queued
 
 	begin sync.Once // sets the two fields below
 	// env is the environment of the task's processes; never appended to in place.
@@ -68,6 +70,9 @@ func newScheduler(r *Run) *scheduler {
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
 	return s
 }
+
+// isKept reports whether the trial at an index is not to be done again.
+func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index] }
 
 // taskEnv is the environment of a task's processes: this process's, then the
 // task's own, then what tells them where they are.
