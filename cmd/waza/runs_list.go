@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner/report"
+)
+
+func (p *program) runsListCommand() *cli.Command {
+	return &cli.Command{
+		Name: "list", Usage: "list runs, newest first",
+		Flags:  runsListFlags(),
+		Action: p.runsList,
+	}
+}
+
+// runsListFlags are those of waza runs list, which waza runs is short for.
+func runsListFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "list at most `N`", Value: 20, DefaultText: "20"},
+		jsonFlag("print the runs as JSON"),
+	}
+}
+
+func (p *program) runsList(c *cli.Context) error {
+	if name := c.Args().First(); name != "" && c.Command.Name == "runs" {
+		return p.unknownCommand("waza runs", name, c.Command.Subcommands)
+	}
+	if err := most(c, 0); err != nil {
+		return err
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	infos, err := rn.List(max(0, c.Int("limit")))
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return p.printJSON(map[string]any{"runs": infos})
+	}
+	if len(infos) == 0 {
+		fmt.Fprintln(p.stderr, "waza: no runs are recorded")
+		return nil
+	}
+	rows := [][]string{{"Run", "Suite", "Status", "Started", "Executor", "Tasks passed"}}
+	for _, i := range infos {
+		rows = append(rows, []string{
+			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
+			strings.TrimSpace(i.Executor + " " + i.Agent), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
+		})
+	}
+	o := p.reportOptions(p.stdout)
+	o.Width = 0 // an id that is cut off is of no use
+	return report.Table(p.stdout, rows, o)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) runsShowCommand() *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "show how a run went", ArgsUsage: "RUN",
+		Flags:  []cli.Flag{jsonFlag("print the whole result as JSON")},
+		Action: p.runsShow,
+	}
+}
+
+func (p *program) runsShow(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usage("waza runs lists the runs", "waza runs show takes one run, not %d", c.NArg())
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	h, err := findRun(rn, c.Args().First())
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return h.WriteResult(p.stdout)
+	}
+	rep, err := p.reportOf(h)
+	if err != nil {
+		return err
+	}
+	rec := h.Record()
+	progress, err := h.Progress()
+	if err != nil {
+		return err
+	}
+	amended := ""
+	if at := progress.AmendedAt; at != nil {
+		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")
+	}
+	fmt.Fprintf(p.stdout, "%s, run %s of %s%s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
+	return rep.Write(p.stdout, p.reportOptions(p.stdout))
+}
+
+// reportOf tells how a run stands now, amendments included; it does not wait for
+// the end of one that goes on.
+func (p *program) reportOf(h runner.Handle) (*report.Report, error) {
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	results, err := h.Results()
+	if err != nil {
+		return nil, err
+	}
+	rep := report.New(h.Record())
+	rep.Status, rep.Summary, rep.Error = progress.Status, progress.Summary, progress.Error
+	for i, res := range results {
+		rep.Tasks[i].Result = res
+	}
+	return rep, nil
+}
