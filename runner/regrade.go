@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
@@ -179,40 +178,24 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 
 // grade lets today's graders score a trial.
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *attempt {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout, errDeadline)
-	defer cancel()
-	a := &attempt{AttemptResult: &AttemptResult{}, before: g.before(t, old)}
-	vars := eval.TrialVars{RunID: g.rec.RunID, Trial: old.TrialNum, Attempt: len(old.Attempts) + 1}
-	expand := func(text string) string { return t.Expand(text, vars) }
-	ws := &workspace{
-		path: filepath.Join(g.a.dir, workspaceName(t.index+1, t.ID, old.TrialNum, vars.Attempt)),
-		task: t.Task, fill: expand, from: old.Workspace, blobs: g.blobs,
+	again := &rescored{
+		plan: g.plan, task: t.PlannedTask, graders: t.graders, caps: g.caps, env: t.env, runID: g.rec.RunID,
+		before: g.before(t, old), blobs: g.blobs,
+		path: filepath.Join(g.a.dir, workspaceName(t.index+1, t.ID, old.TrialNum, len(old.Attempts)+1)),
 	}
-	g.compareAsked(t, old, expand)
-	defer func() {
-		if err := ws.close(); err != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.warn("task %s, trial %d: workspace not removed: %v", t.ID, old.TrialNum, err)
-		}
-	}()
+	g.compareAsked(t, old, again.expand(old))
 	baseline, err := g.compareWith(t, old.TrialNum)
 	if err != nil {
-		a.Graders = old.Graders
+		a := &attempt{AttemptResult: &AttemptResult{Graders: old.Graders}}
 		a.fail(ctx, executor.Permanent(err))
 		return a
 	}
-	s := grader.Subject{
-		RunID: g.rec.RunID, Suite: g.plan.Suite, Task: t.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Env: t.env, Expand: expand,
-		Baseline: baseline, Capabilities: g.caps,
-	}
-	if old.Workspace != nil {
-		s.Lost = old.Workspace.lost
-	}
-	a.grade(ctx, t.graders, grader.NewSubject(s))
-	if a.Verdict == TimedOut { // the agent was in time
-		a.Verdict, a.Error = Errored, fmt.Sprintf("the graders had not finished after %v", t.Timeout)
+	again.baseline = baseline
+	a, left := again.grade(ctx, old)
+	if left != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.warn("task %s, trial %d: workspace not removed: %v", t.ID, old.TrialNum, left)
 	}
 	return a
 }

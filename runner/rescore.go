@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// rescored is a recorded trial whose graders get another turn, as they are
+// today. Nothing is executed: they see what was recorded, workspace included.
+type rescored struct {
+	plan    *Plan
+	task    *PlannedTask
+	graders []*grader.Bound
+	caps    executor.Capabilities
+	env     []string // of the graders' programs
+	// runID is the run whose executor did the trial: prompts may have named it.
+	runID string
+	// before is what graders made of the trial in the past, the newest first.
+	before [][]grader.Result
+	// baseline is what judges compare the trial with; nil without one.
+	baseline *grader.Baseline
+	// path is where the workspace is made, if a grader asks for it, and blobs
+	// hold what is in it.
+	path  string
+	blobs *journal.BlobReader
+}
+
+// expand fills the template variables of a text as they were in the attempt that
+// counts.
+func (r *rescored) expand(old *TrialResult) func(text string) string {
+	vars := eval.TrialVars{RunID: r.runID, Trial: old.TrialNum, Attempt: len(old.Attempts) + 1}
+	return func(text string) string { return r.task.Expand(text, vars) }
+}
+
+// grade lets the graders score the trial, within the deadline of an attempt. That
+// they take longer is an error, for the agent was in time. left says why the
+// workspace could not be removed; nil when it was.
+func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, left error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.task.Timeout, errDeadline)
+	defer cancel()
+	expand := r.expand(old)
+	ws := &workspace{path: r.path, task: r.task.Task, fill: expand, from: old.Workspace, blobs: r.blobs}
+	defer func() { left = ws.close() }()
+	s := grader.Subject{
+		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Env: r.env, Expand: expand,
+		Baseline: r.baseline, Capabilities: r.caps,
+	}
+	if old.Workspace != nil {
+		s.Lost = old.Workspace.lost
+	}
+	a = &attempt{AttemptResult: &AttemptResult{}, before: r.before}
+	a.grade(ctx, r.graders, grader.NewSubject(s))
+	if a.Verdict == TimedOut {
+		a.Verdict, a.Error = Errored, fmt.Sprintf("the graders had not finished after %v", r.task.Timeout)
+	}
+	return a, nil
+}
