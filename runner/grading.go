@@ -108,21 +108,16 @@ func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, executor: kind, graders: r.graders, config: planConfig(suite, req, kind.Name)}
+	p := &Plan{
+		Suite: suite, graders: r.graders, config: planConfig(suite, req, kind.Name), pool: provider.ForSuite(suite, &r.limits),
+	}
 	p.config.Model = rec.Config.Model
 	p.config.TimeoutSeconds = max(p.config.TimeoutSeconds, rec.Config.TimeoutSeconds)
-	p.settings = executor.Settings{
-		Suite: suite, Options: suite.ExecutorOptions[kind.Name], Model: p.config.Model, Workers: p.config.ActualWorkers,
-	}
-	if p.settings.Options == nil && kind.Options != nil {
-		p.settings.Options = kind.Options()
-	}
+	p.cells = []*cell{p.newCell(kind, suite.ExecutorOptions[kind.Name], p.config.Model)}
 	var nothing *SelectionError // there may be nothing to run any more, and yet what was run
 	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
 		return nil, err
 	}
-	p.pool = provider.ForSuite(suite, &r.limits)
-	p.settings.Providers = p.pool
 	p.learnSecrets()
 	p.env = &grader.Env{
 		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: true,
@@ -132,7 +127,7 @@ func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
 
 // newGrading finds the tasks of the run in the suite.
 func newGrading(p *Plan, rec *Record, o GradeOptions) *grading {
-	g := &grading{plan: p, rec: rec, options: o, caps: p.executor.Can(p.settings)}
+	g := &grading{plan: p, rec: rec, options: o}
 	planned := map[string]*PlannedTask{}
 	for _, t := range p.Tasks {
 		planned[t.ID] = t

@@ -19,12 +19,16 @@ import (
 // change what graders say of it, apart. Where files lie does neither.
 func (p *Plan) hash() error {
 	files := digests{}
-	suite, err := files.suite(p)
-	if err != nil {
-		return err
+	suites := map[*cell]string{}
+	for _, c := range p.cells {
+		var err error
+		if suites[c], err = files.suite(p, c); err != nil {
+			return err
+		}
 	}
 	for _, t := range p.Tasks {
-		if t.Execution, err = files.execution(suite, t.Task); err != nil {
+		var err error
+		if t.Execution, err = files.execution(suites[t.cell], t.Task); err != nil {
 			return err
 		}
 		if t.Grading, err = files.grading(p, t.Task); err != nil {
@@ -77,8 +81,8 @@ func digestJSON(v any) (string, error) {
 // path: tasks share them.
 type digests map[string]string
 
-// suite is what the trials of all tasks depend on.
-func (d digests) suite(p *Plan) (string, error) {
+// suite is what the trials of all tasks of a cell depend on.
+func (d digests) suite(p *Plan, cell *cell) (string, error) {
 	c := p.config
 	instructions := map[string]string{}
 	for _, f := range p.Suite.Instructions {
@@ -88,12 +92,12 @@ func (d digests) suite(p *Plan) (string, error) {
 		}
 		instructions[f.Name] = sum
 	}
-	program, err := d.referred(p.settings.Options, p.Suite, nil)
+	program, err := d.referred(cell.settings.Options, p.Suite, nil)
 	if err != nil {
 		return "", err
 	}
 	return digestJSON([]any{
-		"waza/2", c.Executor, c.Model, p.settings.Options, program, c.InjectSkillBody, c.MCPServers,
+		"waza/2", cell.executor.Name, cell.settings.Model, cell.settings.Options, program, c.InjectSkillBody, c.MCPServers,
 		c.DisabledSkills, instructions, c.MaxAttempts, p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
 	})
 }

@@ -85,15 +85,14 @@ type Plan struct {
 	// baseline where it has one, then the prompts of the trigger tests.
 	Tasks []*PlannedTask
 
-	asked    Request
-	executor executor.Kind
-	settings executor.Settings
-	pool     *provider.Pool
-	env      *grader.Env
-	graders  *grader.Registry
-	bound    map[*eval.Grader]*grader.Bound // those built so far
-	config   RunConfig
-	verbose  bool
+	asked   Request
+	cells   []*cell // at least one
+	pool    *provider.Pool
+	env     *grader.Env
+	graders *grader.Registry
+	bound   map[*eval.Grader]boundGrader // those built so far
+	config  RunConfig
+	verbose bool
 	// baselines and triggers say why there are none; empty when there are.
 	baselines, triggers string
 }
@@ -106,6 +105,8 @@ type PlannedTask struct {
 	// ID and Name are those of the task in the run.
 	ID, Name string
 	Role     Role
+	// Cell is the cell of the matrix that the task belongs to; nil without one.
+	Cell *CellRef
 	// Trials is how many there are, First the number of the first.
 	Trials, First int
 	// Timeout bounds one attempt at a trial.
@@ -121,6 +122,7 @@ type PlannedTask struct {
 	compares bool
 	// trigger is what a trigger test asks; nil for other roles.
 	trigger *TriggerRef
+	cell    *cell // never nil
 }
 
 // TotalTrials is the number of trials of all tasks.
@@ -133,7 +135,7 @@ func (p *Plan) TotalTrials() int {
 }
 
 // Executor is the canonical name of the executor.
-func (p *Plan) Executor() string { return p.executor.Name }
+func (p *Plan) Executor() string { return p.config.Executor }
 
 // Workers is how many trials run at once.
 func (p *Plan) Workers() int { return p.config.ActualWorkers }
@@ -153,17 +155,11 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, asked: req, executor: kind, graders: r.graders}
+	p := &Plan{Suite: suite, asked: req, graders: r.graders, pool: provider.ForSuite(suite, &r.limits)}
 	p.config = planConfig(suite, req, kind.Name)
 	p.verbose = p.config.Verbose
-	p.settings = executor.Settings{
-		Suite: suite, Options: suite.ExecutorOptions[kind.Name],
-		Model: p.config.Model, Workers: p.config.ActualWorkers,
-	}
-	if p.settings.Options == nil && kind.Options != nil {
-		p.settings.Options = kind.Options()
-	}
-	if o, ok := p.settings.Options.(executor.Driver); ok && kind.Name == AgentExecutor {
+	p.cells = []*cell{p.newCell(kind, suite.ExecutorOptions[kind.Name], p.config.Model)}
+	if o, ok := p.cells[0].settings.Options.(executor.Driver); ok && kind.Name == AgentExecutor {
 		p.config.Agent = o.AgentName()
 	}
 	if err := p.planTasks(req); err != nil {
@@ -175,8 +171,6 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err := p.hash(); err != nil {
 		return nil, err
 	}
-	p.pool = provider.ForSuite(suite, &r.limits)
-	p.settings.Providers = p.pool
 	p.learnSecrets()
 	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
 	return p, nil
@@ -248,26 +242,38 @@ func (p *Plan) planTasks(req Request) error {
 	if total := max(1, p.config.TrialsPerTask); req.Trial > total {
 		return &SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
 	}
-	p.baselines = p.unmeasuredBaseline()
+	p.baselines = p.everywhere(func(c *cell) string { return c.baselines })
 	for _, t := range chosen {
-		pt := p.planned(t, req)
-		if p.Suite.Baseline && p.baselines == "" {
-			pt.baseline = p.planned(withoutSkills(t), req)
-			pt.baseline.ID, pt.baseline.Name = ids.take(t.ID+"#baseline"), t.Name+" (without skills)"
-			pt.baseline.Role = RoleBaseline
-			p.Tasks = append(p.Tasks, pt.baseline)
+		for _, c := range p.cells {
+			p.planTask(t, c, ids, req)
 		}
-		p.Tasks = append(p.Tasks, pt)
 	}
 	return p.planTriggers(tests, req)
 }
 
+// planTask plans a task in a cell and, before it, its baseline.
+func (p *Plan) planTask(t *eval.Task, c *cell, ids taskIDs, req Request) {
+	pt := p.planned(t, c, req)
+	if p.Suite.Baseline && c.baselines == "" {
+		pt.baseline = p.planned(withoutSkills(t), c, req)
+		pt.baseline.ID, pt.baseline.Name = ids.take(t.ID+"#baseline"), t.Name+" (without skills)"
+		pt.baseline.Role = RoleBaseline
+		p.Tasks = append(p.Tasks, pt.baseline)
+	}
+	p.Tasks = append(p.Tasks, pt)
+}
+
 func (p *Plan) planTriggers(tests []triggerTest, req Request) error {
-	if p.triggers = p.unmeasuredTriggers(); p.triggers == "" {
+	if p.triggers = p.everywhere(func(c *cell) string { return c.triggers }); p.triggers == "" {
 		for _, test := range tests {
-			pt := p.planned(test.task, req)
-			pt.Role, pt.trigger, pt.threshold = RoleTrigger, test.ref, 1
-			p.Tasks = append(p.Tasks, pt)
+			for _, c := range p.cells {
+				if c.triggers != "" {
+					continue
+				}
+				pt := p.planned(test.task, c, req)
+				pt.Role, pt.trigger, pt.threshold = RoleTrigger, test.ref, 1
+				p.Tasks = append(p.Tasks, pt)
+			}
 		}
 		if len(tests) == 0 {
 			p.triggers = "not measured: the tasks to run were chosen, and no trigger test among them"
@@ -279,9 +285,9 @@ func (p *Plan) planTriggers(tests []triggerTest, req Request) error {
 	return nil
 }
 
-func (p *Plan) planned(t *eval.Task, req Request) *PlannedTask {
+func (p *Plan) planned(t *eval.Task, c *cell, req Request) *PlannedTask {
 	pt := &PlannedTask{
-		Task: t, ID: t.ID, Name: t.Name, Trials: p.config.Trials, First: max(1, req.Trial),
+		Task: t, ID: t.ID, Name: t.Name, Cell: c.ref, cell: c, Trials: p.config.Trials, First: max(1, req.Trial),
 		Timeout: seconds(p.config.TimeoutSeconds), threshold: 1,
 		compares: slices.ContainsFunc(t.Effective, grader.ComparesWithBaseline),
 	}
@@ -311,9 +317,15 @@ func seconds(s float64) time.Duration {
 // then uses. Findings that are errors should keep the plan from being started.
 func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 	var ds eval.Diagnostics
-	if p.executor.Preflight != nil {
-		for _, f := range p.executor.Preflight(ctx, p.settings) {
-			ds = append(ds, p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message))
+	for _, c := range p.cells {
+		if c.executor.Preflight == nil {
+			continue
+		}
+		for _, f := range c.executor.Preflight(ctx, c.settings) {
+			// Cells that differ in a parameter alone lack the same.
+			if d := p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message); !slices.Contains(ds, d) {
+				ds = append(ds, d)
+			}
 		}
 	}
 	return append(ds, p.preflightGraders(ctx)...)
@@ -361,11 +373,14 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 	for _, t := range p.Tasks {
 		rec.Tasks = append(rec.Tasks, TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
-			Groups: groups(p.config.GroupBy, p.config.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
+			Groups: groups(p.config.GroupBy, t.cell.settings.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
 			PassThreshold: &t.threshold,
-			Role:          t.Role, Trigger: t.trigger,
+			Role:          t.Role, Trigger: t.trigger, Cell: t.Cell,
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
+		if t.Cell != nil {
+			ref.Task = t.Task.ID
+		}
 		if t.Role != RoleTask {
 			ref.Groups = nil
 		}

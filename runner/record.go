@@ -66,6 +66,10 @@ type RunConfig struct {
 // TaskRef is a task of a run.
 type TaskRef struct {
 	ID string `json:"id"`
+	// Cell is the cell of the matrix that the task belongs to, Task its id in the
+	// suite; both are absent without a matrix.
+	Cell *CellRef `json:"cell,omitempty"`
+	Task string   `json:"task,omitempty"`
 	// Role is absent for a task of the suite.
 	Role Role `json:"role,omitempty"`
 	// Of is the id of the task whose baseline it is.

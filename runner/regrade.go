@@ -23,7 +23,6 @@ type grading struct {
 	plan    *Plan
 	rec     *Record
 	options GradeOptions
-	caps    executor.Capabilities
 	tasks   []*gradedTask
 	total   int // trials of tasks
 
@@ -55,7 +54,7 @@ type gradedTask struct {
 func (g *grading) run(ctx context.Context, a *amendment) error {
 	for _, t := range g.tasks {
 		var err error
-		if t.graders, err = g.plan.bind(t.PlannedTask, g.caps); err != nil {
+		if t.graders, err = g.plan.bind(t.PlannedTask); err != nil {
 			return err
 		}
 		t.env = taskEnv(g.rec.RunID, t.Task)
@@ -166,7 +165,7 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 		return err
 	}
 	// A canned reply only tries a suite out, which needs no judge.
-	if why := executor.AsStop(a.cause); why != nil && !g.caps.Canned {
+	if why := executor.AsStop(a.cause); why != nil && !t.cell.can().Canned {
 		if !why.Orderly {
 			return stopped(why)
 		}
@@ -179,7 +178,7 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 // grade lets today's graders score a trial.
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *TrialResult) *attempt {
 	again := &rescored{
-		plan: g.plan, task: t.PlannedTask, graders: t.graders, caps: g.caps, env: t.env, runID: g.rec.RunID,
+		plan: g.plan, task: t.PlannedTask, graders: t.graders, env: t.env, runID: g.rec.RunID,
 		before: g.before(t, old), blobs: g.blobs,
 		path: filepath.Join(g.a.dir, workspaceName(t.index+1, t.ID, old.TrialNum, len(old.Attempts)+1)),
 	}
@@ -244,8 +243,8 @@ func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) 
 	switch {
 	case !t.compares:
 		return nil, nil
-	case t.without < 0 && g.plan.baselines != "":
-		return &grader.Baseline{Missing: "the baseline is " + g.plan.baselines}, nil
+	case t.without < 0 && t.cell.baselines != "":
+		return &grader.Baseline{Missing: "the baseline is " + t.cell.baselines}, nil
 	case t.without < 0:
 		return &grader.Baseline{Missing: "the run was recorded without a baseline"}, nil
 	}

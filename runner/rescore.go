@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"waza/eval"
-	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
 )
@@ -16,7 +14,6 @@ type rescored struct {
 	plan    *Plan
 	task    *PlannedTask
 	graders []*grader.Bound
-	caps    executor.Capabilities
 	env     []string // of the graders' programs
 	// runID is the run whose executor did the trial: prompts may have named it.
 	runID string
@@ -33,7 +30,7 @@ type rescored struct {
 // expand fills the template variables of a text as they were in the attempt that
 // counts.
 func (r *rescored) expand(old *TrialResult) func(text string) string {
-	vars := eval.TrialVars{RunID: r.runID, Trial: old.TrialNum, Attempt: len(old.Attempts) + 1}
+	vars := r.task.cell.vars(r.runID, old.TrialNum, len(old.Attempts)+1)
 	return func(text string) string { return r.task.Expand(text, vars) }
 }
 
@@ -49,7 +46,7 @@ func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, lef
 	s := grader.Subject{
 		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output,
 		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Env: r.env, Expand: expand,
-		Baseline: r.baseline, Capabilities: r.caps,
+		Baseline: r.baseline, Capabilities: r.task.cell.can(),
 	}
 	if old.Workspace != nil {
 		s.Lost = old.Workspace.lost

@@ -123,24 +123,34 @@ func withoutSkills(t *eval.Task) *eval.Task {
 	return &b
 }
 
-// unmeasuredBaseline says why the plan cannot do without skills what its agent
-// would do with them; empty when it can.
-func (p *Plan) unmeasuredBaseline() string {
-	if p.executor.Can(p.settings).Canned {
-		return fmt.Sprintf("not measured: executor %s makes its replies up", p.executor.Name)
+// everywhere returns why nothing is measured in any cell; empty when something is in one.
+func (p *Plan) everywhere(unmeasured func(*cell) string) string {
+	for _, c := range p.cells {
+		if unmeasured(c) == "" {
+			return ""
+		}
+	}
+	return unmeasured(p.cells[0])
+}
+
+// unmeasuredBaseline says why nothing could be done without skills as the agent
+// would do it with them; empty when it can.
+func (c *cell) unmeasuredBaseline() string {
+	if c.can().Canned {
+		return fmt.Sprintf("not measured: executor %s makes its replies up", c.executor.Name)
 	}
 	return ""
 }
 
 // unmeasuredTriggers says why nothing could be learned of trigger tests.
-func (p *Plan) unmeasuredTriggers() string {
-	switch caps := p.executor.Can(p.settings); {
+func (c *cell) unmeasuredTriggers() string {
+	switch caps := c.can(); {
 	case caps.Canned:
-		return fmt.Sprintf("not measured: executor %s makes its replies up", p.executor.Name)
+		return fmt.Sprintf("not measured: executor %s makes its replies up", c.executor.Name)
 	case caps.Simulated:
-		return fmt.Sprintf("not measured: executor %s does what the suite scripts", p.executor.Name)
+		return fmt.Sprintf("not measured: executor %s does what the suite scripts", c.executor.Name)
 	case !caps.Skills:
-		return fmt.Sprintf("not measured: executor %s does not report which skills are invoked", p.executor.Name)
+		return fmt.Sprintf("not measured: executor %s does not report which skills are invoked", c.executor.Name)
 	}
 	return ""
 }

@@ -204,22 +204,15 @@ func (r *Run) execute(s *scheduler) (err error) {
 	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
 		return err
 	}
-	exec, err := p.executor.Open(r.ctx, p.settings)
-	if err != nil {
-		return fmt.Errorf("executor %s: %w", p.executor.Name, err)
+	defer s.close()
+	if err := s.open(r.ctx); err != nil {
+		return err
 	}
-	defer closeExecutor(r, exec)
-	if err := s.bind(exec); err != nil {
+	if err := s.bind(); err != nil {
 		return err
 	}
 	s.work()
 	return nil
-}
-
-func closeExecutor(r *Run, exec executor.Executor) {
-	if err := exec.Close(); err != nil {
-		r.logf("warning", "executor %s: close: %v", r.plan.executor.Name, err)
-	}
 }
 
 // afterContext is for what must happen also when the run was cancelled: it goes on

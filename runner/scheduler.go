@@ -20,8 +20,7 @@ import (
 // the task begins before its first and ends after its last.
 type scheduler struct {
 	run   *Run
-	exec  executor.Executor
-	caps  executor.Capabilities
+	execs map[*cell]executor.Executor // of the cells that have tasks
 	tasks []*taskRun
 	tally *runTally
 	queue *queue
@@ -33,6 +32,7 @@ type scheduler struct {
 type taskRun struct {
 	*PlannedTask
 	num     int // 1-based
+	caps    executor.Capabilities
 	graders []*grader.Bound
 	// baseline is the task as an agent without skills does it; nil when that
 	// is not done. awaiting is, of a baseline, the task that may have to wait for it.
@@ -85,40 +85,63 @@ func taskEnv(runID string, t *eval.Task) []string {
 	return env[:len(env):len(env)]
 }
 
-// bind builds the graders of all tasks.
-func (s *scheduler) bind(exec executor.Executor) error {
-	p := s.run.plan
-	s.exec, s.caps = exec, p.executor.Can(p.settings)
+// open opens the executor of each cell that has trials. Close what it opened, also
+// after an error.
+func (s *scheduler) open(ctx context.Context) error {
+	s.execs = map[*cell]executor.Executor{}
 	for _, t := range s.tasks {
+		c := t.cell
+		if s.execs[c] != nil {
+			continue
+		}
+		exec, err := c.executor.Open(ctx, c.settings)
+		if err != nil {
+			return fmt.Errorf("executor %s: %w", c.executor.Name, err)
+		}
+		s.execs[c] = exec
+	}
+	return nil
+}
+
+func (s *scheduler) close() {
+	for c, exec := range s.execs {
+		if err := exec.Close(); err != nil {
+			s.run.logf("warning", "executor %s: close: %v", c.executor.Name, err)
+		}
+	}
+}
+
+// bind builds the graders of all tasks.
+func (s *scheduler) bind() error {
+	for _, t := range s.tasks {
+		t.caps = t.cell.can()
 		var err error
-		if t.graders, err = p.bind(t.PlannedTask, s.caps); err != nil {
+		if t.graders, err = s.run.plan.bind(t.PlannedTask); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// boundGrader is a grader, or one that stands for it when err says why it cannot
+// be built.
+type boundGrader struct {
+	*grader.Bound
+	err error
+}
+
 // bind builds the graders of a task, each once per run: a grader of the suite
 // serves all tasks.
-func (p *Plan) bind(t *PlannedTask, caps executor.Capabilities) ([]*grader.Bound, error) {
-	if p.bound == nil {
-		p.bound = map[*eval.Grader]*grader.Bound{}
-	}
+func (p *Plan) bind(t *PlannedTask) ([]*grader.Bound, error) {
+	caps := t.cell.can()
 	var graders []*grader.Bound
 	for _, spec := range t.Effective {
-		if p.bound[spec] == nil {
-			b, err := p.graders.Bind(spec, p.env)
-			// A canned reply only tries a suite out, which needs no judge.
-			if executor.AsStop(err) != nil && !caps.Canned {
-				return nil, fmt.Errorf("grader %q: %w", spec.Name, err)
-			}
-			if err != nil {
-				b = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
-				b.SkillsOnly = grader.IsSkillsOnly(spec)
-			}
-			p.bound[spec] = b
+		b := p.boundGrader(spec)
+		// A canned reply only tries a suite out, which needs no judge.
+		if executor.AsStop(b.err) != nil && !caps.Canned {
+			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
 		}
-		graders = append(graders, p.bound[spec])
+		graders = append(graders, b.Bound)
 	}
 	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
 		p.config.GradeExpected != eval.GradeExpectedFalse && !caps.Canned
@@ -137,6 +160,22 @@ func (p *Plan) bind(t *PlannedTask, caps executor.Capabilities) ([]*grader.Bound
 		graders = append(graders, grader.ForTrigger(t.trigger.Skill, t.trigger.ShouldTrigger))
 	}
 	return graders, nil
+}
+
+func (p *Plan) boundGrader(spec *eval.Grader) boundGrader {
+	if b, ok := p.bound[spec]; ok {
+		return b
+	}
+	var b boundGrader
+	if b.Bound, b.err = p.graders.Bind(spec, p.env); b.err != nil {
+		b.Bound = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(b.err)})
+		b.SkillsOnly = grader.IsSkillsOnly(spec)
+	}
+	if p.bound == nil {
+		p.bound = map[*eval.Grader]boundGrader{}
+	}
+	p.bound[spec] = b
+	return b
 }
 
 // brokenGrader stands for a grader that could not be built: the trials it

@@ -15,8 +15,10 @@ func (p *Plan) learnSecrets() {
 	for _, t := range p.Tasks {
 		env = appendEnv(env, t.Inputs.Environment)
 	}
-	if o, ok := p.settings.Options.(executor.Environment); ok {
-		env = appendEnv(env, o.Environment())
+	for _, c := range p.cells {
+		if o, ok := c.settings.Options.(executor.Environment); ok {
+			env = appendEnv(env, o.Environment())
+		}
 	}
 	for _, server := range p.config.MCPServers {
 		s, _ := server.(map[string]any)

@@ -117,7 +117,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	ctx, cancel := context.WithTimeoutCause(r.ctx, t.Timeout, errDeadline)
 	defer cancel()
 
-	vars := eval.TrialVars{RunID: r.ID(), Trial: num, Attempt: n}
+	vars := t.cell.vars(r.ID(), num, n)
 	expand := func(text string) string { return t.Expand(text, vars) }
 	ws := &workspace{
 		path: filepath.Join(r.log.WorkDir(), workspaceName(t.num, t.ID, num, n)),
@@ -131,11 +131,11 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 
 	trial := s.executorTrial(t, num, n, ws, expand)
 	a.prompt = trial.Prompt
-	out, err := s.execute(ctx, trial)
+	out, err := s.execute(ctx, t, trial)
 	took := time.Since(start)
 	a.startup = min(max(out.Startup, 0), took)
 	a.took = took - a.startup
-	s.charge(out.Usage)
+	s.charge(t, out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
 	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
 	if err != nil || ctx.Err() != nil {
@@ -151,7 +151,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
 		Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
-		Baseline: s.compareWith(t, num), Capabilities: s.caps,
+		Baseline: s.compareWith(t, num), Capabilities: t.caps,
 	})
 	a.grade(ctx, t.graders, subject)
 	return a
@@ -160,7 +160,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 // compareWith is what pairwise judges compare a trial with; nil when the suite
 // asks for no baseline.
 func (s *scheduler) compareWith(t *taskRun, num int) *grader.Baseline {
-	if why := s.run.plan.baselines; why != "" && s.run.rec.Baseline != nil {
+	if why := t.cell.baselines; why != "" && s.run.rec.Baseline != nil {
 		return &grader.Baseline{Missing: "the baseline is " + why}
 	}
 	return s.queue.baseline(t, num)
@@ -188,7 +188,7 @@ func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand 
 		followUps[i] = expand(p)
 	}
 	return &executor.Trial{
-		RunID: s.run.ID(), Suite: s.run.plan.Suite, Task: t.Task, Num: num, Attempt: n, Model: s.run.plan.config.Model,
+		RunID: s.run.ID(), Suite: s.run.plan.Suite, Task: t.Task, Num: num, Attempt: n, Model: t.cell.settings.Model,
 		Prompt: prompt, FollowUps: followUps, Dir: ws.dir, Env: t.env, Expand: expand,
 		Transcript: executor.NewTranscript(),
 		Logf: func(level, format string, args ...any) {
@@ -199,26 +199,26 @@ func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand 
 
 // charge counts what an agent spent that asks its provider itself. The trial
 // stands, whatever it cost; no further one is started when that was too much.
-func (s *scheduler) charge(u *executor.Usage) {
-	if u == nil || s.caps.Metered {
+func (s *scheduler) charge(t *taskRun, u *executor.Usage) {
+	if u == nil || t.caps.Metered {
 		return
 	}
 	spent := provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
-	if err := s.run.plan.pool.Charge(s.run.plan.config.Model, spent); err != nil {
+	if err := s.run.plan.pool.Charge(t.cell.settings.Model, spent); err != nil {
 		s.run.halt(&executor.StopError{Err: err, Orderly: true})
 	}
 }
 
 // execute calls the executor. A panic in it is a fault of the harness and ends
 // this trial, not the run.
-func (s *scheduler) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
+func (s *scheduler) execute(ctx context.Context, of *taskRun, t *executor.Trial) (out executor.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.run.runner.log.Error("executor panicked", "run", t.RunID, "task", t.Task.ID, "panic", p, "stack", string(debug.Stack()))
-			err = executor.Permanent(fmt.Errorf("executor %s panicked: %v", s.run.plan.executor.Name, p))
+			err = executor.Permanent(fmt.Errorf("executor %s panicked: %v", of.cell.executor.Name, p))
 		}
 	}()
-	return s.exec.Execute(ctx, t)
+	return s.execs[of.cell].Execute(ctx, t)
 }
 
 // fail gives an attempt that was cut short its verdict.
