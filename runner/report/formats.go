@@ -1,0 +1,49 @@
+package report
+
+import (
+	"io"
+
+	"waza/runner"
+)
+
+// Format is a way to write down a run for people or programs.
+type Format struct {
+	// Name is what one asks for it by.
+	Name string
+	// File is the name of the file it is written to when none is given.
+	File string
+	// Doc is one sentence for help texts and documents.
+	Doc string
+	// Write writes the run as far as it has come, also one that was interrupted
+	// and has no result. Trials pass through memory one at a time.
+	Write func(w io.Writer, h runner.Handle) error
+}
+
+// Formats returns all formats, in the order of the reference document. The caller
+// owns the slice.
+func Formats() []Format {
+	return []Format{
+		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
+	}
+}
+
+// FindFormat returns the format of that name.
+func FindFormat(name string) (Format, bool) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// FormatNames lists the names of all formats.
+func FormatNames() []string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func writeJSON(w io.Writer, h runner.Handle) error { return h.WriteResult(w) }
