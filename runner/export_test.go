@@ -27,7 +27,7 @@ func (a *amendment) Criteria() Criteria { return a.criteria }
 func (a *amendment) Redact(secrets *provider.Redactor) { a.redact(secrets) }
 
 func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
-	return takeSnapshot(ctx, dir, blobs, secrets)
+	return takeSnapshot(ctx, dir, nil, blobs, secrets)
 }
 
 func (s *Snapshot) Restore(dir string, blobs *journal.BlobReader) error { return s.restore(dir, blobs) }

@@ -97,6 +97,8 @@ func (r *recorded) Trials(visit func(task int, t *TrialResult) error) error {
 	return visitTrials(r.run, st, visit)
 }
 
+func (r *recorded) Blobs() (*journal.BlobReader, error) { return r.run.Blobs() }
+
 func (r *recorded) Subscribe(fromSeq int64) Subscription {
 	first := max(1, fromSeq)
 	return &recordedSubscription{recorded: r, first: first, next: first}

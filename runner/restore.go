@@ -17,6 +17,10 @@ func sortEntries(entries []fs.DirEntry) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 }
 
+func sortRemoved(entries []SnapshotEntry) {
+	slices.SortFunc(entries, func(a, b SnapshotEntry) int { return cmp.Compare(a.Path, b.Path) })
+}
+
 // restore makes a workspace anew. What was not kept is not there, but for the
 // directories that held it; lost tells of it. Nothing is written outside of dir,
 // whatever the snapshot says.

@@ -123,6 +123,9 @@ func (r *Run) Trials(visit func(task int, t *TrialResult) error) error {
 	return visitTrials(r.log.Run(), r.fold.snapshot(), visit)
 }
 
+// Blobs opens what trials have left so far; what comes later it may not find.
+func (r *Run) Blobs() (*journal.BlobReader, error) { return r.log.Run().Blobs() }
+
 func (r *Run) logf(level, format string, args ...any) {
 	r.logTask(nil, level, format, args...)
 }

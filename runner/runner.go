@@ -191,6 +191,9 @@ type Handle interface {
 	// record, with the index of its task; amendments are included. One trial at
 	// a time is in memory, and belongs to visit. An error of visit ends it.
 	Trials(visit func(task int, t *TrialResult) error) error
+	// Blobs opens the contents that entries of trials' workspaces name. The
+	// caller closes it.
+	Blobs() (*journal.BlobReader, error)
 	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
 	WriteResult(w io.Writer) error
 }

@@ -35,6 +35,9 @@ type Snapshot struct {
 	Entries []SnapshotEntry `json:"entries"`
 	// Incomplete says why there may be more than Entries tell.
 	Incomplete string `json:"incomplete,omitempty"`
+	// Removed are files of the task that were gone when the attempt ended; Before
+	// is their content. Those of which Entries cannot tell are not among them.
+	Removed []SnapshotEntry `json:"removed,omitempty"`
 }
 
 // SnapshotEntry is one thing in a workspace.
@@ -51,7 +54,24 @@ type SnapshotEntry struct {
 	*journal.Blob
 	// Omitted says why the content of a file, or what is below a directory, was not kept.
 	Omitted string `json:"omitted,omitempty"`
+	// Given tells of a file of the task, which the workspace held when the attempt
+	// began; empty for what came later.
+	Given Given `json:"given,omitempty"`
+	// Before is what a file of the task held at the beginning, if that is not what
+	// it holds now; nil when it was not kept.
+	Before *journal.Blob `json:"before,omitempty"`
 }
+
+// Given says what became of a file of the task.
+type Given string
+
+// What can become of a file of the task that is still there.
+const (
+	GivenSame    Given = "same"
+	GivenChanged Given = "changed"
+	// GivenUnknown is a file whose content, now or then, was not kept.
+	GivenUnknown Given = "unknown"
+)
 
 // The types of entries.
 const (
@@ -71,9 +91,10 @@ type snapshooter struct {
 	bytes   int64 // of contents, so far
 }
 
-// takeSnapshot keeps a workspace. Contents are kept without secrets. It always
-// returns a snapshot: what went wrong makes it incomplete.
-func takeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
+// takeSnapshot keeps a workspace, and what became of the files that were put into
+// it. Contents are kept without secrets. It always returns a snapshot: what went
+// wrong makes it incomplete.
+func takeSnapshot(ctx context.Context, dir string, given []givenFile, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
 	s := &snapshooter{ctx: ctx, blobs: blobs, secrets: secrets, snap: &Snapshot{Entries: []SnapshotEntry{}}}
 	var err error
 	if s.root, err = os.OpenRoot(dir); err != nil {
@@ -84,6 +105,7 @@ func takeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets
 	if err := s.walk(".", 0); err != nil {
 		s.snap.Incomplete = err.Error()
 	}
+	s.compare(given)
 	return s.snap
 }
 
@@ -188,14 +210,20 @@ func (s *snapshooter) content(name string, info fs.FileInfo) (*journal.Blob, str
 		return nil, fmt.Sprintf("larger than %d MiB", maxSnapshotFile>>20)
 	}
 	s.bytes += int64(len(data))
+	blob, err := s.put(data)
+	if err != nil {
+		return nil, "not recorded: " + withoutPath(err).Error()
+	}
+	return blob, ""
+}
+
+// put keeps a content without secrets.
+func (s *snapshooter) put(data []byte) (*journal.Blob, error) {
 	if !s.secrets.Empty() {
 		data = []byte(s.secrets.Text(string(data)))
 	}
 	blob, err := s.blobs.Put(data)
-	if err != nil {
-		return nil, "not recorded: " + withoutPath(err).Error()
-	}
-	return &blob, ""
+	return &blob, err
 }
 
 // withoutPath takes the path out of an error of the file system: it is another

@@ -110,7 +110,7 @@ func (w *workspace) snapshot(ctx context.Context, blobs *journal.Blobs, secrets 
 	if !w.made || w.err != nil || w.gone {
 		return nil
 	}
-	return takeSnapshot(ctx, w.path, blobs, secrets)
+	return takeSnapshot(ctx, w.path, w.given(), blobs, secrets)
 }
 
 // close removes the directory with all the agent left in it.

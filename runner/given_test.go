@@ -1,0 +1,94 @@
+package runner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// A snapshot tells what became of the files of the task, and what they held.
+func TestSnapshotOfGivenFiles(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	live := start(t, r, `
+-- fixtures/data/same.txt --
+same
+-- fixtures/edited.txt --
+one
+-- fixtures/gone.txt --
+gone
+-- fixtures/swapped.txt --
+swapped
+-- fixtures/node_modules/lib.js --
+lib
+-- eval.yaml --
+name: files
+config:
+  executor: command
+  command: "echo two >> edited.txt; echo {{trial}} > new.txt; rm gone.txt swapped.txt; mkdir swapped.txt; rm -r node_modules/lib.js"
+tasks:
+  - id: a
+    inputs:
+      prompt: x
+      files: [data/same.txt, ./edited.txt, gone.txt, swapped.txt, node_modules/lib.js, {path: filled.txt, content: "trial {{trial}}"}]
+    graders:
+      - {type: file, config: {must_exist: [new.txt]}}
+`, runner.Request{})
+	<-live.Done()
+	h, err := r.Run(live.ID())
+	require.NoError(t, err)
+	for _, h := range []runner.Handle{live, h} {
+		require.Empty(t, cmp.Diff(strings.TrimLeft(`
+data 
+data/same.txt same
+edited.txt changed "one\n" -> "one\ntwo\n"
+filled.txt same
+new.txt 
+node_modules 
+swapped.txt changed "swapped\n" -> dir
+removed gone.txt changed "gone\n"
+`, "\n"), givenOf(t, h)))
+	}
+}
+
+// givenOf tells what became of the files of the only trial of a run.
+func givenOf(t *testing.T, h runner.Handle) string {
+	t.Helper()
+	blobs, err := h.Blobs()
+	require.NoError(t, err)
+	defer blobs.Close()
+	var b strings.Builder
+	tell := func(prefix string, e runner.SnapshotEntry) {
+		fmt.Fprintf(&b, "%s%s %s", prefix, e.Path, e.Given)
+		if e.Before != nil {
+			before, err := blobs.Get(*e.Before)
+			require.NoError(t, err)
+			fmt.Fprintf(&b, " %q", before)
+			switch {
+			case e.Blob != nil:
+				after, err := blobs.Get(*e.Blob)
+				require.NoError(t, err)
+				fmt.Fprintf(&b, " -> %q", after)
+			case prefix == "":
+				fmt.Fprintf(&b, " -> %s", e.Type)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	require.NoError(t, h.Trials(func(_ int, trial *runner.TrialResult) error {
+		require.NotNil(t, trial.Workspace, trial.Error)
+		for _, e := range trial.Workspace.Entries {
+			tell("", e)
+		}
+		for _, e := range trial.Workspace.Removed {
+			tell("removed ", e)
+		}
+		return nil
+	}))
+	return b.String()
+}
