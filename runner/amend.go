@@ -275,7 +275,7 @@ func (a *amendment) recordLocked(e *Event) error {
 	if e.Trial != nil {
 		at = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
 	}
-	a.st.apply(e, at, a.rec)
+	a.st.apply(e, at)
 	return nil
 }
 

@@ -65,10 +65,25 @@ const (
 	TrialGraded EventType = "trial_graded"
 	TaskGraded  EventType = "task_graded"
 	RunGraded   EventType = "run_graded"
+
+	// RunResumed says that the run is taken up again, and what is kept of it:
+	// all else that was recorded before counts no more. It may follow any event.
+	// Those of the run follow it as they do run_start; what it superseded,
+	// an end or an amendment, subscriptions deliver as a log event.
+	RunResumed EventType = "run_resumed"
 )
 
 // amends reports whether events of the type belong to an amendment.
 func (t EventType) amends() bool { return t == TrialGraded || t == TaskGraded || t == RunGraded }
+
+// tellsState reports whether the state of a run changes with events of the type.
+func (t EventType) tellsState() bool {
+	switch t {
+	case TrialComplete, TaskComplete, RunComplete, RunResumed, End:
+		return true
+	}
+	return t.amends()
+}
 
 // Event is one thing that happened in a run. Events are numbered from 1 without
 // gaps; they are immutable once emitted. Everything anyone sees of a run is
@@ -99,7 +114,8 @@ type Event struct {
 	// Was is the verdict before, in trial_graded.
 	Was Verdict `json:"was,omitempty"`
 
-	// Level and Message belong to log events; Level is debug, info, warning or error.
+	// Level and Message belong to log events; Level is debug, info, warning or
+	// error. Message belongs to run_resumed, too.
 	Level   string `json:"level,omitempty"`
 	Message string `json:"message,omitempty"`
 
@@ -111,12 +127,21 @@ type Event struct {
 	// Criteria are what the summary of run_graded was made by.
 	Criteria *Criteria `json:"criteria,omitempty"`
 
+	// Kept are, in run_resumed, the trials whose results stand, by the id of
+	// their task; KeptTrials is how many they are.
+	Kept       map[string][]TrialRange `json:"kept,omitempty"`
+	KeptTrials int                     `json:"keptTrials,omitempty"`
+
 	// Task is the task's result, in task_complete and task_graded.
 	Task *TaskResult `json:"task,omitempty"`
 	// Trial is all that is known of a completed trial. It is the last field,
 	// so that its bytes can be lifted out of a journal line.
 	Trial *TrialResult `json:"trial,omitempty"`
 }
+
+// TrialRange are the trials of a task from one number up to another, which is one
+// of them.
+type TrialRange [2]int
 
 // Criteria are what trials are summed up by.
 type Criteria struct {

@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,11 +30,28 @@ type Progress struct {
 	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 }
 
-// place is where a trial's result stands in the journal. Together with a slot
-// in a slice it is all that a run keeps in memory of a trial that has ended.
+// place is where a trial's result stands in the journal, and its verdict. Together
+// with a slot in a slice it is all that a run keeps in memory of a trial that has
+// ended.
 type place struct {
-	off  int64
-	size int32
+	off     int64
+	size    int32 // 0 when there is no trial
+	verdict verdictCode
+}
+
+// verdictCode is a verdict in a byte.
+type verdictCode uint8
+
+var verdictCodes = [...]Verdict{"", Passed, Failed, Errored, TimedOut, Cancelled, Skipped, NeedsReview}
+
+func codeOf(v Verdict) verdictCode { return verdictCode(max(0, slices.Index(verdictCodes[:], v))) }
+
+func (c verdictCode) verdict() Verdict { return verdictCodes[c] }
+
+// lastMember is the place of the value of a line's last member: its bytes end just
+// before the brace.
+func lastMember(line, value []byte) place {
+	return place{off: int64(len(line) - 1 - len(value)), size: int32(len(value))}
 }
 
 type taskFold struct {
@@ -40,8 +59,15 @@ type taskFold struct {
 	trials []place     // by trial number, from the task's first
 }
 
+// foldState is the state of a run as its events tell it. Tasks are those of the
+// record; events find theirs by its id, for a run that is taken up again may have
+// others than before.
 type foldState struct {
+	rec      *Record
+	ids      map[string]int // indexes of tasks; nil until one is looked for
 	progress Progress
+	clock    clock
+	resumed  int // how often the run was taken up again
 	tasks    []taskFold
 	criteria *Criteria // of the last amendment; nil means the record's
 	amended  *amended  // what has not taken effect yet; nil when there is none
@@ -58,26 +84,45 @@ type amended struct {
 // trialKey names a trial by the indexes of its task and of itself.
 type trialKey struct{ task, trial int32 }
 
+// clock adds up how long the sessions of a run took, each from its first event to
+// its last.
+type clock struct {
+	ran         time.Duration // of the sessions before
+	began, last time.Time     // of this one; zero before its first event
+}
+
+func (c *clock) tick(at time.Time) {
+	if c.began.IsZero() {
+		c.began = at
+	}
+	c.last = at
+}
+
+// restart begins another session.
+func (c *clock) restart(at time.Time) {
+	c.ran += max(0, c.last.Sub(c.began))
+	c.began, c.last = at, at
+}
+
 // fold derives the state of a run from its events. It is safe for concurrent use.
 type fold struct {
-	rec *Record
-
 	mu    sync.RWMutex // guards state
 	state foldState
 }
 
-func newFold(rec *Record) *fold {
-	f := &fold{rec: rec}
-	f.state.progress = Progress{Status: StatusRunning, StartedAt: rec.CreatedAt}
-	f.state.tasks = make([]taskFold, len(rec.Tasks))
+func newFold(rec *Record) *fold { return &fold{state: newFoldState(rec)} }
+
+func newFoldState(rec *Record) foldState {
+	s := foldState{rec: rec, tasks: make([]taskFold, len(rec.Tasks))}
+	s.progress = Progress{Status: StatusRunning, StartedAt: rec.CreatedAt}
 	for i, t := range rec.Tasks {
-		f.state.tasks[i].trials = make([]place, t.Trials)
+		s.tasks[i].trials = make([]place, t.Trials)
 		if t.Role == RoleTask {
-			f.state.progress.Tasks.Total++
-			f.state.progress.Trials.Total += t.Trials
+			s.progress.Tasks.Total++
+			s.progress.Trials.Total += t.Trials
 		}
 	}
-	return f
+	return s
 }
 
 // apply takes recorded events; places tells where the trial of each stands.
@@ -85,31 +130,31 @@ func (f *fold) apply(events []*Event, places []place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, e := range events {
-		f.state.apply(e, places[i], f.rec)
+		f.state.apply(e, places[i])
 	}
 }
 
-func (s *foldState) apply(e *Event, at place, rec *Record) {
-	p := &s.progress
+func (s *foldState) apply(e *Event, at place) {
 	if e.Type.amends() {
-		s.amend(e, at, rec)
+		s.amend(e, at)
 		return
 	}
+	p := &s.progress
 	p.Seq = e.Seq
+	if e.Type == RunResumed {
+		s.resume(e)
+		return
+	}
+	s.clock.tick(e.Time)
 	switch e.Type {
 	case TrialComplete:
-		if e.Role == RoleTask {
-			p.Trials.Add(e.Verdict)
-		}
-		if key, ok := s.key(e, rec); ok {
-			s.tasks[key.task].trials[key.trial] = at
+		if key, ok := s.key(e); ok {
+			at.verdict = codeOf(e.Verdict)
+			s.put(key, at)
 		}
 	case TaskComplete:
-		if e.Role == RoleTask {
-			p.Tasks.Add(e.Verdict)
-		}
-		if t := s.task(e); t != nil {
-			t.result = e.Task
+		if i := s.index(e); i >= 0 {
+			s.putResult(i, e.Task)
 		}
 	case RunComplete:
 		p.Summary = e.Summary
@@ -119,18 +164,80 @@ func (s *foldState) apply(e *Event, at place, rec *Record) {
 	}
 }
 
+// put sets the place of a trial, and counts it once however often it is recorded.
+func (s *foldState) put(key trialKey, at place) {
+	slot := &s.tasks[key.task].trials[key.trial]
+	if s.rec.Tasks[key.task].Role == RoleTask {
+		s.progress.Trials.remove(slot.verdict.verdict())
+		s.progress.Trials.Add(at.verdict.verdict())
+	}
+	*slot = at
+}
+
+// putResult does the same for a task; nil means that it has not ended.
+func (s *foldState) putResult(task int, res *TaskResult) {
+	t := &s.tasks[task]
+	if s.rec.Tasks[task].Role == RoleTask {
+		if t.result != nil {
+			s.progress.Tasks.remove(t.result.Verdict)
+		}
+		if res != nil {
+			s.progress.Tasks.Add(res.Verdict)
+		}
+	}
+	t.result = res
+}
+
+// resume takes the event that begins another session of the run: what it does not
+// keep, and what was told of the end of the one before, counts no more.
+func (s *foldState) resume(e *Event) {
+	s.clock.restart(e.Time)
+	s.resumed++
+	s.reopen()
+	for i := range s.tasks {
+		ref := &s.rec.Tasks[i]
+		whole := true
+		for j, at := range s.tasks[i].trials {
+			if at.size > 0 && !keeps(e.Kept[ref.ID], ref.First+j) {
+				key := trialKey{int32(i), int32(j)}
+				s.put(key, place{})
+				delete(s.earlier, key)
+			}
+			whole = whole && s.tasks[i].trials[j].size > 0
+		}
+		if res := s.tasks[i].result; res != nil && !(whole && res.Trials.Total == ref.Trials) {
+			s.putResult(i, nil)
+		}
+	}
+}
+
+// reopen forgets what was told of the end of the run, and what an amendment that
+// was cut short would have changed.
+func (s *foldState) reopen() {
+	p := &s.progress
+	p.Status, p.Error, p.EndedAt, p.Summary, p.AmendedAt = StatusRunning, "", nil, nil, nil
+	s.amended, s.criteria = nil, nil
+}
+
+// keeps reports whether a trial is in one of the ranges, which are in order.
+func keeps(ranges []TrialRange, num int) bool {
+	i, found := slices.BinarySearchFunc(ranges, num, func(r TrialRange, num int) int { return cmp.Compare(r[0], num) })
+	return found || i > 0 && num <= ranges[i-1][1]
+}
+
 // amend takes an event of an amendment. What it changes is kept apart until the
 // last event of the amendment, so that a run is as before or as after it.
-func (s *foldState) amend(e *Event, at place, rec *Record) {
+func (s *foldState) amend(e *Event, at place) {
 	if s.amended == nil {
 		s.amended = &amended{trials: map[trialKey]place{}, tasks: map[int]*TaskResult{}}
 	}
-	switch key, ok := s.key(e, rec); {
+	switch key, ok := s.key(e); {
 	case e.Type == TrialGraded && ok:
 		s.remember(key)
+		at.verdict = codeOf(e.Verdict)
 		s.amended.trials[key] = at
-	case e.Type == TaskGraded && s.task(e) != nil:
-		s.amended.tasks[e.TaskNum-1] = e.Task
+	case e.Type == TaskGraded && key.task >= 0:
+		s.amended.tasks[int(key.task)] = e.Task
 	case e.Type == RunGraded:
 		s.commit(e)
 	}
@@ -161,10 +268,10 @@ func (s *foldState) place(key trialKey) place {
 
 func (s *foldState) commit(e *Event) {
 	for key, at := range s.amended.trials {
-		s.tasks[key.task].trials[key.trial] = at
+		s.put(key, at)
 	}
 	for i, res := range s.amended.tasks {
-		s.tasks[i].result = res
+		s.putResult(i, res)
 	}
 	s.amended = nil
 	s.criteria = e.Criteria
@@ -176,21 +283,32 @@ func (s *foldState) commit(e *Event) {
 	}
 }
 
-// key finds the trial of an event.
-func (s *foldState) key(e *Event, rec *Record) (trialKey, bool) {
-	t := s.task(e)
-	if t == nil {
-		return trialKey{}, false
+// key finds the trial of an event. Where there is none, its task is still right, or
+// -1 when the record has no such task.
+func (s *foldState) key(e *Event) (trialKey, bool) {
+	i := s.index(e)
+	if i < 0 {
+		return trialKey{-1, -1}, false
 	}
-	n := e.TrialNum - rec.Tasks[e.TaskNum-1].First
-	return trialKey{int32(e.TaskNum - 1), int32(n)}, n >= 0 && n < len(t.trials)
+	n := e.TrialNum - s.rec.Tasks[i].First
+	return trialKey{int32(i), int32(n)}, n >= 0 && n < len(s.tasks[i].trials)
 }
 
-func (s *foldState) task(e *Event) *taskFold {
-	if e.TaskNum < 1 || e.TaskNum > len(s.tasks) {
-		return nil
+// index finds the task of an event, or returns -1.
+func (s *foldState) index(e *Event) int {
+	if n := e.TaskNum - 1; n >= 0 && n < len(s.tasks) && s.rec.Tasks[n].ID == e.TaskID {
+		return n
 	}
-	return &s.tasks[e.TaskNum-1]
+	if s.ids == nil {
+		s.ids = make(map[string]int, len(s.rec.Tasks))
+		for i, t := range s.rec.Tasks {
+			s.ids[t.ID] = i
+		}
+	}
+	if i, ok := s.ids[e.TaskID]; ok {
+		return i
+	}
+	return -1
 }
 
 func (s *foldState) results() []*TaskResult {
@@ -212,7 +330,7 @@ func (f *fold) progress() Progress {
 func (f *fold) snapshot() *foldState {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	st := &foldState{progress: f.state.progress, criteria: f.state.criteria, tasks: make([]taskFold, len(f.state.tasks))}
+	st := &foldState{rec: f.state.rec, progress: f.state.progress, criteria: f.state.criteria, tasks: make([]taskFold, len(f.state.tasks))}
 	for i, t := range f.state.tasks {
 		st.tasks[i] = taskFold{result: t.result, trials: append([]place(nil), t.trials...)}
 	}
@@ -271,7 +389,20 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // are left out.
 func refold(run *journal.Run, rec *Record) (*foldState, error) {
 	alive := run.Alive() // before reading: what it wrote last is read then
-	f := newFold(rec)
+	st, err := foldJournal(run, rec, splitEvent)
+	if err != nil {
+		return nil, err
+	}
+	if st.progress.EndedAt == nil && !alive {
+		st.progress.Status = StatusInterrupted
+	}
+	return st, nil
+}
+
+// foldJournal makes the state of a run from its journal, the events of which split
+// lifts out of its lines.
+func foldJournal(run *journal.Run, rec *Record, split func(line []byte) (*Event, place, error)) (*foldState, error) {
+	st := newFoldState(rec)
 	r, err := run.Journal()
 	if err != nil {
 		return nil, err
@@ -285,35 +416,28 @@ func refold(run *journal.Run, rec *Record) (*foldState, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, trial, err := splitEvent(line)
+		e, trial, err := split(line)
 		if err != nil {
 			continue
 		}
 		if trial.size > 0 {
 			trial.off += off
 		}
-		f.state.apply(e, trial, rec)
+		st.apply(e, trial)
 	}
-	if f.state.progress.EndedAt == nil && !alive {
-		f.state.progress.Status = StatusInterrupted
+	if st.resumed < rec.Resumed {
+		st.reopen() // whoever was about to take it up came no further than the record
 	}
-	return &f.state, nil
+	return &st, nil
 }
 
-// splitEvent decodes an event but for its trial, and finds that in the line.
+// splitEvent decodes what the state of a run is made of, and finds the trial of the
+// event in its line.
 func splitEvent(line []byte) (*Event, place, error) {
-	var e struct {
-		Event
-		Trial json.RawMessage `json:"trial"`
+	if !json.Valid(line) {
+		return nil, place{}, errNoEvent
 	}
-	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, place{}, err
-	}
-	if len(e.Trial) == 0 {
-		return &e.Event, place{}, nil
-	}
-	// The trial is the last member, so its bytes end just before the brace.
-	return &e.Event, place{off: int64(len(line) - 1 - len(e.Trial)), size: int32(len(e.Trial))}, nil
+	return liftEvent(line)
 }
 
 // readRecord reads run.json.

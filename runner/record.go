@@ -10,8 +10,11 @@ import (
 type Record struct {
 	RunID     string    `json:"runId"`
 	CreatedAt time.Time `json:"createdAt"`
-	PID       int       `json:"pid"`
-	Suite     SuiteRef  `json:"suite"`
+	// PID is the process that carries the run out, or did so last.
+	PID int `json:"pid"`
+	// Resumed is how often the run was taken up again.
+	Resumed int      `json:"resumed,omitempty"`
+	Suite   SuiteRef `json:"suite"`
 	// Asked is what the caller asked for beyond what the suite says. Config is
 	// what came of both.
 	Asked   Request     `json:"asked"`

@@ -27,22 +27,27 @@ type Counts struct {
 }
 
 // Add counts a verdict, but not in Total.
-func (c *Counts) Add(v Verdict) {
+func (c *Counts) Add(v Verdict) { c.count(v, 1) }
+
+// remove undoes Add.
+func (c *Counts) remove(v Verdict) { c.count(v, -1) }
+
+func (c *Counts) count(v Verdict, n int) {
 	switch v {
 	case Passed:
-		c.Passed++
+		c.Passed += n
 	case Failed:
-		c.Failed++
+		c.Failed += n
 	case Errored:
-		c.Errors++
+		c.Errors += n
 	case TimedOut:
-		c.Timeouts++
+		c.Timeouts += n
 	case Cancelled:
-		c.Cancelled++
+		c.Cancelled += n
 	case Skipped:
-		c.Skipped++
+		c.Skipped += n
 	case NeedsReview:
-		c.NeedsReview++
+		c.NeedsReview += n
 	}
 }
 
