@@ -40,6 +40,7 @@ type feed struct {
 	fold      *fold
 	secrets   *provider.Redactor // nil when there can be none
 	onFailure func(error)        // called once, when the journal can take no more
+	first     int64              // number of the first event that is the feed's
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
@@ -70,6 +71,8 @@ type tailEvent struct {
 func newFeed(log *journal.Writer, fold *fold, secrets *provider.Redactor, onFailure func(error)) *feed {
 	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
 	f.changed = sync.NewCond(&f.mu)
+	f.first = log.Number() // not 1, when the run is taken up again
+	f.lastSeq, f.recorded = f.first-1, f.first-1
 	go f.commit()
 	return f
 }
@@ -286,37 +289,51 @@ func (f *feed) reread(seq int64) ([]*Event, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return readEvents(r, seq)
+	events, _, err := readEvents(r, seq, func(number int64) (bool, error) { return number < f.first, nil })
+	return events, err
 }
 
 // readEvents decodes the next events from seq on. Those of amendments are none of
-// the run's own, and it ends before them.
-func readEvents(r *journal.Reader, seq int64) ([]*Event, error) {
-	var events []*Event
+// the run's own, and it ends before them, unless the run was taken up again later,
+// as again tells of the line of that number. It stood at next when it ended.
+func readEvents(r *journal.Reader, seq int64, again func(number int64) (bool, error)) (events []*Event, next journal.Mark, err error) {
 	for size := 0; len(events) < rereadEvents && size < rereadBytes; {
+		next = r.Mark()
 		line, number, _, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return events, next, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, next, err
 		}
 		if number < seq {
 			continue
 		}
 		e := new(Event)
 		if err := json.Unmarshal(line, e); err != nil {
-			return nil, &DamagedError{Line: number, Err: err}
+			return nil, next, &DamagedError{Line: number, Err: err}
+		}
+		if e.Type.supersedable() {
+			later, err := again(number)
+			if err != nil {
+				return nil, next, err
+			}
+			if later {
+				e = superseded(e)
+			}
 		}
 		if e.Type.amends() {
-			break
+			return events, next, nil
 		}
 		events, size = append(events, e), size+len(line)
+		if e.Type == End { // what comes just now is of whoever takes the run up again
+			return events, r.Mark(), nil
+		}
 		if len(events)%yieldAfter == 0 {
 			runtime.Gosched()
 		}
 	}
-	return events, nil
+	return events, r.Mark(), nil
 }
 
 // encoder turns events into journal lines. It reuses its buffer.

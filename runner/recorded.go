@@ -112,6 +112,9 @@ type recordedSubscription struct {
 	first int64
 	next  int64
 	ended bool // the end event was delivered
+	// resumed is the number of the last event, as far as was looked for, with
+	// which the run was taken up again.
+	resumed int64
 }
 
 // followInterval is how often the journal of another process is looked at.
@@ -169,9 +172,18 @@ func (s *recordedSubscription) read() ([]*Event, error) {
 		return nil, err
 	}
 	defer r.Close()
-	events, err := readEvents(r, s.next)
+	events, next, err := readEvents(r, s.next, func(number int64) (bool, error) {
+		if number > s.resumed { // the end, for all that is known: is there something after it?
+			later, err := lastResumed(s.run, r.Mark())
+			if err != nil {
+				return false, err
+			}
+			s.resumed = max(s.resumed, later)
+		}
+		return number < s.resumed, nil
+	})
 	if err == nil {
-		s.mark = r.Mark()
+		s.mark = next
 	}
 	return events, err
 }
