@@ -204,10 +204,6 @@ func TestInterrupted(t *testing.T) {
 	first.wait("trial_start")
 
 	second := spawn(t, state, "stdio")
-	fault := second.call("run.cancel", map[string]any{"runId": id}).Error
-	require.NotNil(t, fault)
-	require.EqualValues(t, -32002, fault.Code)
-	require.Contains(t, fault.Message, fmt.Sprint(first.cmd.Process.Pid))
 	second.must("run.subscribe", map[string]any{"runId": id}, nil)
 	begun := []message{second.next()}
 	for begun[len(begun)-1].Params.Event != "trial_start" {
@@ -229,6 +225,49 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, second.w.Close())
 	require.Empty(t, second.rest())
 	require.Equal(t, 0, second.code())
+}
+
+// A run is cancelled from any daemon of the same user: the one that carries it
+// out tells its client of the end, and the other one's client can ask for it.
+func TestCancelRunOfAnotherDaemon(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	first, second := spawn(t, state, "stdio"), spawn(t, state, "stdio")
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	first.wait("trial_start")
+	var s struct{ RunID, Status string }
+	second.must("run.status", map[string]any{"runId": id}, &s)
+	require.Equal(t, "running", s.Status)
+	second.must("run.cancel", map[string]any{"runId": id}, &s)
+	require.Equal(t, "cancelled", s.Status)
+	require.Equal(t, id, s.RunID)
+	list := first.follow(id)
+	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
+	second.must("run.subscribe", map[string]any{"runId": id, "fromSeq": list[0].Params.Seq}, nil)
+	again := second.follow(id)
+	require.Equal(t, list, again)
+
+	id = first.start(map[string]any{"path": suite(t, many(1, 1000, 1)+"  - {id: last, prompt: x}\n"), "executor": "mock"})
+	second.must("run.cancel", map[string]any{"runId": id, "finishRunning": true}, &s)
+	require.Contains(t, []string{"running", "cancelled", "completed"}, s.Status)
+	first.follow(id)
+}
+
+// A process that cannot answer is named in the error.
+func TestCancelRunOfAHaltedDaemon(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	first, second := spawn(t, state, "stdio"), spawn(t, state, "stdio")
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	first.wait("trial_start")
+	require.NoError(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	fault := second.call("run.cancel", map[string]any{"runId": id}).Error
+	require.NotNil(t, fault)
+	require.EqualValues(t, -32002, fault.Code)
+	require.Contains(t, fault.Message, fmt.Sprintf("process %d", first.cmd.Process.Pid))
+	require.NoError(t, first.cmd.Process.Signal(syscall.SIGCONT))
+	list := first.follow(id) // it was asked, and does it now
+	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
 }
 
 // The daemon on a socket ends by a signal, its runs with it.

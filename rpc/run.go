@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,8 @@ func runMethods() []*method {
 	return []*method{
 		define("run.status", long, "Tell how a run stands.", (*call).runStatus),
 		define("run.cancel", long,
-			"Cancel a run. The reply does not wait until all is cleaned up; eval.complete tells when it is. A run that is over keeps its status.", (*call).runCancel),
+			"Cancel a run, whichever process of this user carries it out. The reply does not wait until all is cleaned up; eval.complete tells when it is. A run that is over keeps its status. "+
+				"A process that does not answer within 5 seconds is an error that names it; what it was asked for stands.", (*call).runCancel),
 		define("run.list", heavy, "List runs, newest first: those that go on and those of the past.", (*call).runList),
 		define("run.result", long,
 			"Give all that is known of a run: summary, config, and every trial of every task. A run that goes on is told as far as it has come.", (*call).runResult),
@@ -90,24 +90,26 @@ type runState struct {
 	Status runner.Status `json:"status"`
 }
 
-func (c *call) runCancel(_ context.Context, p *runParams) (*runState, error) {
-	h, err := c.find(p.RunID)
-	if err != nil {
-		return nil, err
+type runCancelParams struct {
+	RunID         string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	FinishRunning bool   `json:"finishRunning" doc:"Start no more trials, but let those that run end: the run is cancelled when they have, and running until then."`
+}
+
+func (c *call) runCancel(ctx context.Context, p *runCancelParams) (*runState, error) {
+	end := c.server.runner.Cancel
+	if p.FinishRunning {
+		end = c.server.runner.Stop
 	}
-	if run, ok := h.(*runner.Run); ok {
-		run.Cancel()
+	status, err := end(ctx, p.RunID)
+	switch {
+	case errors.Is(err, runner.ErrRunNotFound):
+		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(p.RunID)})
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, &runFailedError{err}
 	}
-	progress, err := h.Progress()
-	if err != nil {
-		return nil, err
-	}
-	status := statusOf(h, progress.Status)
-	if status == runner.StatusRunning {
-		pid := h.Record().PID
-		return nil, &runFailedError{fmt.Errorf("run %s belongs to process %d; cancel it there", h.ID(), pid)}
-	}
-	return &runState{h.ID(), status}, nil
+	return &runState{p.RunID, status}, nil
 }
 
 type runListParams struct {

@@ -46,6 +46,19 @@ func (r *recorded) Progress() (Progress, error) {
 	return st.progress, nil
 }
 
+// status is that of Progress, without a look at the events where it can be told
+// without.
+func (r *recorded) status() (Status, error) {
+	if head, err := r.head(); err == nil && head.EndedAt != nil {
+		return head.Status, nil
+	}
+	if r.run.Alive() {
+		return StatusRunning, nil
+	}
+	p, err := r.Progress()
+	return p.Status, err
+}
+
 // Results reads the whole journal.
 func (r *recorded) Results() ([]*TaskResult, error) {
 	st, err := refold(r.run, r.rec)

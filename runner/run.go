@@ -27,7 +27,8 @@ const hookGrace = 3 * time.Second
 
 // Run is one execution of a suite in this process. Its goroutines are main,
 // which owns the others: the scheduler's workers, the feed's, and one that
-// sweeps up after killed runs. All methods are safe for concurrent use.
+// sweeps up after killed runs. The runner's listener tells it what other
+// processes ask for. All methods are safe for concurrent use.
 type Run struct {
 	runner *Runner
 	plan   *Plan
@@ -39,6 +40,7 @@ type Run struct {
 	ctx    context.Context // ends when the run is cancelled
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool                        // start no more trials
+	asked  atomic.Bool                        // to end, by another process
 	halted atomic.Pointer[executor.StopError] // why, when it was not asked for
 
 	done chan struct{} // closed when nothing of the run is left to do
@@ -84,6 +86,16 @@ func (r *Run) Cancel() { r.cancel(errCancelled) }
 
 // Cancelled reports whether the run was cancelled, be it over yet or not.
 func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), errCancelled) }
+
+// status is that of Progress but for a run that was cancelled: it is, from then
+// on, even while its processes are being ended.
+func (r *Run) status() Status {
+	status := r.fold.progress().Status
+	if status == StatusRunning && r.Cancelled() {
+		return StatusCancelled
+	}
+	return status
+}
 
 // Done is closed when the run has ended, its result is written and nothing of
 // it is left running.
@@ -174,6 +186,9 @@ func (r *Run) main() {
 		if why := r.halted.Load(); why != nil {
 			err = fmt.Errorf("the run was stopped: %w", why)
 		}
+	}
+	if r.asked.Load() {
+		r.logf("info", "Another process asked the run to end")
 	}
 	s.skipRest(status)
 	r.finish(status, err, s.summary(time.Since(start)))

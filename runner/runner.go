@@ -42,6 +42,9 @@ type Options struct {
 	Graders   *grader.Registry
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger
+	// AnswerTimeout bounds how long the process of a run may take to answer when
+	// another asks it to cancel or stop; 0 means 5 s.
+	AnswerTimeout time.Duration
 }
 
 // Runner starts runs and finds those of the past. It is safe for concurrent use.
@@ -51,14 +54,17 @@ type Runner struct {
 	store     *journal.Store
 	log       *slog.Logger
 	limits    provider.Limits // shared by all runs: providers do not tell them apart
+	// answerTimeout is that of Options.
+	answerTimeout time.Duration
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	mu     sync.Mutex // guards the fields below
-	live   map[string]*Run
-	amends map[chan struct{}]struct{} // closed when each amendment is over
-	closed bool
+	mu       sync.Mutex // guards the fields below
+	live     map[string]*Run
+	listener *listener                  // nil when no run goes on
+	amends   map[chan struct{}]struct{} // closed when each amendment is over
+	closed   bool
 }
 
 // ErrRunNotFound says that no run has the id.
@@ -69,7 +75,7 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 
 // New makes a runner.
 func New(o Options) (*Runner, error) {
-	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, live: map[string]*Run{}, amends: map[chan struct{}]struct{}{}}
+	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, answerTimeout: o.AnswerTimeout, live: map[string]*Run{}, amends: map[chan struct{}]struct{}{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.executors == nil {
 		r.executors = Executors
@@ -143,7 +149,7 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
 	run := newRun(r, p, rec, log)
-	r.live[rec.RunID] = run
+	r.adoptLocked(run)
 	return run, nil
 }
 
@@ -166,12 +172,6 @@ func (r *Runner) sweep() {
 // ends in enough chance to be unique across processes and restarts.
 func newRunID(now time.Time) string {
 	return now.Format("20060102-150405.000-") + strings.ToLower(rand.Text()[:10])
-}
-
-func (r *Runner) forget(run *Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.live, run.ID())
 }
 
 // Handle is access to a run, be it of this process, of another or of the past.
@@ -212,14 +212,23 @@ func (r *Runner) Run(id string) (Handle, error) {
 	if run := r.Live(id); run != nil {
 		return run, nil
 	}
-	rec, err := r.store.Open(id)
+	run, err := r.open(id)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// open finds a run by its files.
+func (r *Runner) open(id string) (*recorded, error) {
+	run, err := r.store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return openRecorded(rec)
+	return openRecorded(run)
 }
 
 // Live returns the run with that id if it goes on in this process, else nil.
@@ -227,6 +236,12 @@ func (r *Runner) Live(id string) *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.live[id]
+}
+
+func (r *Runner) liveRuns() []*Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.live))
 }
 
 // Close cancels the runs that go on, ends what grades recorded ones, and waits
