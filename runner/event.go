@@ -118,6 +118,9 @@ type Event struct {
 	// error. Message belongs to run_resumed, too.
 	Level   string `json:"level,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Attempt is there when a log event tells that the trial TrialNum is tried
+	// again: the number of the attempt that follows.
+	Attempt int `json:"attempt,omitempty"`
 
 	// Status, Summary and Error belong to run_complete and end; Summary to
 	// run_graded, too.

@@ -374,8 +374,8 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 		rec.Tasks = append(rec.Tasks, TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
 			Groups: groups(p.config.GroupBy, t.cell.settings.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
-			PassThreshold: &t.threshold,
-			Role:          t.Role, Trigger: t.trigger, Cell: t.Cell,
+			PassThreshold: &t.threshold, TimeoutMS: t.Timeout.Milliseconds(),
+			Role: t.Role, Trigger: t.trigger, Cell: t.Cell,
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
 		if t.Cell != nil {

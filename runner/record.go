@@ -87,6 +87,9 @@ type TaskRef struct {
 	Trials      int         `json:"totalTrials"`
 	// First is the number of the first trial: 1, but when a single trial was asked for.
 	First int `json:"firstTrial"`
+	// TimeoutMS bounds one attempt at a trial, graders included, in milliseconds;
+	// absent from older records.
+	TimeoutMS int64 `json:"timeoutMs,omitempty"`
 	// PassThreshold is the share of counted trials that must pass; nil, in
 	// older records, means all.
 	PassThreshold *float64 `json:"passThreshold,omitempty"`

@@ -96,7 +96,7 @@ func (r *Runner) amendPatiently(ctx context.Context, id string, change func(cont
 		if !errors.As(err, &busy) || busy.GoesOn || time.Now().After(deadline) {
 			return err
 		}
-		pause(ctx, 20*time.Millisecond)
+		pause(ctx, nil, 20*time.Millisecond)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

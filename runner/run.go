@@ -19,6 +19,7 @@ import (
 
 var (
 	errCancelled = errors.New("the run was cancelled")
+	errStopped   = errors.New("the run was stopped before the trial was tried again")
 	errDeadline  = errors.New("the trial's time is up")
 )
 
@@ -40,6 +41,7 @@ type Run struct {
 	ctx    context.Context // ends when the run is cancelled
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool                        // start no more trials
+	stops  chan struct{}                      // closed when stop is set
 	asked  atomic.Bool                        // to end, by another process
 	halted atomic.Pointer[executor.StopError] // why, when it was not asked for
 
@@ -47,7 +49,7 @@ type Run struct {
 }
 
 func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer) *Run {
-	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), done: make(chan struct{})}
+	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), stops: make(chan struct{}), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
@@ -67,8 +69,13 @@ func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
 // Results are those of the tasks so far; the error is always nil.
 func (r *Run) Results() ([]*TaskResult, error) { return r.fold.snapshot().results(), nil }
 
-// Stop starts no more trials; those that run may end. What was not started is skipped.
-func (r *Run) Stop() { r.stop.Store(true) }
+// Stop starts no more trials, and no further attempts at those that run; these may
+// end. What was not started is skipped.
+func (r *Run) Stop() {
+	if r.stop.CompareAndSwap(false, true) {
+		close(r.stops)
+	}
+}
 
 // halt ends the run because no further trial would fare better: in an orderly
 // way, or at once.
@@ -146,10 +153,19 @@ func (r *Run) logf(level, format string, args ...any) {
 const maxLogBytes = 16 << 10
 
 func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
-	if level == "debug" && !r.plan.verbose {
-		return
+	if level != "debug" || r.plan.verbose {
+		r.feed.emit(logEvent(t, level, fmt.Sprintf(format, args...)))
 	}
-	msg := fmt.Sprintf(format, args...)
+}
+
+// logRetry tells that a trial is tried again.
+func (r *Run) logRetry(t *taskRun, num, attempt int, level, why string) {
+	e := logEvent(t, level, fmt.Sprintf("task %s, trial %d: %s; trying again", t.ID, num, why))
+	e.TrialNum, e.Attempt = num, attempt
+	r.feed.emit(e)
+}
+
+func logEvent(t *taskRun, level, msg string) *Event {
 	if len(msg) > maxLogBytes {
 		msg = strings.ToValidUTF8(msg[:maxLogBytes], "") + " …"
 	}
@@ -157,7 +173,7 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	if t != nil {
 		e.TaskID, e.TaskName, e.TaskNum = t.ID, t.Name, t.num
 	}
-	r.feed.emit(e)
+	return e
 }
 
 // main is the run from its first event to its last.

@@ -220,7 +220,7 @@ func (s *scheduler) skipRest(status Status) {
 	switch {
 	case s.failFast.Load():
 	case s.run.stop.Load():
-		reason = "not started: the run was stopped"
+		reason = notStartedStopped
 	case status == StatusCancelled:
 		verdict, reason = Cancelled, "not started: the run was cancelled"
 	case status == StatusFailed:
@@ -231,10 +231,17 @@ func (s *scheduler) skipRest(status Status) {
 		if t == nil {
 			return
 		}
-		s.complete(t, &TrialResult{
-			TaskID: t.ID, TrialNum: num, Hash: t.trialHash(num), Verdict: verdict, Error: reason,
-			Graders: []grader.Result{}, Transcript: []executor.Entry{},
-		})
+		s.complete(t, t.notStarted(num, verdict, reason))
+	}
+}
+
+const notStartedStopped = "not started: the run was stopped"
+
+// notStarted is the result of a trial that never began.
+func (t *taskRun) notStarted(num int, verdict Verdict, reason string) *TrialResult {
+	return &TrialResult{
+		TaskID: t.ID, TrialNum: num, Hash: t.trialHash(num), Verdict: verdict, Error: reason,
+		Graders: []grader.Result{}, Transcript: []executor.Entry{},
 	}
 }
 
@@ -261,6 +268,10 @@ func (s *scheduler) start(t *taskRun) {
 // trial does one trial from its start to its verdict.
 func (s *scheduler) trial(t *taskRun, num int) {
 	s.start(t)
+	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
+		s.complete(t, t.notStarted(num, Skipped, notStartedStopped))
+		return
+	}
 	s.run.feed.emit(&Event{
 		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,

@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -142,4 +144,62 @@ func TestListOfCancelled(t *testing.T) {
 		require.Len(t, infos, 1)
 		require.Equal(t, runner.StatusCancelled, infos[0].Status)
 	}
+}
+
+// Who stops a run does not wait for trials to be tried over and over: one that is
+// to be tried again has not ended then.
+func TestStopBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{
+		"errors":   "{retry_errors: 1000, mock: {replies: [{error: no network}]}}",
+		"failures": "{max_attempts: 1000000, mock: {replies: [{output: wrong}]}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := start(t, newRunner(t), `
+-- eval.yaml --
+name: retries
+config: `+config+`
+tasks: [{id: a, prompt: x, graders: [{type: text, config: {contains: [right]}}]}]
+`, runner.Request{})
+			sub := live.Subscribe(1)
+			for retried := false; !retried; {
+				events, err := sub.Next(t.Context())
+				require.NoError(t, err)
+				for _, e := range events {
+					retried = retried || e.Attempt == 2 && e.TrialNum == 1 && e.Type == runner.Log
+				}
+			}
+			live.Stop()
+			<-live.Done()
+			trial := resultOf(t, live).Tasks[0].Trials[0]
+			require.Equal(t, runner.Cancelled, trial.Verdict)
+			require.Contains(t, trial.Error, "stopped before")
+			require.Nil(t, trial.Score)
+			require.NotEmpty(t, trial.Attempts)
+		})
+	}
+}
+
+// A run that is stopped while the hooks of a task run does not start its trial.
+func TestStopDuringHooks(t *testing.T) {
+	t.Parallel()
+	goOn := filepath.Join(t.TempDir(), "go")
+	live := start(t, newRunner(t), `
+-- eval.yaml --
+name: hooks
+hooks: {before_task: [{command: "while [ ! -e '`+goOn+`' ]; do sleep 0.01; done"}]}
+tasks: [{id: a, prompt: x}]
+`, runner.Request{})
+	sub := live.Subscribe(1)
+	for started := false; !started; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		started = strings.Contains(outline(events), "task_start")
+	}
+	live.Stop()
+	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+	events := follow(t, live, 1)
+	require.NotContains(t, outline(events), "trial_start")
+	require.Contains(t, outline(events), "trial_complete a 1/1 skipped")
 }

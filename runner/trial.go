@@ -63,18 +63,19 @@ func (s *scheduler) attempts(t *taskRun, num int) *TrialResult {
 		switch {
 		case a.Verdict == Failed && failures > 0:
 			failures--
+			s.run.logRetry(t, num, n+1, "info", "failed")
 		case a.Verdict == Errored && errs > 0 && !executor.IsPermanent(a.cause):
 			errs--
-			s.run.logTask(t, "warning", "task %s, trial %d: %s; trying again", t.ID, num, a.Error)
-			pause(s.run.ctx, backoff(c.RetryErrors-errs))
+			s.run.logRetry(t, num, n+1, "warning", a.Error)
+			pause(s.run.ctx, s.run.stops, backoff(c.RetryErrors-errs))
 		default:
 			res.take(a)
 			res.DurationMS = time.Since(start).Milliseconds()
 			return res
 		}
 		res.Attempts = append(res.Attempts, *a.AttemptResult)
-		if s.run.ctx.Err() != nil { // before the attempt that would have counted
-			a.fail(s.run.ctx, nil)
+		if why := s.run.ending(); why != nil { // before the attempt that would have counted
+			a.Score, a.Verdict, a.Error = nil, Cancelled, why.Error()
 			res.take(a)
 			res.DurationMS = time.Since(start).Milliseconds()
 			return res
@@ -87,13 +88,27 @@ func backoff(retry int) time.Duration {
 	return min(maxRetryDelay, retryDelay<<min(retry-1, 10))
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause waits before the next attempt. It ends early with ctx, and when stops,
+// which may be nil, is closed.
+func pause(ctx context.Context, stops <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d/2 + rand.N(d/2+1))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-stops:
 	case <-ctx.Done():
 	}
+}
+
+// ending says why nothing more of the run is started; nil as long as it goes on.
+func (r *Run) ending() error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	if r.stop.Load() {
+		return errStopped
+	}
+	return nil
 }
 
 // take makes a the attempt that counts.
