@@ -29,9 +29,9 @@ type Kind struct {
 // Referrer is a type of options that name files whose content changes what the
 // executor or grader does, such as scripts and snapshots.
 type Referrer interface {
-	// Files returns the absolute paths of those that exist. The task is nil
+	// Refers returns the absolute paths of those that exist. The task is nil
 	// where there is none.
-	Files(suite *Suite, task *Task) []string
+	Refers(suite *Suite, task *Task) []string
 }
 
 // Vocabulary is what the executors and graders of a program understand.

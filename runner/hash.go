@@ -5,20 +5,20 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 
 	"waza/eval"
+	"waza/runner/grader"
 )
 
 // hash names each task by its content (design rule: a trial is known by its
 // content, not by paths): what can change what an executor does, and what can
-// change what graders say of it, apart. Where files lie does neither.
+// change what graders say of it, apart. Where files lie does neither, nor do
+// limits of time, numbers of trials and workers, prices, and texts for people.
 func (p *Plan) hash() error {
-	files := digests{}
+	p.files = newDigests(p.Suite)
+	files := p.files
 	suites := map[*cell]string{}
 	for _, c := range p.cells {
 		var err error
@@ -77,66 +77,78 @@ func digestJSON(v any) (string, error) {
 	return digest(b), nil
 }
 
-// digests remembers the digest of each file and skill directory, by absolute
-// path: tasks share them.
-type digests map[string]string
+// contentVersion stands for how hashes are made: what is hashed another way is
+// other content.
+const contentVersion = "waza/3"
 
 // suite is what the trials of all tasks of a cell depend on.
-func (d digests) suite(p *Plan, cell *cell) (string, error) {
-	c := p.config
+func (d *digests) suite(p *Plan, cell *cell) (string, error) {
+	c, s := p.config, p.Suite
 	instructions := map[string]string{}
-	for _, f := range p.Suite.Instructions {
+	for _, f := range s.Instructions {
 		sum, err := d.file(f.Path)
 		if err != nil && f.Path != "" {
 			return "", err
 		}
 		instructions[f.Name] = sum
 	}
-	program, err := d.referred(cell.settings.Options, p.Suite, nil)
+	program, err := d.referred(cell.settings.Options, s, nil)
+	if err != nil {
+		return "", err
+	}
+	hooks := slices.Concat(s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask)
+	scripts, err := d.scripts(s, hooks)
 	if err != nil {
 		return "", err
 	}
 	return digestJSON([]any{
-		"waza/2", cell.executor.Name, cell.settings.Model, cell.settings.Options, program, c.InjectSkillBody, c.MCPServers,
-		c.DisabledSkills, instructions, c.MaxAttempts, p.Suite.Skill, p.Suite.Hooks.BeforeTask, p.Suite.Hooks.AfterTask,
+		contentVersion, cell.executor.Name, cell.settings.Model, cell.settings.Options, program, c.InjectSkillBody, c.MCPServers,
+		c.DisabledSkills, instructions, c.MaxAttempts, s.Skill, s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask, scripts,
 	})
 }
 
-// referred gives the digests of the files that options name.
-func (d digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
-	r, ok := options.(eval.Referrer)
-	if !ok {
-		return nil, nil
-	}
+// scripts gives the digests of the files that hooks name.
+func (d *digests) scripts(s *eval.Suite, hooks []eval.Hook) ([]string, error) {
 	var sums []string
-	for _, file := range r.Files(suite, t) {
-		sum, err := d.file(file)
+	for _, h := range hooks {
+		more, err := d.list(s.Mentioned(h.WorkingDirectory, h.Command))
 		if err != nil {
 			return nil, err
 		}
-		sums = append(sums, sum)
+		sums = append(sums, more...)
 	}
 	return sums, nil
 }
 
+// referred gives the digests of the files that options name.
+func (d *digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
+	if r, ok := options.(eval.Referrer); ok {
+		return d.list(r.Refers(suite, t))
+	}
+	return nil, nil
+}
+
 // execution is what an executor is given of a task.
-func (d digests) execution(suite string, t *eval.Task) (string, error) {
-	type input struct{ Path, Digest string }
+func (d *digests) execution(suite string, t *eval.Task) (string, error) {
+	type input struct {
+		Path, Digest string
+		Executable   bool
+	}
 	var inputs []input
 	for _, f := range t.Inputs.Files {
 		if f.Content != nil {
-			inputs = append(inputs, input{f.Path, digest([]byte(*f.Content))})
+			inputs = append(inputs, input{f.Path, digest([]byte(*f.Content)), false})
 			continue
 		}
 		sum, err := d.file(f.Source)
 		if err != nil {
 			return "", fmt.Errorf("task %s: fixture %s: %w", t.ID, f.Path, err)
 		}
-		inputs = append(inputs, input{f.Path, sum})
+		inputs = append(inputs, input{f.Path, sum, isExecutable(f.Source)})
 	}
 	var skills []string
 	for _, dir := range t.Skills {
-		tree, err := d.tree(dir)
+		tree, err := d.skill(dir)
 		if err != nil {
 			return "", fmt.Errorf("task %s: skill %s: %w", t.ID, dir, err)
 		}
@@ -149,12 +161,13 @@ func (d digests) execution(suite string, t *eval.Task) (string, error) {
 }
 
 // grading is what says how a task's trials are scored.
-func (d digests) grading(p *Plan, t *eval.Task) (string, error) {
+func (d *digests) grading(p *Plan, t *eval.Task) (string, error) {
 	type check struct {
 		Name, Type string
 		Weight     float64
 		Rubric     string
 		Options    any
+		Endpoints  any
 		Files      []string
 	}
 	var graders []check
@@ -163,54 +176,7 @@ func (d digests) grading(p *Plan, t *eval.Task) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
-		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, sums})
+		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, grader.Endpoints(g, p.Suite), sums})
 	}
-	return digestJSON([]any{"waza/2", p.config.GradeExpected, p.config.JudgeModel, p.config.Model, t.Expected, graders})
-}
-
-func (d digests) file(path string) (string, error) {
-	if sum, ok := d[path]; ok {
-		return sum, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	d[path] = hex.EncodeToString(h.Sum(nil)[:16])
-	return d[path], nil
-}
-
-// tree gives the digest of all regular files below a directory.
-func (d digests) tree(root string) (string, error) {
-	if sum, ok := d[root]; ok {
-		return sum, nil
-	}
-	sums := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		if !e.Type().IsRegular() {
-			return nil
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		sums[filepath.ToSlash(rel)], err = d.file(path)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	d[root], err = digestJSON(sums)
-	return d[root], err
+	return digestJSON([]any{contentVersion, p.config.GradeExpected, p.config.JudgeModel, p.config.Model, t.Expected, graders})
 }

@@ -91,6 +91,7 @@ type Plan struct {
 	env     *grader.Env
 	graders *grader.Registry
 	bound   map[*eval.Grader]boundGrader // those built so far
+	files   *digests                     // of what the plan depends on
 	config  RunConfig
 	verbose bool
 	// baselines and triggers say why there are none; empty when there are.

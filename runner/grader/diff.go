@@ -37,8 +37,8 @@ type DiffFile struct {
 	Contains []string `yaml:"contains"`
 }
 
-// Files are the snapshots.
-func (o *DiffOptions) Files(suite *eval.Suite, task *eval.Task) []string {
+// Refers names the snapshots.
+func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
 	dirs := snapshotDirs(suite, task, o.ContextDir)
 	var files []string
 	for _, f := range o.ExpectedFiles {

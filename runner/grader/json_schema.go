@@ -32,8 +32,8 @@ type JSONSchemaOptions struct {
 	SchemaFile string `yaml:"schema_file"`
 }
 
-// Files is the schema.
-func (o *JSONSchemaOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
+// Refers names the schema.
+func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return resolved(suite, o.SchemaFile)
 }
 

@@ -49,9 +49,10 @@ type ProgramOptions struct {
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
 }
 
-// Files are the program and its arguments, as far as they are files of the suite.
-func (o *ProgramOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
-	return resolved(suite, append([]string{o.Command, o.Script}, o.Args...)...)
+// Refers names the program, its arguments and what commands among them name, as
+// far as they are files of the suite.
+func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
+	return append(resolved(suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
 }
 
 func checkProgram(c *eval.Check, o *ProgramOptions) {

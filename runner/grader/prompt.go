@@ -67,6 +67,14 @@ type PromptOptions struct {
 	Files []string `yaml:"files"`
 }
 
+// Refers names the rubric, if it is a file.
+func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
+	if abs, ok := rubricFile(o, suite); ok {
+		return []string{abs}
+	}
+	return nil
+}
+
 func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
 		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to judge: give prompt or rubric")
@@ -178,17 +186,41 @@ func newPrompt(o *PromptOptions, env *Env) (Grader, error) {
 // a file.
 func rubricText(o *PromptOptions, env *Env) (string, error) {
 	rubric := o.Rubric
-	if name := strings.TrimSpace(rubric); name != "" && len(name) < 300 && !strings.ContainsAny(name, "\n") {
-		if abs, _, ok := env.Suite.Resolve(name); ok {
-			data, err := readBounded(abs)
-			if err != nil {
-				return "", fmt.Errorf("rubric: %s: %w", name, err)
-			}
-			rubric = string(data)
+	if abs, ok := rubricFile(o, env.Suite); ok {
+		data, err := readBounded(abs)
+		if err != nil {
+			return "", fmt.Errorf("rubric: %s: %w", strings.TrimSpace(rubric), err)
 		}
+		rubric = string(data)
 	}
 	parts := slices.DeleteFunc([]string{o.Prompt, rubric}, func(s string) bool { return strings.TrimSpace(s) == "" })
 	return strings.Join(parts, "\n\n"), nil
+}
+
+// rubricFile is the file that a rubric names, if it names one.
+func rubricFile(o *PromptOptions, suite *eval.Suite) (abs string, ok bool) {
+	name := strings.TrimSpace(o.Rubric)
+	if name == "" || len(name) >= 300 || strings.ContainsAny(name, "\n") {
+		return "", false
+	}
+	abs, _, ok = suite.Resolve(name)
+	return abs, ok
+}
+
+// Endpoints are where models are served by what config says of the executors,
+// for graders without an address of their own; nil for a grader that asks none.
+func Endpoints(g *eval.Grader, suite *eval.Suite) map[string]provider.Endpoint {
+	if _, asks := g.Options.(*PromptOptions); !asks {
+		return nil
+	}
+	endpoints := map[string]provider.Endpoint{}
+	for name, options := range suite.ExecutorOptions {
+		if e, ok := options.(endpointer); ok {
+			of := e.ProviderEndpoint()
+			endpoints[name] = provider.Endpoint{BaseURL: of.BaseURL, APIVersion: of.APIVersion}
+		}
+	}
+	return endpoints
 }
 
 func preflightPrompt(_ context.Context, specs []*eval.Grader, env *Env) []Finding {

@@ -66,8 +66,8 @@ func newTrigger(o *TriggerOptions, env *Env) (Grader, error) {
 	return &triggerGrader{skill: skill, negative: o.Mode == "negative", threshold: o.Threshold}, nil
 }
 
-// Files is the SKILL.md.
-func (o *TriggerOptions) Files(suite *eval.Suite, _ *eval.Task) []string {
+// Refers names the SKILL.md.
+func (o *TriggerOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return resolved(suite, o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md"))
 }
 

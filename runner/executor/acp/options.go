@@ -57,6 +57,17 @@ func (o *Options) Environment() map[string]string {
 	return env
 }
 
+// Refers names the files of the suite that the agent's command names.
+func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
+	var words []string
+	for _, spec := range []*eval.ProjectAgent{o.Project, o.Agent.Spec} {
+		if spec != nil {
+			words = slices.Concat(words, spec.Command, spec.Args)
+		}
+	}
+	return suite.Mentioned("", words...)
+}
+
 // UnmarshalYAML takes both shapes.
 func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {

@@ -89,20 +89,9 @@ func resolve(c Line, dir string) []string {
 	return []string{"sh", "-c", script}
 }
 
-// Files are those of the suite that the command names.
-func (o *Options) Files(suite *eval.Suite, _ *eval.Task) []string {
-	words := o.Command.Args
-	if o.Command.Shell {
-		words = strings.Fields(words[0])
-	}
-	var files []string
-	for _, word := range words {
-		abs := filepath.Join(suite.Dir, word)
-		if st, err := os.Stat(abs); err == nil && st.Mode().IsRegular() && !filepath.IsAbs(word) {
-			files = append(files, abs)
-		}
-	}
-	return files
+// Refers names the files of the suite that the command names.
+func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
+	return suite.Mentioned("", o.Command.Args...)
 }
 
 func preflight(_ context.Context, s executor.Settings) []executor.Finding {

@@ -1,0 +1,43 @@
+package eval
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxMentioned bounds the words of a text that are taken for names of files.
+const maxMentioned = 1000
+
+// Mentioned returns the absolute paths of the regular files at or below the
+// suite's directory that shell commands name, or the arguments of a program:
+// relative to dir, which is relative to the suite's, or by $WAZA_SUITE_DIR. It
+// takes commands for words and runs nothing, so what a command makes up of parts
+// it does not find. Each file is returned once.
+func (s *Suite) Mentioned(dir string, commands ...string) []string {
+	base := filepath.FromSlash(dir)
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(s.Dir, base)
+	}
+	suiteDir := strings.NewReplacer("${WAZA_SUITE_DIR}", s.Dir, "$WAZA_SUITE_DIR", s.Dir)
+	var files []string
+	words := 0
+	for _, command := range commands {
+		for word := range strings.FieldsFuncSeq(command, betweenWords) {
+			if words++; words > maxMentioned {
+				return files
+			}
+			path := filepath.FromSlash(suiteDir.Replace(word))
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(base, path)
+			}
+			if within(s.Dir, path) && !slices.Contains(files, path) && isRegular(path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// betweenWords reports what parts the words of a shell command.
+func betweenWords(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;&|<>()=,", r) }

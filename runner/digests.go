@@ -1,0 +1,157 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"waza/eval"
+)
+
+// digests remembers the digest of each file and skill directory, by absolute
+// path: tasks share them. It belongs to one goroutine.
+type digests struct {
+	files, skills map[string]string
+	suiteDir      string
+	// own are the files that the suite itself consists of, see [digests.skill].
+	own map[string]bool
+}
+
+func newDigests(s *eval.Suite) *digests {
+	d := &digests{files: map[string]string{}, skills: map[string]string{}, suiteDir: s.Dir, own: map[string]bool{s.File: true}}
+	if s.Project != nil {
+		d.own[s.Project.File] = true
+	}
+	if s.Triggers != nil {
+		d.own[s.Triggers.File] = true
+	}
+	fixtures := filepath.Join(s.Dir, "fixtures")
+	for _, t := range s.Tasks {
+		d.own[t.File] = true
+		if t.Inputs.PromptFile != "" {
+			d.own[filepath.Join(filepath.Dir(t.File), filepath.FromSlash(t.Inputs.PromptFile))] = true
+		}
+		for _, f := range t.Inputs.Files {
+			if rel, err := filepath.Rel(fixtures, f.Source); err == nil && filepath.IsLocal(rel) {
+				d.own[f.Source] = true // others may be the skill's as well
+			}
+		}
+	}
+	return d
+}
+
+func (d *digests) file(path string) (string, error) {
+	if sum, ok := d.files[path]; ok {
+		return sum, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	d.files[path] = hex.EncodeToString(h.Sum(nil)[:16])
+	return d.files[path], nil
+}
+
+func (d *digests) list(paths []string) ([]string, error) {
+	var sums []string
+	for _, path := range paths {
+		sum, err := d.file(path)
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums, sum)
+	}
+	return sums, nil
+}
+
+// skill gives the digest of a skill: of all files below its directory, links
+// followed, and of the name of the directory, by which agents know it. Where the
+// suite lives within the skill it tests, it is no part of that: its directory is
+// left out or, where it stands beside SKILL.md, the files that it consists of; and
+// the name is left out, for it is that of the checkout as a rule.
+func (d *digests) skill(dir string) (string, error) {
+	if sum, ok := d.skills[dir]; ok {
+		return sum, nil
+	}
+	w := &skillWalk{digests: d, root: dir, sums: map[string]any{}}
+	name := filepath.Base(dir)
+	if rel, err := filepath.Rel(dir, d.suiteDir); err == nil && filepath.IsLocal(rel) {
+		name = ""
+	}
+	if err := w.directory(dir, ""); err != nil {
+		return "", err
+	}
+	sum, err := digestJSON([]any{name, w.sums})
+	d.skills[dir] = sum
+	return sum, err
+}
+
+// maxSkillDepth bounds how deep a skill is looked into, for links may lead in circles.
+const maxSkillDepth = 32
+
+// skillWalk gathers the digests of a skill's files.
+type skillWalk struct {
+	*digests
+	root  string
+	above []string // the directories that lead to the one it is in, links resolved
+	sums  map[string]any
+}
+
+// directory takes what is in a directory; rel is its path in the skill.
+func (w *skillWalk) directory(dir, rel string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if len(w.above) == maxSkillDepth || slices.Contains(w.above, real) {
+		return nil
+	}
+	w.above = append(w.above, real)
+	defer func() { w.above = w.above[:len(w.above)-1] }()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := w.entry(filepath.Join(dir, e.Name()), filepath.Join(rel, e.Name()), e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *skillWalk) entry(path, rel, name string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || w.own[path]:
+		return nil // a link that leads nowhere, a file that has just gone
+	case info.IsDir():
+		if name == ".git" || name == "node_modules" || path == w.suiteDir {
+			return nil
+		}
+		return w.directory(path, rel)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	sum, err := w.file(path)
+	if err != nil {
+		return err
+	}
+	w.sums[filepath.ToSlash(rel)] = []any{sum, info.Mode()&0o111 != 0}
+	return nil
+}
+
+// isExecutable reports whether a file may be executed, which it may be in the
+// workspace, too. Other permissions are those of the checkout.
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&0o111 != 0
+}
