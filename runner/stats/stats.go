@@ -2,8 +2,10 @@
 // their intervals, pass@k and pass^k, and descriptions of scores.
 //
 // Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task,
-// [Describe] and [Bootstrap] for its scores, [Agree] for two raters. All functions are pure and safe for
-// concurrent use.
+// [Describe] and [Bootstrap] for its scores, [Agree] for two raters. Two runs are
+// compared with [Fisher], [McNemar] and [Permutation] task by task, [Holm] for all
+// tasks together, and [MantelHaenszel] for the suite. All functions are pure and
+// safe for concurrent use.
 //
 // The same values give the same numbers, bit for bit, in whatever order they
 // come and on whatever machine: values are sorted before they are summed, the

@@ -1,0 +1,178 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	// maxArrangements is the number of ways to deal out the scores up to which
+	// all are looked at: those of twice ten.
+	maxArrangements = 200_000
+	// maxShuffles bounds those that are drawn otherwise, and maxDrawn the scores
+	// that are touched meanwhile.
+	maxShuffles = 100_000
+	maxDrawn    = 200_000_000
+	// enough is how many shuffles as extreme as what was seen end the drawing.
+	enough = 100
+)
+
+// Scores are those of one task in two runs.
+type Scores struct{ A, B []float64 }
+
+// Permutation tests whether two samples of scores, which have nothing in common,
+// have one mean: the permutation test of the difference of means (Pitman 1937,
+// "Significance tests which may be applied to samples from any populations").
+//
+// Of at most 200,000 arrangements all are looked at. Otherwise some are drawn, by
+// the seed, until 100 were as extreme as what was seen, 100,000 at most; p-values
+// from such drawing hold as they are (Besag and Clifford 1991, "Sequential Monte
+// Carlo p-values"). NaN and infinities are left out; where a sample is empty P is 1.
+func Permutation(a, b []float64, seed uint64) Exact {
+	return PermutationStrata([]Scores{{a, b}}, seed)
+}
+
+// PermutationStrata is [Permutation] over several tasks: scores are dealt out
+// anew within each, and what is looked at is the sum of the differences of
+// means. Tasks without scores on both sides are left out.
+func PermutationStrata(tasks []Scores, seed uint64) Exact {
+	var p permutation
+	for _, t := range tasks {
+		p.add(t)
+	}
+	if p.trivial() {
+		return Exact{P: 1, least: 1}
+	}
+	var e Exact
+	if len(p.strata) == 1 && arrangements(len(p.strata[0].pooled), p.strata[0].inB) <= maxArrangements {
+		e = p.enumerate()
+	} else {
+		e = p.draw(seed)
+	}
+	e.Better = p.observed > 0
+	return e
+}
+
+// permutation is what the test works on.
+type permutation struct {
+	strata   []scoreStratum
+	observed float64 // sum of the differences of means
+	scores   int
+	scale    float64 // the largest score
+}
+
+// scoreStratum holds the scores of both runs, sorted, so that the order of trials
+// does not matter.
+type scoreStratum struct {
+	pooled []float64
+	inB    int
+	sum    float64 // of all
+}
+
+func (p *permutation) add(t Scores) {
+	a, b := sortedCopy(t.A), sortedCopy(t.B)
+	if len(a) == 0 || len(b) == 0 {
+		return
+	}
+	pooled := sortedCopy(append(a, b...))
+	s := scoreStratum{pooled: pooled, inB: len(b), sum: sumOf(pooled)}
+	p.observed += s.difference(sumOf(b))
+	p.scores += len(pooled)
+	p.scale = max(p.scale, math.Abs(pooled[0]), math.Abs(pooled[len(pooled)-1]))
+	if pooled[0] != pooled[len(pooled)-1] {
+		p.strata = append(p.strata, s)
+	}
+}
+
+// trivial: however the scores are dealt out, nothing changes.
+func (p *permutation) trivial() bool { return len(p.strata) == 0 }
+
+// tolerance is how far equal sums may be apart by rounding.
+func (p *permutation) tolerance() float64 { return 1e-12 * p.scale * float64(p.scores) }
+
+func sumOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// difference of the means, if the scores in b add up to that.
+func (s *scoreStratum) difference(b float64) float64 {
+	inA := len(s.pooled) - s.inB
+	return b/float64(s.inB) - (s.sum-b)/float64(inA)
+}
+
+// arrangements is how many ways there are to choose k of n, but for those beyond
+// what is enumerated.
+func arrangements(n, k int) int {
+	ways := 1.0
+	for i := range min(k, n-k) {
+		if ways = ways * float64(n-i) / float64(i+1); ways > 2*maxArrangements {
+			return 2 * maxArrangements
+		}
+	}
+	return int(math.Round(ways))
+}
+
+// enumerate looks at all ways to choose which scores are in b.
+func (p *permutation) enumerate() Exact {
+	s := &p.strata[0]
+	n := len(s.pooled)
+	most := max(s.difference(sumOf(s.pooled[n-s.inB:])), -s.difference(sumOf(s.pooled[:s.inB])))
+	seen, slackness := math.Abs(p.observed), p.tolerance()
+	asExtreme, extreme, all := 0, 0, 0
+	var choose func(from, left int, sum float64)
+	choose = func(from, left int, sum float64) {
+		if left == 0 {
+			all++
+			d := math.Abs(s.difference(sum))
+			if d >= seen-slackness {
+				asExtreme++
+			}
+			if d >= most-slackness {
+				extreme++
+			}
+			return
+		}
+		for i := from; i <= n-left; i++ {
+			choose(i+1, left-1, sum+s.pooled[i])
+		}
+	}
+	choose(0, s.inB, 0)
+	return Exact{P: float64(asExtreme) / float64(all), least: float64(extreme) / float64(all)}
+}
+
+// draw deals the scores out by chance.
+func (p *permutation) draw(seed uint64) Exact {
+	pcg := rand.NewPCG(seed, seed)
+	most := max(enough, min(maxShuffles, maxDrawn/p.scores))
+	seen, slackness := math.Abs(p.observed), p.tolerance()
+	least := 1 / float64(most+1)
+	asExtreme := 0
+	for drawn := 1; drawn <= most; drawn++ {
+		d := 0.0
+		for i := range p.strata {
+			d += p.strata[i].shuffle(pcg)
+		}
+		if math.Abs(d) < seen-slackness {
+			continue
+		}
+		if asExtreme++; asExtreme == enough {
+			return Exact{P: float64(enough) / float64(drawn), least: least}
+		}
+	}
+	return Exact{P: float64(asExtreme+1) / float64(most+1), least: least}
+}
+
+// shuffle chooses by chance which scores are in b, and returns the difference.
+func (s *scoreStratum) shuffle(pcg *rand.PCG) float64 {
+	sum, n := 0.0, uint64(len(s.pooled))
+	for i := range uint64(s.inB) {
+		j := i + (pcg.Uint64()>>32)*(n-i)>>32
+		s.pooled[i], s.pooled[j] = s.pooled[j], s.pooled[i]
+		sum += s.pooled[i]
+	}
+	return s.difference(sum)
+}
