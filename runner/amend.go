@@ -284,7 +284,9 @@ func (a *amendment) recordLocked(e *Event) error {
 func (a *amendment) close(whole bool, r *Runner) error {
 	var err error
 	if a.dirty && (whole || a.replaced) {
-		err = a.finish()
+		if err = a.finish(); err == nil && a.st.progress.EndedAt != nil {
+			r.writeReports(a.log, &recorded{run: a.run, rec: a.rec})
+		}
 	}
 	if rerr := removeAll(a.dir); rerr != nil {
 		r.log.Warn("workspaces not removed", "run", a.rec.RunID, "error", rerr)

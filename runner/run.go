@@ -279,6 +279,7 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	if werr := r.log.WriteResult(r.WriteResult); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
+	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {
 		r.runner.log.Error("journal not closed", "run", r.ID(), "error", cerr)
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// Executors and Graders are what suites may name; nil means the built-in ones.
 	Executors *executor.Registry
 	Graders   *grader.Registry
+	// Reports are written into the directory of each run that ends or is amended;
+	// nil means none.
+	Reports []Report
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout bounds how long the process of a run may take to answer when
@@ -52,6 +55,7 @@ type Runner struct {
 	executors *executor.Registry
 	graders   *grader.Registry
 	store     *journal.Store
+	reports   []Report
 	log       *slog.Logger
 	limits    provider.Limits // shared by all runs: providers do not tell them apart
 	// answerTimeout is that of Options.
@@ -75,7 +79,10 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 
 // New makes a runner.
 func New(o Options) (*Runner, error) {
-	r := &Runner{executors: o.Executors, graders: o.Graders, log: o.Logger, answerTimeout: o.AnswerTimeout, live: map[string]*Run{}, amends: map[chan struct{}]struct{}{}}
+	r := &Runner{
+		executors: o.Executors, graders: o.Graders, reports: o.Reports, log: o.Logger, answerTimeout: o.AnswerTimeout,
+		live: map[string]*Run{}, amends: map[chan struct{}]struct{}{},
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.executors == nil {
 		r.executors = Executors

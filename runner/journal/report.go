@@ -1,0 +1,43 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// WriteReport writes a file beside the journal, in one piece or not at all. What
+// it holds can be made again, so it is not forced to the disk. The name must be
+// that of no other file of the run.
+func (w *Writer) WriteReport(name string, write func(io.Writer) error) error {
+	if err := checkReportName(name); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(w.run.dir, "."+name+"-*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(w.run.dir, name))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+func checkReportName(name string) error {
+	switch {
+	case name == "" || name != filepath.Base(name) || strings.HasPrefix(name, "."):
+		return fmt.Errorf("report %q: not usable as a file name", name)
+	case name == runFile || name == journalFile || name == resultFile:
+		return fmt.Errorf("report %q: the record has a file of that name", name)
+	}
+	return nil
+}
