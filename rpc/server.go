@@ -28,12 +28,13 @@ import (
 	"time"
 
 	"waza/runner"
+	"waza/runner/report"
 )
 
 // Options say how a [Server] works. The zero value works.
 type Options struct {
 	// Runner starts and finds runs. Nil means one with the default state
-	// directory. [Server.Shutdown] closes it in either case.
+	// directory, whose runs have the reports that all have. [Server.Shutdown] closes it in either case.
 	Runner *runner.Runner
 	// Logger takes what concerns people, never protocol; nil discards it.
 	Logger *slog.Logger
@@ -106,7 +107,7 @@ func New(o Options) (*Server, error) {
 		sessions:  map[*session]bool{},
 	}
 	if s.runner == nil {
-		r, err := runner.New(runner.Options{Logger: o.Logger})
+		r, err := runner.New(runner.Options{Reports: report.Always(), Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}

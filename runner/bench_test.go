@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/report"
 )
 
 // benchSuite is a suite of tasks × trials mock trials with one text grader each.
@@ -197,4 +199,36 @@ func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error
 		<-run.Done()
 	}
 	return run, err
+}
+
+// BenchmarkReports gives what the reports that each run leaves cost per trial, on
+// top of the run.
+func BenchmarkReports(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			state := b.TempDir()
+			r, err := runner.New(runner.Options{StateDir: state})
+			if err != nil {
+				b.Fatal(err)
+			}
+			plan, err := r.Plan(benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run, err := r.Start(plan)
+			if err != nil {
+				b.Fatal(err)
+			}
+			<-run.Done()
+			for b.Loop() {
+				for _, rep := range report.Always() {
+					if err := rep.Write(io.Discard, run); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n*b.N), "µs/trial")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }

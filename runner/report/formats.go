@@ -23,8 +23,15 @@ type Format struct {
 // owns the slice.
 func Formats() []Format {
 	return []Format{
+		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial; each run has one in its directory.", writeJUnit},
 		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
 	}
+}
+
+// Always returns the reports that each run has in its directory, for
+// [runner.Options]: junit.xml, so that CI finds it also where nobody asked for it.
+func Always() []runner.Report {
+	return []runner.Report{{File: "junit.xml", Write: writeJUnit}}
 }
 
 // FindFormat returns the format of that name.

@@ -1,0 +1,349 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"waza/runner"
+)
+
+// What a JUnit file holds: a testsuite per task of the run, a testcase per trial,
+// and one more testsuite about the run as a whole:
+//
+//	<testsuites name="demo">
+//	  <testsuite name="demo.greet"> properties
+//	    <testcase classname="demo.greet" name="greet (trial 1)"/>
+//	    <testcase …><failure type="failed" message="polite: …">…</failure><system-out>…</system-out></testcase>
+//	  </testsuite>
+//	  <testsuite name="demo.run"> metrics with a threshold, and the run if it did not complete
+//
+// Class and name together say which trial it is, the same in each run, which is
+// what readers keep their history by. Elements and attributes are those alone that
+// the strictest of the schemas in use knows (Jenkins' xUnit).
+
+// mostTestcases bounds the trials that have a testcase each. A run of more has one
+// per task: readers could not show them, and each costs some 15 µs to write.
+const mostTestcases = 10_000
+
+const (
+	mostOutput       = 8 << 10 // bytes of the output of a trial that did not pass
+	mostPassedOutput = 1 << 10 // and of one that did
+	mostFeedback     = 8 << 10 // bytes of what graders say of a trial
+	mostMessage      = 300     // bytes of a message
+	mostOfTask       = 4 << 20 // bytes of outputs and feedback of a task, which is made in memory
+)
+
+// writeJUnit writes a run as JUnit XML.
+func writeJUnit(w io.Writer, h runner.Handle) error {
+	progress, err := h.Progress()
+	if err != nil {
+		return err
+	}
+	results, err := h.Results()
+	if err != nil {
+		return err
+	}
+	j := &junit{out: bufio.NewWriterSize(w, 64<<10), rec: h.Record(), progress: progress, results: results}
+	j.open()
+	planned := 0
+	for _, t := range j.rec.Tasks {
+		planned += t.Trials
+	}
+	if planned > mostTestcases {
+		j.tasksAlone()
+	} else if err := h.Trials(j.trial); err != nil {
+		return err
+	}
+	j.upTo(len(j.rec.Tasks))
+	j.run()
+	j.out.WriteString("</testsuites>\n")
+	return j.out.Flush()
+}
+
+// junit writes a file from its first line to its last. One task at a time is in memory.
+type junit struct {
+	out      *bufio.Writer
+	rec      *runner.Record
+	progress runner.Progress
+	results  []*runner.TaskResult
+
+	task  int          // index of the task that is being written
+	cases bytes.Buffer // its testcases
+	count caseCounts
+	seen  map[int]bool // numbers of the trials among them
+	room  int          // bytes of free text that it may still have
+}
+
+// caseCounts are what a testsuite says of its testcases.
+type caseCounts struct {
+	tests, failures, errors, skipped int
+	milliseconds                     int64
+}
+
+func (c caseCounts) attributes() string {
+	return fmt.Sprintf(` tests="%d" failures="%d" errors="%d" skipped="%d" time="%s"`, c.tests, c.failures, c.errors, c.skipped, seconds(c.milliseconds))
+}
+
+func seconds(ms int64) string { return strconv.FormatFloat(float64(max(0, ms))/1000, 'f', 3, 64) }
+
+func (j *junit) open() {
+	j.room = mostOfTask
+	j.out.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites" + xmlAttr("name", j.rec.Suite.Name))
+	if s := j.progress.Summary; s != nil {
+		j.out.WriteString(xmlAttr("time", seconds(s.DurationMS)))
+	}
+	j.out.WriteString(">\n")
+}
+
+// trial takes the next trial of the run.
+func (j *junit) trial(task int, t *runner.TrialResult) error {
+	j.upTo(task)
+	if j.seen == nil {
+		j.seen = map[int]bool{}
+	}
+	j.seen[t.TrialNum] = true
+	line, text := why(t, j.rec.RunID)
+	most := mostOutput
+	if t.Verdict == runner.Passed {
+		most = mostPassedOutput
+	}
+	j.testcase(testcase{
+		name: j.trialName(t.TrialNum), verdict: t.Verdict, milliseconds: t.DurationMS,
+		message: line, text: cut(text, mostFeedback), output: cut(t.Output, most),
+	})
+	return nil
+}
+
+func (j *junit) trialName(number int) string {
+	return fmt.Sprintf("%s (trial %d)", j.rec.Tasks[j.task].ID, number)
+}
+
+// upTo writes the tasks up to one, of which nothing is known yet.
+func (j *junit) upTo(task int) {
+	for ; j.task < task; j.task++ {
+		j.endTask()
+	}
+}
+
+// endTask writes the task whose testcases are complete.
+func (j *junit) endTask() {
+	t, res := j.rec.Tasks[j.task], j.results[j.task]
+	if res == nil {
+		j.unfinished()
+	} else if res.Error != "" {
+		j.testcase(testcase{name: t.ID + " (task)", verdict: runner.Errored, message: firstLine(res.Error), text: cut(res.Error, mostFeedback)})
+	}
+	j.suite(j.class(), j.properties(t, res))
+}
+
+// unfinished adds the trials of a task that never ended.
+func (j *junit) unfinished() {
+	t := j.rec.Tasks[j.task]
+	if len(j.seen) == 0 && j.count.tests > 0 {
+		return // a testcase stands for the task
+	}
+	for number := t.First; number < t.First+t.Trials; number++ {
+		if !j.seen[number] {
+			j.testcase(testcase{name: j.trialName(number), verdict: runner.Skipped, message: "not finished"})
+		}
+	}
+}
+
+// tasksAlone adds a testcase for each task, which stands for its trials.
+func (j *junit) tasksAlone() {
+	for i, t := range j.rec.Tasks {
+		j.upTo(i)
+		res := j.results[i]
+		if res == nil {
+			j.testcase(testcase{name: t.ID, verdict: runner.Skipped, message: "not finished"})
+			continue
+		}
+		c := testcase{name: t.ID, verdict: res.Verdict, message: "trials passed: " + trials(res.Trials.Counts)}
+		if d := res.DurationMS; d != nil {
+			c.milliseconds = int64(d.Mean * float64(d.N))
+		}
+		for _, why := range res.Reasons {
+			c.text += fmt.Sprintf("in %s: %s%s\n", count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), cut(strings.TrimSpace(why.Message), mostMessage))
+		}
+		j.testcase(c)
+	}
+}
+
+// prefix is a text with its separator, or nothing.
+func prefix(s, separator string) string {
+	if s == "" {
+		return ""
+	}
+	return s + separator
+}
+
+// testcase is what is written of a trial.
+type testcase struct {
+	name         string
+	verdict      runner.Verdict
+	milliseconds int64
+	message      string // in one line, why it did not pass
+	text, output string
+}
+
+func (j *junit) testcase(c testcase) {
+	j.count.tests++
+	j.count.milliseconds += max(0, c.milliseconds)
+	fmt.Fprintf(&j.cases, "    <testcase%s%s time=\"%s\"", xmlAttr("classname", j.class()), xmlAttr("name", c.name), seconds(c.milliseconds))
+	body := j.outcome(c)
+	if output := j.take(c.output); output != "" {
+		body += "      <system-out>" + output + "</system-out>\n"
+	}
+	if body == "" {
+		j.cases.WriteString("/>\n")
+		return
+	}
+	j.cases.WriteString(">\n" + body + "    </testcase>\n")
+}
+
+// outcome is the element that says what became of a testcase; none for a pass.
+func (j *junit) outcome(c testcase) string {
+	message := cut(c.message, mostMessage)
+	element, typ := "skipped", ""
+	switch {
+	case c.verdict == runner.Passed:
+		return ""
+	case c.verdict == runner.Errored:
+		element, typ = "error", "error"
+		j.count.errors++
+	case j.beside(c.verdict):
+		message = "not counted: " + string(c.verdict) + ": " + message
+	case c.verdict == runner.Failed || c.verdict == runner.TimedOut:
+		element, typ = "failure", string(c.verdict)
+		j.count.failures++
+	default:
+		message = strings.ReplaceAll(string(c.verdict), "_", " ") + ": " + message
+	}
+	if element == "skipped" {
+		j.count.skipped++
+		return "      <skipped" + xmlAttr("message", message) + "/>\n"
+	}
+	head := "      <" + element + xmlAttr("type", typ) + xmlAttr("message", message)
+	if text := j.take(c.text); text != "" {
+		return head + ">" + text + "</" + element + ">\n"
+	}
+	return head + "/>\n"
+}
+
+// beside reports a verdict that is no fault in this task, which is none of the
+// suite's: what an agent without skills cannot do, and an answer to a trigger test,
+// which counts in a metric.
+func (j *junit) beside(v runner.Verdict) bool {
+	if j.task >= len(j.rec.Tasks) {
+		return false
+	}
+	role := j.rec.Tasks[j.task].Role
+	return role == runner.RoleBaseline && (v == runner.Failed || v == runner.TimedOut) || role == runner.RoleTrigger && v == runner.Failed
+}
+
+// take gives a text as long as there is room for it.
+func (j *junit) take(s string) string {
+	if s == "" || j.room <= 0 {
+		return ""
+	}
+	text := xmlText(s)
+	j.room -= len(text)
+	return text
+}
+
+// class is that of the testcases which are being written.
+func (j *junit) class() string {
+	id := "run"
+	if j.task < len(j.rec.Tasks) {
+		id = j.rec.Tasks[j.task].ID
+	}
+	return prefix(j.rec.Suite.Name, ".") + id
+}
+
+// property of a testsuite.
+type property struct{ name, value string }
+
+func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property {
+	list := append(j.common(), property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
+	if t.Role != runner.RoleTask {
+		list = append(list, property{"role", string(t.Role)})
+	}
+	if res == nil {
+		return list
+	}
+	list = append(list, property{"verdict", string(res.Verdict)})
+	if res.Score != nil {
+		list = append(list, property{"score", number(res.Score.Mean)})
+	}
+	if res.Trials.PassRate != nil {
+		list = append(list, property{"pass_rate", number(*res.Trials.PassRate)})
+	}
+	if res.Flaky {
+		list = append(list, property{"flaky", "true"})
+	}
+	return list
+}
+
+// common are the properties that all testsuites have.
+func (j *junit) common() []property {
+	c := &j.rec.Config
+	return []property{{"run", j.rec.RunID}, {"executor", c.Executor}, {"agent", c.Agent}, {"model", c.Model}}
+}
+
+// number gives a number in full, the same for the same input.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// suite writes the testcases at hand as a testsuite, and begins the next.
+func (j *junit) suite(name string, properties []property) {
+	j.out.WriteString("  <testsuite" + xmlAttr("name", name) + j.count.attributes() +
+		xmlAttr("timestamp", j.progress.StartedAt.UTC().Format(time.RFC3339)) + ">\n    <properties>\n")
+	for _, p := range properties {
+		if p.value != "" {
+			j.out.WriteString("      <property" + xmlAttr("name", p.name) + xmlAttr("value", p.value) + "/>\n")
+		}
+	}
+	j.out.WriteString("    </properties>\n")
+	j.out.Write(j.cases.Bytes())
+	j.out.WriteString("  </testsuite>\n")
+	j.cases.Reset()
+	j.count, j.seen, j.room = caseCounts{}, nil, mostOfTask
+}
+
+// run adds what no trial tells of: metrics under their threshold, and that the run
+// did not complete. A file without failures must not look like one of a success.
+func (j *junit) run() {
+	if s := j.progress.Summary; s != nil {
+		for _, m := range s.Metrics {
+			j.metric(m)
+		}
+	}
+	if status := j.progress.Status; status != runner.StatusCompleted {
+		message := "the run did not complete: it is " + string(status)
+		text := cmp.Or(j.progress.Error, "what was not finished is marked as skipped")
+		j.testcase(testcase{name: "run", verdict: runner.Errored, message: message, text: cut(text, mostFeedback)})
+	}
+	if j.count.tests > 0 {
+		j.suite(j.class(), append(j.common(), property{"status", string(j.progress.Status)}))
+	}
+}
+
+func (j *junit) metric(m runner.MetricResult) {
+	if m.Threshold <= 0 {
+		return
+	}
+	c := testcase{name: "metric " + m.Name, verdict: runner.Passed}
+	switch {
+	case m.Value == nil:
+		c.verdict, c.message = runner.Skipped, m.Note
+	case m.Passed != nil && !*m.Passed:
+		c.verdict = runner.Failed
+		c.message = fmt.Sprintf("%s is %s, and should be at least %s", m.Name, score(*m.Value), threshold(m.Threshold))
+	}
+	j.testcase(c)
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/grader"
+)
+
+// node is an element of an XML document.
+type node struct {
+	name     string
+	attrs    map[string]string
+	children []*node
+	text     string
+}
+
+func (n *node) all(name string) []*node {
+	var list []*node
+	for _, c := range n.children {
+		if c.name == name {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// parseXML reads a document as strictly as encoding/xml does.
+func parseXML(t *testing.T, doc string) *node {
+	t.Helper()
+	require.True(t, utf8.ValidString(doc))
+	dec := xml.NewDecoder(strings.NewReader(doc))
+	root := &node{}
+	stack := []*node{root}
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			require.Len(t, stack, 1)
+			require.Len(t, root.children, 1)
+			return root.children[0]
+		}
+		require.NoError(t, err)
+		top := stack[len(stack)-1]
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			n := &node{name: tok.Name.Local, attrs: map[string]string{}}
+			for _, a := range tok.Attr {
+				require.NotContains(t, n.attrs, a.Name.Local, "given twice")
+				n.attrs[a.Name.Local] = a.Value
+			}
+			top.children = append(top.children, n)
+			stack = append(stack, n)
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		case xml.CharData:
+			top.text += string(tok)
+		}
+	}
+}
+
+// The rules of JUnit XML, as the strictest schema in use has them (Jenkins' xUnit,
+// junit-10.xsd), with what readers want beyond it.
+var junitRules = map[string]struct {
+	children string // those allowed
+	required string // attributes
+	optional string
+}{
+	"testsuites": {"testsuite", "name", "time tests failures errors disabled"},
+	"testsuite":  {"properties testcase system-out system-err", "name tests failures errors skipped time timestamp", "hostname id package"},
+	"properties": {"property", "", ""},
+	"property":   {"", "name value", ""},
+	"testcase":   {"skipped error failure system-out system-err", "name classname time", ""},
+	"failure":    {"", "type message", ""},
+	"error":      {"", "type message", ""},
+	"skipped":    {"", "", "type message"},
+	"system-out": {"", "", ""},
+}
+
+var attributeRules = map[string]*regexp.Regexp{
+	"time":      regexp.MustCompile(`^\d+\.\d{3}$`),
+	"timestamp": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`),
+	"tests":     regexp.MustCompile(`^\d+$`), "failures": regexp.MustCompile(`^\d+$`),
+	"errors": regexp.MustCompile(`^\d+$`), "skipped": regexp.MustCompile(`^\d+$`),
+}
+
+func checkJUnit(t *testing.T, n *node) {
+	t.Helper()
+	rule, known := junitRules[n.name]
+	require.True(t, known, "element %s", n.name)
+	for name, value := range n.attrs {
+		require.Contains(t, strings.Fields(rule.required+" "+rule.optional), name, n.name)
+		if re := attributeRules[name]; re != nil {
+			require.Regexp(t, re, value)
+		}
+	}
+	for name := range strings.FieldsSeq(rule.required) {
+		require.Contains(t, n.attrs, name, n.name)
+	}
+	for _, c := range n.children {
+		require.Contains(t, strings.Fields(rule.children), c.name, n.name)
+		checkJUnit(t, c)
+	}
+	if rule.children != "" {
+		require.Empty(t, strings.TrimSpace(n.text), n.name)
+	}
+}
+
+// junitOf parses the JUnit file of a run and holds it to the rules.
+func junitOf(t *testing.T, doc string) *node {
+	t.Helper()
+	root := parseXML(t, doc)
+	require.Equal(t, "testsuites", root.name)
+	checkJUnit(t, root)
+	seen := map[string]bool{}
+	for _, suite := range root.all("testsuite") {
+		count := map[string]int{}
+		for _, c := range suite.all("testcase") {
+			count["tests"]++
+			outcomes := 0
+			for element, attr := range map[string]string{"failure": "failures", "error": "errors", "skipped": "skipped"} {
+				count[attr] += len(c.all(element))
+				outcomes += len(c.all(element))
+			}
+			require.LessOrEqual(t, outcomes, 1)
+			name := c.attrs["classname"] + "\x00" + c.attrs["name"]
+			require.False(t, seen[name], "%q stands there twice", name)
+			seen[name] = true
+		}
+		for _, attr := range []string{"tests", "failures", "errors", "skipped"} {
+			require.Equal(t, strconv.Itoa(count[attr]), suite.attrs[attr], "%s of %s", attr, suite.attrs["name"])
+		}
+	}
+	return root
+}
+
+func TestJUnitGolden(t *testing.T) {
+	t.Parallel()
+	c := cannedRun()
+	doc := written(t, "junit", c)
+	junitOf(t, doc)
+	golden(t, "junit.xml", doc)
+	c.progress.Status, c.progress.Error, c.progress.Summary = runner.StatusFailed, "executor acp: no such program", nil
+	doc = written(t, "junit", c)
+	junitOf(t, doc)
+	require.Contains(t, doc, `<testcase classname="demo &amp; co.run" name="run" time="0.000">`)
+	require.Contains(t, doc, `<error type="error" message="the run did not complete: it is failed">executor acp: no such program</error>`)
+}
+
+// xmllint is another parser than ours.
+func TestJUnitIsXMLForOthers(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("xmllint"); err != nil {
+		t.Skip("xmllint is not installed")
+	}
+	path := filepath.Join(t.TempDir(), "junit.xml")
+	require.NoError(t, os.WriteFile(path, []byte(written(t, "junit", cannedRun())), 0o600))
+	out, err := exec.CommandContext(t.Context(), "xmllint", "--noout", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// Each verdict has its element, and errors are never failures.
+func TestJUnitVerdicts(t *testing.T) {
+	t.Parallel()
+	root := junitOf(t, written(t, "junit", cannedRun()))
+	got := map[string]string{}
+	for _, suite := range root.all("testsuite") {
+		for _, c := range suite.all("testcase") {
+			outcome := "passed"
+			for _, n := range c.children {
+				if n.name != "system-out" {
+					outcome = strings.TrimSpace(n.name + " " + n.attrs["type"])
+				}
+			}
+			got[c.attrs["name"]] = outcome
+		}
+	}
+	require.Equal(t, map[string]string{
+		"ok#baseline (trial 1)": "passed", "ok#baseline (trial 2)": "skipped",
+		"ok (trial 1)": "passed", "ok (trial 2)": "passed",
+		"failed|<b>`x`</b> (trial 1)": "passed", "failed|<b>`x`</b> (trial 2)": "failure failed",
+		"slow (trial 1)":   "failure timeout",
+		"broken (trial 1)": "error error", "broken (trial 2)": "passed", "broken (task)": "error error",
+		"waits (trial 1)": "skipped", "left out (trial 1)": "skipped", "cut short (trial 1)": "skipped",
+		"should_trigger#1 (trial 1)": "skipped", "should_trigger#1 (trial 2)": "passed",
+		"never ended (trial 1)": "passed", "never ended (trial 2)": "skipped", "never ended (trial 3)": "skipped",
+		"metric task_completion": "failure failed", "metric behavior_quality": "passed", "metric trigger_accuracy": "skipped",
+	}, got)
+}
+
+// A run of very many trials has a testcase per task.
+func TestJUnitOfManyTrials(t *testing.T) {
+	t.Parallel()
+	c := cannedRun()
+	c.rec.Tasks[1].Trials = mostTestcases
+	c.err = errors.New("the trials were looked at")
+	doc := written(t, "junit", c)
+	root := junitOf(t, doc)
+	require.Len(t, root.all("testsuite"), len(c.rec.Tasks)+1)
+	for i, suite := range root.all("testsuite")[:len(c.rec.Tasks)] {
+		want := 1
+		if c.results[i] != nil && c.results[i].Error != "" {
+			want = 2
+		}
+		require.Len(t, suite.all("testcase"), want, suite.attrs["name"])
+	}
+	require.Contains(t, doc, `<failure type="failed" message="trials passed: 1/2">`)
+	require.Contains(t, doc, `<skipped message="skipped: not finished"/>`)
+}
+
+// What one task has to say does not fill memory.
+func TestJUnitIsBounded(t *testing.T) {
+	t.Parallel()
+	c := &canned{rec: &runner.Record{RunID: "r"}, progress: runner.Progress{Status: runner.StatusCompleted}}
+	big := strings.Repeat("é<", 64<<10)
+	var trials []*runner.TrialResult
+	for range 400 {
+		tr := c.trial(runner.Failed, grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: big})
+		tr.Output = big
+		trials = append(trials, tr)
+	}
+	c.task("a", runner.RoleTask, runner.Failed, trials...)
+	doc := written(t, "junit", c)
+	require.Less(t, len(doc), mostOfTask+1<<20)
+	root := junitOf(t, doc)
+	require.Equal(t, "400", root.all("testsuite")[0].attrs["failures"])
+}
+
+func FuzzXMLText(f *testing.F) {
+	f.Add("a<b>&\"'\x00\x1b[31m]]>\r\n\t\xff\ufffe\uffff\U0001f600 end")
+	f.Fuzz(func(t *testing.T, s string) {
+		root := parseXML(t, fmt.Sprintf("<a%s>%s</a>", xmlAttr("v", s), xmlText(s)))
+		if got := root.attrs["v"]; got != root.text {
+			t.Fatalf("attribute %q, text %q", got, root.text)
+		}
+		if escapeXML(root.text, false) != xmlText(s) {
+			t.Fatalf("%q is read as %q, which is written otherwise", s, root.text)
+		}
+		if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !inXML(r) }) && root.text != s {
+			t.Fatalf("%q is read as %q", s, root.text)
+		}
+	})
+}

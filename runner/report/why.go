@@ -1,0 +1,64 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"waza/runner"
+)
+
+// why tells why a trial ended as it did: in one line, and with all that graders
+// have to say. Both are empty of a trial that passed.
+func why(t *runner.TrialResult, runID string) (line, text string) {
+	switch t.Verdict {
+	case runner.Passed:
+		return "", ""
+	case runner.NeedsReview:
+		return "waits for a person's score: waza review " + runID, ""
+	case runner.Failed:
+		return whyFailed(t)
+	}
+	if t.Error == "" {
+		return string(t.Verdict), ""
+	}
+	return firstLine(t.Error), t.Error
+}
+
+func whyFailed(t *runner.TrialResult) (line, text string) {
+	var lines, texts []string
+	for i := range t.Graders {
+		g := &t.Graders[i]
+		if g.Passed || g.NeedsReview || g.Error != "" || g.Calibrates() {
+			continue
+		}
+		feedback := strings.TrimSpace(g.Feedback)
+		if feedback == "" {
+			feedback = "no reason given"
+		}
+		lines = append(lines, g.Name+": "+firstLine(feedback))
+		texts = append(texts, fmt.Sprintf("%s (%s), score %s: %s", g.Name, g.Type, score(g.Score), feedback))
+	}
+	if len(lines) == 0 {
+		return "failed", ""
+	}
+	return strings.Join(lines, "; "), strings.Join(texts, "\n")
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(line)
+}
+
+// cut shortens a text to at most that many bytes, whole characters, and says how
+// much is missing.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	at := max(0, most)
+	for at > 0 && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return s[:at] + fmt.Sprintf(" … [%d more bytes]", len(s)-at)
+}
