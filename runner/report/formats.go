@@ -24,6 +24,7 @@ type Format struct {
 func Formats() []Format {
 	return []Format{
 		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial; each run has one in its directory.", writeJUnit},
+		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", writeCSV},
 		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
 	}
 }

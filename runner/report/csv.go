@@ -1,0 +1,159 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// CSVColumn is a column of the CSV format.
+type CSVColumn struct {
+	Name string
+	// Doc is one sentence for documents.
+	Doc   string
+	value func(csvTrial) string
+}
+
+// csvTrial is what a row tells of.
+type csvTrial struct {
+	run  *runner.Record
+	task runner.TaskRef
+	t    *runner.TrialResult
+}
+
+// mostReason bounds the characters of a reason in a cell.
+const mostReason = 1000
+
+// CSVColumns returns the columns, in their order. The caller owns the slice.
+func CSVColumns() []CSVColumn {
+	return []CSVColumn{
+		{"run_id", "Id of the run.", func(c csvTrial) string { return c.run.RunID }},
+		{"suite", "Name of the suite.", func(c csvTrial) string { return c.run.Suite.Name }},
+		{"task_id", "Id of the task.", func(c csvTrial) string { return c.task.ID }},
+		{"task_name", "Name of the task.", func(c csvTrial) string { return c.task.Name }},
+		{"role", "baseline or trigger; empty for a task of the suite.", func(c csvTrial) string { return string(c.task.Role) }},
+		{"tags", "Tags of the task, separated by semicolons.", func(c csvTrial) string { return strings.Join(c.task.Tags, ";") }},
+		{"trial", "Number of the trial.", func(c csvTrial) string { return strconv.Itoa(c.t.TrialNum) }},
+		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", func(c csvTrial) string { return string(c.t.Verdict) }},
+		{"score", "Score, 0 to 1; empty when no grader gave one.", func(c csvTrial) string {
+			if c.t.Score == nil {
+				return ""
+			}
+			return number(*c.t.Score)
+		}},
+		{"started_at", "When the trial began, in UTC.", func(c csvTrial) string {
+			if c.t.StartedAt.IsZero() {
+				return ""
+			}
+			return c.t.StartedAt.UTC().Format(time.RFC3339Nano)
+		}},
+		{"duration_ms", "How long the trial took, all attempts and graders included.", func(c csvTrial) string { return integer(c.t.DurationMS) }},
+		{"executor_ms", "How long the executor took in the attempt that counts.", func(c csvTrial) string { return integer(c.t.ExecutorMS) }},
+		{"startup_ms", "How long before that until the agent was ready.", func(c csvTrial) string { return integer(c.t.StartupMS) }},
+		{"attempts", "How many attempts there were.", func(c csvTrial) string { return strconv.Itoa(len(c.t.Attempts) + 1) }},
+		{"input_tokens", "Tokens read; empty when nobody counted them.", usage(func(u *executor.Usage) string { return integer(u.InputTokens) })},
+		{"output_tokens", "Tokens written.", usage(func(u *executor.Usage) string { return integer(u.OutputTokens) })},
+		{"total_tokens", "Tokens in all.", usage(func(u *executor.Usage) string { return integer(u.Total()) })},
+		{"cost_usd", "What they cost, in US dollars; empty when that is not known.", usage(func(u *executor.Usage) string {
+			if u.CostUSD == 0 {
+				return ""
+			}
+			return number(u.CostUSD)
+		})},
+		{"executor", "Executor that did the trial.", func(c csvTrial) string { return c.run.Config.Executor }},
+		{"agent", "Agent that was driven.", func(c csvTrial) string { return c.run.Config.Agent }},
+		{"model", "Model that was asked for.", func(c csvTrial) string { return c.run.Config.Model }},
+		{"failed_graders", "Names of the graders that were not satisfied, separated by semicolons.", failedGraders},
+		{"reason", "Why the trial did not pass, 1,000 characters at most.", func(c csvTrial) string {
+			line, text := why(c.t, c.run.RunID)
+			return clipRunes(cmp.Or(text, line), mostReason)
+		}},
+		{"hash", "Name of the trial by its content: the same hash, the same question.", func(c csvTrial) string { return c.t.Hash }},
+	}
+}
+
+func clipRunes(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+func usage(value func(*executor.Usage) string) func(csvTrial) string {
+	return func(c csvTrial) string {
+		if c.t.Usage == nil {
+			return ""
+		}
+		return value(c.t.Usage)
+	}
+}
+
+func failedGraders(c csvTrial) string {
+	var names []string
+	for i := range c.t.Graders {
+		if g := &c.t.Graders[i]; !g.Passed && !g.NeedsReview && !g.Calibrates() {
+			names = append(names, g.Name)
+		}
+	}
+	return strings.Join(names, ";")
+}
+
+// writeCSV writes a header and a row for each trial that has ended, as RFC 4180
+// has it, in UTF-8.
+func writeCSV(w io.Writer, h runner.Handle) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	columns := CSVColumns()
+	row := make([]string, len(columns))
+	for i, c := range columns {
+		row[i] = c.Name
+	}
+	if err := out.Write(row); err != nil {
+		return err
+	}
+	rec := h.Record()
+	err := h.Trials(func(task int, t *runner.TrialResult) error {
+		trial := csvTrial{run: rec, task: rec.Tasks[task], t: t}
+		for i, c := range columns {
+			row[i] = csvCell(c.value(trial))
+		}
+		return out.Write(row)
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// csvCell makes a text safe in a spreadsheet, which would compute what begins like
+// a formula: such a text gets an apostrophe, which spreadsheets do not show. Lines
+// end with a line feed alone; control characters and what is no UTF-8 become �.
+func csvCell(s string) string {
+	s = strings.ToValidUTF8(s, "�")
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '�'
+		}
+		return r
+	}, s)
+	if s == "" {
+		return s
+	}
+	for _, start := range []string{"=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠"} {
+		if strings.HasPrefix(strings.TrimLeft(s, " "), start) {
+			return "'" + s
+		}
+	}
+	return s
+}
