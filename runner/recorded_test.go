@@ -159,7 +159,11 @@ config: {mock: {latency_ms: 1000000}}
 tasks: [{id: a, prompt: x}]
 `, runner.Request{})
 	require.NoError(t, os.MkdirAll(work(alive.ID()), 0o700))
-	require.NoError(t, os.MkdirAll(work("20200101-000000-killed"), 0o500))
+	// Renamed, for the first run may sweep while it is made.
+	killed := filepath.Join(t.TempDir(), "killed")
+	require.NoError(t, os.MkdirAll(filepath.Join(killed, "1-a-1-1"), 0o700))
+	require.NoError(t, os.Chmod(filepath.Join(killed, "1-a-1-1"), 0o500))
+	require.NoError(t, os.Rename(killed, filepath.Join(dir, "work", "20200101-000000-killed")))
 	<-start(t, r, twoTasks, runner.Request{}).Done()
 	require.DirExists(t, work(alive.ID()))
 	require.NoDirExists(t, filepath.Join(dir, "work", "20200101-000000-killed"))
