@@ -58,6 +58,7 @@ type runStatus struct {
 	Status runner.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
 	Result *runner.Summary `json:"result" doc:"The summary, when the run completed; else null."`
 	Error  *string         `json:"error" doc:"Why the run failed, or ended early by itself; else null."`
+	Damage *runner.Damage  `json:"damage,omitempty" doc:"What is lost of the record of a run that this process does not carry out; absent when all is there."`
 }
 
 func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
@@ -70,6 +71,11 @@ func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
 		return nil, err
 	}
 	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status)}
+	if _, live := h.(*runner.Run); !live {
+		if s.Damage, err = h.Damage(); err != nil {
+			return nil, err
+		}
+	}
 	switch s.Status {
 	case runner.StatusCompleted:
 		s.Result = progress.Summary
@@ -179,6 +185,7 @@ type runResult struct {
 	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When the record was last changed after the run, by grading it anew or by a review."`
 	Summary   *runner.Summary  `json:"summary"`
 	Config    runner.RunConfig `json:"config"`
+	Damage    *runner.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
 	Tasks     []taskWithTrials `json:"tasks"`
 	bytes     json.RawMessage
 }

@@ -316,7 +316,7 @@ func (a *amendment) finish() error {
 	if a.st.progress.EndedAt == nil {
 		return nil
 	}
-	err = a.log.WriteResult(func(w io.Writer) error { return writeResult(w, a.lines, a.rec, a.st) })
+	err = a.log.WriteResult(func(w io.Writer) error { return writeResult(w, a.lines, a.rec, a.st, nil) })
 	if err != nil {
 		return fmt.Errorf("result not written: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -253,7 +252,7 @@ func (f *feed) next(ctx context.Context, seq int64) ([]*Event, error) {
 // look returns events from seq on, or a channel that is closed when there may be some.
 func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 	f.mu.Lock()
-	news, behind := f.news, false
+	news, behind, last := f.news, false, f.recorded
 	var events []*Event
 	switch {
 	case seq <= f.recorded && len(f.tail) > 0 && seq >= f.tail[0].event.Seq:
@@ -262,6 +261,9 @@ func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 		}
 	case seq <= f.recorded:
 		behind = true
+		if len(f.tail) > 0 {
+			last = f.tail[0].event.Seq - 1
+		}
 	case f.lost != nil && seq <= f.lost.Seq:
 		events = []*Event{f.lost}
 	case f.ended:
@@ -270,70 +272,22 @@ func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 	}
 	f.mu.Unlock()
 	if behind {
-		events, err := f.reread(seq)
+		events, err := f.reread(seq, last)
 		return events, nil, err
 	}
 	return events, news, nil
 }
 
-// rereadEvents and rereadBytes bound what one call lifts out of the journal. One
-// event is lifted whatever its size.
-const (
-	rereadEvents = 256
-	rereadBytes  = 4 << 20
-)
-
-func (f *feed) reread(seq int64) ([]*Event, error) {
+// reread lifts events out of the journal, of which those up to end are there and
+// no more in the tail.
+func (f *feed) reread(seq, end int64) ([]*Event, error) {
 	r, err := f.log.Lines(seq)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	events, _, err := readEvents(r, seq, func(number int64) (bool, error) { return number < f.first, nil })
+	events, _, err := readEvents(r, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
 	return events, err
-}
-
-// readEvents decodes the next events from seq on. Those of amendments are none of
-// the run's own, and it ends before them, unless the run was taken up again later,
-// as again tells of the line of that number. It stood at next when it ended.
-func readEvents(r *journal.Reader, seq int64, again func(number int64) (bool, error)) (events []*Event, next journal.Mark, err error) {
-	for size := 0; len(events) < rereadEvents && size < rereadBytes; {
-		next = r.Mark()
-		line, number, _, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return events, next, nil
-		}
-		if err != nil {
-			return nil, next, err
-		}
-		if number < seq {
-			continue
-		}
-		e := new(Event)
-		if err := json.Unmarshal(line, e); err != nil {
-			return nil, next, &DamagedError{Line: number, Err: err}
-		}
-		if e.Type.supersedable() {
-			later, err := again(number)
-			if err != nil {
-				return nil, next, err
-			}
-			if later {
-				e = superseded(e)
-			}
-		}
-		if e.Type.amends() {
-			return events, next, nil
-		}
-		events, size = append(events, e), size+len(line)
-		if e.Type == End { // what comes just now is of whoever takes the run up again
-			return events, r.Mark(), nil
-		}
-		if len(events)%yieldAfter == 0 {
-			runtime.Gosched()
-		}
-	}
-	return events, r.Mark(), nil
 }
 
 // encoder turns events into journal lines. It reuses its buffer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +101,41 @@ func TestFeedNextEndsWithContext(t *testing.T) {
 	}
 	cancel(because)
 	wg.Wait()
+	f.close()
+	require.NoError(t, log.Close())
+}
+
+// A journal that is damaged while its run goes on costs what stood there: nobody
+// waits for it forever.
+func TestFeedOfDamagedJournal(t *testing.T) {
+	t.Parallel()
+	f, log := newTestFeed(t, nil)
+	const total = 3 * tailEvents
+	for i := range total {
+		f.emit(&Event{Type: Log, Message: fmt.Sprint(i + 1)})
+	}
+	require.NoError(t, f.sync())
+	path := log.Run().JournalPath()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	clear(b[len(b)/10 : len(b)/9])
+	require.NoError(t, os.WriteFile(path, b[:len(b)/8], 0o600)) // and the rest is gone
+	sub := &liveSubscription{feed: f, next: 1}
+	lost := 0
+	for seq := int64(1); seq <= total; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		for _, e := range events {
+			require.Equal(t, seq, e.Seq)
+			if e.Message != fmt.Sprint(seq) {
+				require.Contains(t, e.Message, "lost")
+				lost++
+			}
+			seq++
+		}
+	}
+	require.Positive(t, lost)
+	require.Less(t, lost, total)
 	f.close()
 	require.NoError(t, log.Close())
 }

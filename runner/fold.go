@@ -373,23 +373,11 @@ func (at place) decode(journal io.ReaderAt, v any) error {
 	return nil
 }
 
-// DamagedError says that a journal holds a line that is no event.
-type DamagedError struct {
-	Line int64
-	Err  error
-}
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("journal: line %d is damaged: %v", e.Line, e.Err)
-}
-
-func (e *DamagedError) Unwrap() error { return e.Err }
-
-// refold rebuilds the state of a recorded run from its journal. Damaged lines
-// are left out.
+// refold rebuilds the state of a recorded run from its journal. What damaged lines
+// held is left out: a trial that stood in one has not ended.
 func refold(run *journal.Run, rec *Record) (*foldState, error) {
 	alive := run.Alive() // before reading: what it wrote last is read then
-	st, err := foldJournal(run, rec, splitEvent)
+	st, err := foldJournal(run, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -399,9 +387,9 @@ func refold(run *journal.Run, rec *Record) (*foldState, error) {
 	return st, nil
 }
 
-// foldJournal makes the state of a run from its journal, the events of which split
-// lifts out of its lines.
-func foldJournal(run *journal.Run, rec *Record, split func(line []byte) (*Event, place, error)) (*foldState, error) {
+// foldJournal makes the state of a run from its journal, the lines of which are
+// known to be whole: they need not be decoded to find out.
+func foldJournal(run *journal.Run, rec *Record) (*foldState, error) {
 	st := newFoldState(rec)
 	r, err := run.Journal()
 	if err != nil {
@@ -409,17 +397,18 @@ func foldJournal(run *journal.Run, rec *Record, split func(line []byte) (*Event,
 	}
 	defer r.Close()
 	for {
-		line, _, off, err := r.Next()
+		line, number, off, err := r.NextWhole()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		e, trial, err := split(line)
+		e, trial, err := liftEvent(line)
 		if err != nil {
 			continue
 		}
+		e.Seq = number
 		if trial.size > 0 {
 			trial.off += off
 		}
@@ -429,15 +418,6 @@ func foldJournal(run *journal.Run, rec *Record, split func(line []byte) (*Event,
 		st.reopen() // whoever was about to take it up came no further than the record
 	}
 	return &st, nil
-}
-
-// splitEvent decodes what the state of a run is made of, and finds the trial of the
-// event in its line.
-func splitEvent(line []byte) (*Event, place, error) {
-	if !json.Valid(line) {
-		return nil, place{}, errNoEvent
-	}
-	return liftEvent(line)
 }
 
 // readRecord reads run.json.

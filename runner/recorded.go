@@ -80,11 +80,14 @@ func (r *recorded) head() (*resultHead, error) {
 // WriteResult copies result.json or, when its process did not live to write it,
 // makes it from the journal.
 func (r *recorded) WriteResult(w io.Writer) error {
+	damage, err := r.Damage()
+	if err != nil {
+		return err
+	}
 	f, err := r.run.Result()
 	if err == nil {
 		defer f.Close()
-		_, err = io.Copy(w, f)
-		return err
+		return copyResult(w, f, damage)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -98,7 +101,7 @@ func (r *recorded) WriteResult(w io.Writer) error {
 		return err
 	}
 	defer j.Close()
-	return writeResult(w, j, r.rec, st)
+	return writeResult(w, j, r.rec, st, damage)
 }
 
 // Trials reads the whole journal.
@@ -109,6 +112,9 @@ func (r *recorded) Trials(visit func(task int, t *TrialResult) error) error {
 	}
 	return visitTrials(r.run, st, visit)
 }
+
+// Damage reads the whole journal, but decodes nothing.
+func (r *recorded) Damage() (*Damage, error) { return damageOf(r.run) }
 
 func (r *recorded) Blobs() (*journal.BlobReader, error) { return r.run.Blobs() }
 
@@ -136,7 +142,7 @@ const followInterval = 100 * time.Millisecond
 func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
 	for !s.ended {
 		alive := s.run.Alive() // before reading: what it wrote last is read then
-		events, err := s.read()
+		events, err := s.read(alive)
 		if err != nil {
 			return nil, err
 		}
@@ -179,13 +185,17 @@ func (s *recordedSubscription) endUnrecorded() *Event {
 
 // read returns the next events at hand. The file is open only meanwhile, for
 // nobody closes a subscription.
-func (s *recordedSubscription) read() ([]*Event, error) {
+func (s *recordedSubscription) read(alive bool) ([]*Event, error) {
 	r, err := s.run.JournalFrom(s.mark)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	events, next, err := readEvents(r, s.next, func(number int64) (bool, error) {
+	end := int64(0)
+	if !alive { // what is damaged at the end stays so
+		end = allThere
+	}
+	events, mark, err := readEvents(r, s.next, end, func(number int64) (bool, error) {
 		if number > s.resumed { // the end, for all that is known: is there something after it?
 			later, err := lastResumed(s.run, r.Mark())
 			if err != nil {
@@ -196,7 +206,7 @@ func (s *recordedSubscription) read() ([]*Event, error) {
 		return number < s.resumed, nil
 	})
 	if err == nil {
-		s.mark = next
+		s.mark = mark
 	}
 	return events, err
 }

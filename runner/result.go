@@ -206,6 +206,7 @@ type resultHead struct {
 	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 	Summary   *Summary   `json:"summary"`
 	Config    RunConfig  `json:"config"`
+	Damage    *Damage    `json:"damage,omitempty"`
 }
 
 // taskHead is a task of a result without its trials.
@@ -216,12 +217,12 @@ type taskHead struct {
 
 // writeResult writes a whole result as one line of JSON, without holding the
 // trials in memory: their bytes are copied out of the journal.
-func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState) error {
+func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState, damage *Damage) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	head := resultHead{
 		RunID: rec.RunID, Status: st.progress.Status, Error: st.progress.Error, Suite: rec.Suite,
 		StartedAt: st.progress.StartedAt, EndedAt: st.progress.EndedAt, AmendedAt: st.progress.AmendedAt,
-		Summary: st.progress.Summary, Config: rec.Config,
+		Summary: st.progress.Summary, Config: rec.Config, Damage: damage,
 	}
 	if err := writeOpen(out, head, "tasks"); err != nil {
 		return err
@@ -243,6 +244,25 @@ func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState) e
 	}
 	out.WriteString("]}\n")
 	return out.Flush()
+}
+
+// copyResult copies result.json, and tells of damage that came to the journal since.
+func copyResult(w io.Writer, result io.Reader, damage *Damage) error {
+	if damage != nil {
+		note, err := json.Marshal(damage)
+		if err != nil {
+			return err
+		}
+		brace := make([]byte, 1)
+		if _, err := io.ReadFull(result, brace); err != nil {
+			return fmt.Errorf("result.json: %w", err)
+		}
+		if _, err := fmt.Fprintf(w, `{"damage":%s,`, note); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(w, result)
+	return err
 }
 
 // writeOpen writes an object but for its last member, an array, which it opens.

@@ -52,7 +52,7 @@ func lastResumed(run *journal.Run, from journal.Mark) (int64, error) {
 	defer r.Close()
 	last := int64(0)
 	for {
-		line, number, _, err := r.Next()
+		line, number, _, err := r.NextWhole()
 		if errors.Is(err, io.EOF) {
 			return last, nil
 		}

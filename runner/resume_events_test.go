@@ -88,7 +88,7 @@ func TestFollowerBetweenSessions(t *testing.T) {
 	first, err := s.Next(t.Context())
 	require.NoError(t, err)
 	require.Len(t, first, 1)
-	none, err := s.read() // it is alive, and tells nothing yet
+	none, err := s.read(true) // it is alive, and tells nothing yet
 	require.NoError(t, err)
 	require.Empty(t, none)
 	recordLines(t, log, RunResumed, RunComplete, End)
@@ -109,7 +109,7 @@ func TestEndIsTheLast(t *testing.T) {
 	r, err := run.Journal()
 	require.NoError(t, err)
 	defer r.Close()
-	events, _, err := readEvents(r, 1, func(int64) (bool, error) {
+	events, _, err := readEvents(r, 1, 0, func(int64) (bool, error) {
 		recordLines(t, log, RunResumed) // just now
 		return false, nil
 	})

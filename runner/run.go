@@ -129,18 +129,29 @@ func (s *liveSubscription) Next(ctx context.Context) ([]*Event, error) {
 
 // WriteResult writes the result as far as the run has come.
 func (r *Run) WriteResult(w io.Writer) error {
+	damage, err := r.Damage()
+	if err != nil {
+		return err
+	}
+	return r.writeResult(w, damage)
+}
+
+func (r *Run) writeResult(w io.Writer, damage *Damage) error {
 	f, err := openJournal(r.log.Run())
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return writeResult(w, f, r.rec, r.fold.snapshot())
+	return writeResult(w, f, r.rec, r.fold.snapshot(), damage)
 }
 
 // Trials visits the trials that have ended so far.
 func (r *Run) Trials(visit func(task int, t *TrialResult) error) error {
 	return visitTrials(r.log.Run(), r.fold.snapshot(), visit)
 }
+
+// Damage tells of what was lost of the journal before the run was gone on with.
+func (r *Run) Damage() (*Damage, error) { return damageOf(r.log.Run()) }
 
 // Blobs opens what trials have left so far; what comes later it may not find.
 func (r *Run) Blobs() (*journal.BlobReader, error) { return r.log.Run().Blobs() }
@@ -276,7 +287,7 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	}
 	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if werr := r.log.WriteResult(r.WriteResult); werr != nil {
+	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, nil) }); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
 	r.runner.writeReports(r.log, r)

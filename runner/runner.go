@@ -198,6 +198,9 @@ type Handle interface {
 	// record, with the index of its task; amendments are included. One trial at
 	// a time is in memory, and belongs to visit. An error of visit ends it.
 	Trials(visit func(task int, t *TrialResult) error) error
+	// Damage tells what is lost of the run's journal; nil when all is there. It
+	// goes through the whole file.
+	Damage() (*Damage, error)
 	// Blobs opens the contents that entries of trials' workspaces name. The
 	// caller closes it.
 	Blobs() (*journal.BlobReader, error)

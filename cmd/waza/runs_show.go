@@ -41,6 +41,13 @@ func (p *program) runsShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return err
+	}
+	if damage != nil {
+		fmt.Fprintf(p.stderr, "waza: warning: %v\n", damage)
+	}
 	amended := ""
 	if at := progress.AmendedAt; at != nil {
 		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")

@@ -32,12 +32,15 @@ type Blob struct {
 // once. The file is made with the first. It is safe for concurrent use and closed
 // by its Writer.
 type Blobs struct {
-	dir string
+	dir  string
+	sync Sync
 
 	mu    sync.Mutex // guards the fields below
 	file  *os.File
 	end   int64
 	known map[string]Blob
+	dirty bool // something was written since the last flush
+	made  bool // so was the file itself
 }
 
 // compressors are kept, for each takes hundreds of kilobytes.
@@ -90,6 +93,7 @@ func (b *Blobs) write(blob Blob, packed []byte) (Blob, error) {
 	if _, err := b.file.WriteAt(packed, b.end); err != nil {
 		return Blob{}, err
 	}
+	b.dirty = true
 	blob.At, blob.Length = b.end, int64(len(packed))
 	b.end += blob.Length
 	if len(b.known) < maxKnownBlobs {
@@ -108,7 +112,42 @@ func (b *Blobs) openLocked() error {
 		f.Close()
 		return err
 	}
-	b.file, b.end, b.known = f, info.Size(), map[string]Blob{}
+	b.file, b.end, b.made = f, info.Size(), true
+	b.learnLocked()
+	return nil
+}
+
+func (b *Blobs) learnLocked() {
+	if b.known == nil {
+		b.known = map[string]Blob{}
+	}
+}
+
+// Know tells of a content that is kept already, so that Put need not keep it again.
+func (b *Blobs) Know(blob Blob) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.learnLocked()
+	if len(b.known) < maxKnownBlobs {
+		b.known[blob.Hash] = blob
+	}
+}
+
+// flush brings what was put so far to the disk. Nobody who puts more waits for it.
+func (b *Blobs) flush() error {
+	b.mu.Lock()
+	f, dirty, made := b.file, b.dirty, b.made
+	b.dirty, b.made = false, false
+	b.mu.Unlock()
+	if !dirty {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", blobFile, err)
+	}
+	if made {
+		return b.sync.syncDir(b.dir)
+	}
 	return nil
 }
 
@@ -120,7 +159,7 @@ func (b *Blobs) close() error {
 	}
 	f := b.file
 	b.file = nil
-	return errors.Join(f.Sync(), f.Close())
+	return f.Close()
 }
 
 func hashOf(content []byte) string {

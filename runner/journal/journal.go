@@ -1,9 +1,9 @@
 // Package journal is the durable record of runs: one directory per run below
 // the state directory, holding run.json (what was asked), journal.jsonl (one
-// event per line, line n is event n), result.json (written last) and, where there
-// are any, contents that lines refer to ([Blobs]). Workspaces
-// stand apart, so that those of dead runs are found without a look at each. It knows
-// lines and files, not what they mean. Call [NewStore], then [Store.Create] to
+// numbered event per line, with a checksum), result.json (written last) and, where
+// there are any, contents that lines refer to ([Blobs]). Workspaces stand apart, so
+// that those of dead runs are found without a look at each. It knows lines, their
+// numbers and files, not what they mean. Call [NewStore], then [Store.Create] to
 // record a run, [Store.Open] to read one, [Run.Amend] to add lines to it and
 // [Run.Reopen] to go on with it.
 package journal
@@ -38,7 +38,11 @@ var (
 
 // Store is a state directory. It is safe for concurrent use, also by several
 // processes.
-type Store struct{ dir string }
+type Store struct {
+	dir string
+	// Sync says what a power failure may cost. It is set before the store is used.
+	Sync Sync
+}
 
 // NewStore uses the given state directory, which is made when the first run is.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
@@ -66,7 +70,7 @@ func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
 func (s *Store) run(id string) *Run {
-	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id)}
+	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), sync: s.Sync}
 }
 
 // Leftovers lists the directories of workspaces whose run's process did not live
@@ -123,6 +127,9 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 		_ = r.Remove()
 		return nil, err
 	}
+	if err := errors.Join(s.Sync.syncDir(s.runs()), s.Sync.syncDir(s.dir)); err != nil {
+		return nil, errors.Join(err, w.Close(), r.Remove())
+	}
 	return w, nil
 }
 
@@ -149,7 +156,10 @@ func validID(id string) bool {
 }
 
 // Run is a recorded run. Its methods read files and hold nothing open.
-type Run struct{ dir, work string }
+type Run struct {
+	dir, work string
+	sync      Sync // of its writers
+}
 
 // Dir is the run's directory.
 func (r *Run) Dir() string { return r.dir }
@@ -203,7 +213,7 @@ func (r *Run) Remove() error { return os.RemoveAll(r.dir) }
 
 // writeAtomically replaces path by a file with what write writes, so that a
 // crash leaves the old file or the new one and never a part.
-func writeAtomically(path string, write func(io.Writer) error) (err error) {
+func (s Sync) writeAtomically(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
@@ -217,11 +227,14 @@ func writeAtomically(path string, write func(io.Writer) error) (err error) {
 	if err := write(f); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := s.syncFile(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return s.syncDir(filepath.Dir(path))
 }

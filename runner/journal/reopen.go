@@ -57,32 +57,34 @@ func lockPatiently(f *os.File) error {
 	return err
 }
 
-// recount finds out how many lines there are and where, and cuts off what is no
-// whole line.
+// recount finds out what lines there are and where, and cuts off what is no whole
+// line. Damaged ones stay where they are.
 func (w *Writer) recount() error {
 	r := newReader(w.file, io.NopCloser(w.file), Mark{})
-	for {
-		_, number, off, err := r.Next()
+	for indexed := int64(-1); ; {
+		before := r.Mark()
+		_, _, _, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
+		if damaged := (*DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
 			return err
 		}
-		if (number-1)%indexEvery == 0 {
-			w.index = append(w.index, off)
+		if before.line/indexEvery > indexed {
+			indexed = before.line / indexEvery
+			w.index = append(w.index, before)
 		}
 	}
-	w.lines, w.written = r.at.line, r.at.offset
-	if err := w.file.Truncate(w.written); err != nil {
+	if err := w.file.Truncate(r.at.offset); err != nil {
 		return fmt.Errorf("journal: cut off an unfinished line: %w", err)
 	}
+	w.at, w.pending = r.at, r.at
 	return nil
 }
 
 // WriteRequest replaces run.json, in one piece or not at all.
 func (w *Writer) WriteRequest(request []byte) error {
-	return writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
+	return w.run.sync.writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
 		_, err := out.Write(request)
 		return err
 	})

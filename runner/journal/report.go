@@ -36,7 +36,7 @@ func checkReportName(name string) error {
 	switch {
 	case name == "" || name != filepath.Base(name) || strings.HasPrefix(name, "."):
 		return fmt.Errorf("report %q: not usable as a file name", name)
-	case name == runFile || name == journalFile || name == resultFile:
+	case name == runFile || name == journalFile || name == resultFile || name == blobFile || name == amendFile:
 		return fmt.Errorf("report %q: the record has a file of that name", name)
 	}
 	return nil

@@ -1,18 +1,14 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-	"time"
 )
-
-// syncDelay is how much work a power failure may cost: what was flushed is on
-// the disk at most this much later. A crash of the process costs nothing that
-// was flushed.
-const syncDelay = 20 * time.Millisecond
 
 // indexEvery is the distance between remembered line offsets: a seek reads at
 // most that many lines in vain, and a million lines cost 128 kB.
@@ -30,13 +26,12 @@ type Writer struct {
 	blobs Blobs
 
 	mu      sync.Mutex // guards the fields below
-	index   []int64    // offset of line 1, 1+indexEvery, …
-	lines   int64      // lines flushed
-	written int64      // bytes flushed
+	index   []Mark     // before every so manyth line
+	at      Mark       // behind what was flushed
 	syncErr error
 
-	pendingLines int64
-	pendingIndex []int64
+	pending      Mark // behind what was appended
+	pendingIndex []Mark
 
 	dirty chan struct{} // capacity 1: something was flushed since the last sync
 	stop  chan struct{} // closed by Close
@@ -63,9 +58,13 @@ func (r *Run) create(request []byte) (*Writer, error) {
 }
 
 func newWriter(w *Writer) *Writer {
-	w.blobs.dir = w.run.dir
+	w.blobs.dir, w.blobs.sync = w.run.dir, w.run.sync
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	go w.sync()
+	if w.run.sync == SyncGroup {
+		go w.syncLoop()
+	} else {
+		close(w.done)
+	}
 	return w
 }
 
@@ -78,43 +77,36 @@ func (w *Writer) WorkDir() string { return w.run.work }
 // Blobs keeps contents beside the lines.
 func (w *Writer) Blobs() *Blobs { return &w.blobs }
 
-// Append adds a line, which must not contain a newline, and returns the offset
-// at which it will stand. It is kept in memory until Flush.
+// Append adds a line, a JSON object with members on one line, and returns the
+// offset at which it will stand. It is kept in memory until Flush.
 func (w *Writer) Append(line []byte) int64 {
-	off := w.written + int64(len(w.buf)) // written changes in Flush only, which is ours
-	if (w.lines+w.pendingLines)%indexEvery == 0 {
-		w.pendingIndex = append(w.pendingIndex, off)
+	off := w.pending.offset
+	if w.pending.line%indexEvery == 0 {
+		w.pendingIndex = append(w.pendingIndex, w.pending)
 	}
-	w.buf = append(append(w.buf, line...), '\n')
-	w.pendingLines++
+	before := len(w.buf)
+	w.buf = seal(w.buf, line)
+	w.pending = Mark{offset: off + int64(len(w.buf)-before), line: w.pending.line + 1, number: w.pending.last() + 1, sealed: true}
 	return off
 }
 
 // Flush hands the appended lines to the system in one write, after which they
-// survive this process. After an error the journal is at its end; what was not
-// written is dropped.
+// survive this process; with [SyncAlways], a power failure, too. After an error the
+// journal is at its end; what was not written is dropped.
 func (w *Writer) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	n, err := w.file.Write(w.buf)
-	size := len(w.buf)
-	if w.buf = w.buf[:0]; cap(w.buf) > 4<<20 {
-		w.buf = nil
-	}
-	if err != nil {
-		if n > 0 {
-			_ = w.file.Truncate(w.written) // leave no torn line behind
-		}
+	if err := w.write(); err != nil {
+		w.pending, w.pendingIndex = w.at, nil
 		return err
 	}
 	w.mu.Lock()
-	w.written += int64(size)
-	w.lines += w.pendingLines
+	w.at = w.pending
 	w.index = append(w.index, w.pendingIndex...)
-	err, w.syncErr = w.syncErr, nil
+	err := w.syncErr
 	w.mu.Unlock()
-	w.pendingLines, w.pendingIndex = 0, w.pendingIndex[:0]
+	w.pendingIndex = w.pendingIndex[:0]
 	select {
 	case w.dirty <- struct{}{}:
 	default:
@@ -122,78 +114,75 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// sync brings what was flushed to the disk, at most once per syncDelay.
-func (w *Writer) sync() {
-	defer close(w.done)
-	for {
-		select {
-		case <-w.dirty:
-		case <-w.stop:
-			return
+func (w *Writer) write() error {
+	defer func() {
+		if w.buf = w.buf[:0]; cap(w.buf) > 4<<20 {
+			w.buf = nil
 		}
-		select {
-		case <-time.After(syncDelay):
-		case <-w.stop:
-			return
-		}
-		if err := w.file.Sync(); err != nil {
-			w.mu.Lock()
-			w.syncErr = fmt.Errorf("sync journal: %w", err)
-			w.mu.Unlock()
+	}()
+	if w.run.sync == SyncAlways {
+		if err := w.blobs.flush(); err != nil {
+			return err
 		}
 	}
+	n, err := w.file.Write(w.buf)
+	if err == nil && w.run.sync == SyncAlways {
+		err = w.syncNow()
+	}
+	if err != nil && n > 0 {
+		_ = w.file.Truncate(w.at.offset) // leave no torn line behind, nor one that nobody was told of
+	}
+	return err
 }
 
 // WriteResult writes result.json in one piece or not at all.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
-	return writeAtomically(filepath.Join(w.run.dir, resultFile), write)
+	return w.run.sync.writeAtomically(filepath.Join(w.run.dir, resultFile), write)
 }
 
-// Lines opens what has been flushed, from a line at or before the given one
-// (from 1): its first numbers tell which. It works after Close, too. The caller
-// closes the reader.
-func (w *Writer) Lines(line int64) (*Reader, error) {
+// Lines opens what has been flushed, from a line at or before the one of the given
+// number (from 1): its first numbers tell which. It works after Close, too. The
+// caller closes the reader.
+func (w *Writer) Lines(number int64) (*Reader, error) {
 	f, err := os.Open(w.file.Name())
 	if err != nil {
 		return nil, err
 	}
-	off, first, end := w.find(line)
-	return newReader(io.NewSectionReader(f, off, end-off), f, Mark{line: first - 1, offset: off}), nil
+	from, end := w.find(number)
+	return newReader(io.NewSectionReader(f, from.offset, end-from.offset), f, from), nil
 }
 
-// Number is the number of the line that Append adds next.
-func (w *Writer) Number() int64 { return w.lines + w.pendingLines + 1 }
+// Number is the number of the line that Append adds next. A line that tells its
+// number must tell this one.
+func (w *Writer) Number() int64 { return w.pending.last() + 1 }
 
-// find returns the nearest known offset at or before that of the given line, the
-// number of the line there, and where the flushed lines end.
-func (w *Writer) find(line int64) (off, at, end int64) {
+// find returns the last known place before the line of that number, and where the
+// flushed lines end.
+func (w *Writer) find(number int64) (from Mark, end int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.index) == 0 {
-		return 0, 1, w.written
+	after, _ := slices.BinarySearchFunc(w.index, number, func(m Mark, n int64) int { return cmp.Compare(m.number, n) })
+	if after > 0 {
+		from = w.index[after-1]
 	}
-	i := min(max(0, (line-1)/indexEvery), int64(len(w.index)-1))
-	return w.index[i], i*indexEvery + 1, w.written
+	return from, w.at.offset
 }
 
 // Run gives read access to what this writer records.
 func (w *Writer) Run() *Run { return w.run }
 
-// Close flushes, syncs, gives up the lock and closes the file.
+// Close flushes, syncs, gives up the lock and closes the file. The error tells also
+// of a sync that failed before.
 func (w *Writer) Close() error {
 	err := w.Flush()
 	close(w.stop)
 	<-w.done
-	if berr := w.blobs.close(); err == nil {
-		err = berr
+	if w.run.sync != SyncNever {
+		err = cmp.Or(err, w.syncErr, w.syncNow())
 	}
-	if serr := w.file.Sync(); err == nil {
-		err = serr
-	}
+	err = cmp.Or(err, w.blobs.close())
 	unlock(w.lock) // before it is closed, as release does
-	if cerr := w.file.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, w.file.Close())
 	if w.lock != w.file {
 		_ = w.lock.Close() // nothing was written to it
 	}

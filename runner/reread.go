@@ -1,0 +1,150 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"waza/runner/journal"
+)
+
+// rereadEvents and rereadBytes bound what one call lifts out of a journal. One
+// event is lifted whatever its size.
+const (
+	rereadEvents = 256
+	rereadBytes  = 4 << 20
+)
+
+// reread lifts the events of a run's own out of its journal, in the order of their
+// numbers and each number once. An event that was lost with a damaged line is
+// replaced by one that tells so: numbers stay without gaps, and whoever follows
+// learns what he missed.
+type reread struct {
+	r      *journal.Reader
+	next   int64 // number of the event wanted next
+	again  func(number int64) (bool, error)
+	events []*Event
+	size   int
+	why    *journal.DamagedError // the first damage since the last undamaged line
+}
+
+// allThere says that the numbers of all lines, damaged or not, are taken.
+const allThere = -1
+
+// readEvents returns the next events from seq on, as many as fit, and from where
+// to read the ones after. The numbers up to end are known to be taken, so events
+// that are not there are lost. Those of amendments are none of the run's own, and
+// it ends before them, unless the run was taken up again later, as again tells of
+// the line of that number.
+func readEvents(r *journal.Reader, seq, end int64, again func(number int64) (bool, error)) ([]*Event, journal.Mark, error) {
+	rr := &reread{r: r, next: seq, again: again}
+	for !rr.full() {
+		before := r.Mark()
+		e, err := rr.event()
+		if errors.Is(err, io.EOF) {
+			if end == allThere {
+				end = r.Last()
+			}
+			rr.lose(end, before.Number(), time.Time{})
+			return rr.events, before, nil
+		}
+		if err != nil {
+			return nil, before, err
+		}
+		if e == nil {
+			continue
+		}
+		if !rr.lose(e.Seq-1, before.Number(), e.Time) || e.Type.amends() {
+			return rr.events, before, nil
+		}
+		rr.add(e)
+		if e.Type == End { // what comes just now is of whoever takes the run up again
+			break
+		}
+	}
+	return rr.events, r.Mark(), nil
+}
+
+func (rr *reread) full() bool { return len(rr.events) >= rereadEvents || rr.size >= rereadBytes }
+
+// event returns the event of the next line; nil when it is not wanted or damaged.
+func (rr *reread) event() (*Event, error) {
+	line, number, _, err := rr.r.Next()
+	if damaged := (*journal.DamagedError)(nil); errors.As(err, &damaged) {
+		rr.note(damaged)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if number < rr.next {
+		rr.why = nil
+		return nil, nil
+	}
+	e := new(Event)
+	if err := json.Unmarshal(line, e); err != nil {
+		rr.note(rr.r.Refuse(err))
+		return nil, nil
+	}
+	e.Seq = number
+	rr.size += len(line)
+	if !e.Type.supersedable() {
+		return e, nil
+	}
+	later, err := rr.again(number)
+	if later {
+		e = superseded(e)
+	}
+	return e, err
+}
+
+func (rr *reread) note(damaged *journal.DamagedError) {
+	if rr.why == nil {
+		rr.why = damaged
+	}
+}
+
+func (rr *reread) add(e *Event) {
+	rr.events = append(rr.events, e)
+	rr.next, rr.why = e.Seq+1, nil
+	if len(rr.events)%yieldAfter == 0 {
+		runtime.Gosched()
+	}
+}
+
+// lose puts events that tell of the loss in the place of those up to last. before
+// is the last number before the loss. It reports whether there was room for all.
+func (rr *reread) lose(last, before int64, at time.Time) bool {
+	if at.IsZero() && len(rr.events) > 0 {
+		at = rr.events[len(rr.events)-1].Time
+	}
+	why := rr.why
+	for n := rr.next; n <= last; n++ {
+		if rr.full() {
+			return false
+		}
+		rr.add(lostEvent(n, before+1, last, at, why))
+	}
+	return true
+}
+
+// lostEvent tells of the event n, which is one of those from first to last that
+// are lost; the first tells of all.
+func lostEvent(n, first, last int64, at time.Time, why *journal.DamagedError) *Event {
+	e := &Event{Seq: n, Time: at, Type: Log, Level: "debug", Message: fmt.Sprintf("event %d is lost, as event %d tells", n, first)}
+	if n > first {
+		return e
+	}
+	lost := fmt.Sprintf("event %d is lost", first)
+	if last > first {
+		lost = fmt.Sprintf("events %d to %d are lost", first, last)
+	}
+	e.Level, e.Message = "warning", "journal: lines are missing; "+lost
+	if why != nil {
+		e.Message = fmt.Sprintf("%v; %s", why, lost)
+	}
+	return e
+}
