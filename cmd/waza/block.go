@@ -51,9 +51,9 @@ func (b *block) event(e *runner.Event) {
 	}
 }
 
-func (b *block) note(text string) {
-	b.progress.note = text
-	b.draw(time.Now())
+func (b *block) interrupted(step int, now time.Time) {
+	b.progress.interrupted(step, now)
+	b.draw(now)
 }
 
 // draw replaces what is on the screen by what there is to show now.

@@ -16,8 +16,8 @@ import (
 // abandon apart.
 type display interface {
 	event(e *runner.Event)
-	// note tells something that is not of the run.
-	note(text string)
+	// interrupted tells that an interrupt took the run to a step, see interrupts.
+	interrupted(step int, now time.Time)
 	// draw brings the display up to date.
 	draw(now time.Time)
 	// close leaves the place to whoever prints next.
@@ -28,11 +28,12 @@ type display interface {
 }
 
 // newDisplay is a block that is drawn anew in place on a terminal, and lines elsewhere.
-func (s *session) newDisplay(rep *report.Report) display {
-	lines := &lines{w: s.stderr, options: report.Options{Color: colours(s.stderr)}, verbose: s.options.verbose}
-	if f := terminalOf(s.stderr); f != nil && canMove(s.stderr) {
+func (v *viewer) newDisplay(rep *report.Report) display {
+	p := newProgress(rep.Record)
+	lines := &lines{w: v.stderr, options: report.Options{Color: colours(v.stderr)}, verbose: v.verbose, progress: p}
+	if f := terminalOf(v.stderr); f != nil && canMove(v.stderr) {
 		return &block{
-			lines: lines, progress: newProgress(rep.Record), screen: f,
+			lines: lines, progress: p, screen: f,
 			size: func() (int, int) { return terminalSize(f) },
 		}
 	}
@@ -49,12 +50,15 @@ func notifyResize() (resized <-chan os.Signal, stop func()) {
 // lines is the display for logs and pipes: a line for each task that ended and
 // for what the run has to tell.
 type lines struct {
-	w       io.Writer
-	options report.Options
-	verbose bool
+	w        io.Writer
+	options  report.Options
+	verbose  bool
+	progress *progress
+	noticed  time.Time // when the last notice was printed
 }
 
 func (l *lines) event(e *runner.Event) {
+	l.progress.apply(e)
 	switch {
 	case e.Type == runner.TaskComplete:
 		fmt.Fprintln(l.w, report.Line(e, l.options))
@@ -75,7 +79,24 @@ func logLine(e *runner.Event) string {
 	return fmt.Sprintf("%s: %s: %s", e.Level, report.Clean(e.TaskID), clean(e.Message))
 }
 
-func (l *lines) note(text string) { fmt.Fprintf(l.w, "waza: %s\n", text) }
-func (l *lines) draw(time.Time)   {}
-func (l *lines) close()           {}
-func (l *lines) abandon()         {}
+// noticeInterval is how often lines tell what an interrupted run waits for.
+const noticeInterval = 10 * time.Second
+
+func (l *lines) interrupted(step int, now time.Time) {
+	l.progress.interrupted(step, now)
+	l.notice(now)
+}
+
+func (l *lines) notice(now time.Time) {
+	l.noticed = now
+	fmt.Fprintf(l.w, "waza: %s\n", l.progress.notice(now))
+}
+
+func (l *lines) draw(now time.Time) {
+	if l.progress.step == stepStop && now.Sub(l.noticed) >= noticeInterval {
+		l.notice(now)
+	}
+}
+
+func (l *lines) close()   {}
+func (l *lines) abandon() {}

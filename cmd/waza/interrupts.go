@@ -20,8 +20,8 @@ type interrupts struct {
 	cancel context.CancelFunc
 	// gone is closed by the third step.
 	gone chan struct{}
-	// notes tells what a signal did, to whoever shows the run.
-	notes chan string
+	// steps tells of each step, to whoever shows the run.
+	steps chan int
 
 	signals chan os.Signal
 	done    chan struct{} // closed when watch has returned
@@ -33,7 +33,7 @@ type interrupts struct {
 
 func (p *program) watchInterrupts() *interrupts {
 	i := &interrupts{
-		gone: make(chan struct{}), notes: make(chan string, 4),
+		gone: make(chan struct{}), steps: make(chan int, lastStep),
 		signals: make(chan os.Signal, 4), done: make(chan struct{}),
 	}
 	i.ctx, i.cancel = context.WithCancel(p.ctx)
@@ -78,7 +78,12 @@ func (i *interrupts) watch() {
 	}
 }
 
-const lastStep = 3
+// The steps.
+const (
+	stepStop   = 1
+	stepCancel = 2
+	lastStep   = 3
+)
 
 func (i *interrupts) take(sig os.Signal) {
 	i.mu.Lock()
@@ -88,7 +93,7 @@ func (i *interrupts) take(sig os.Signal) {
 	}
 	i.step++
 	if sig != os.Interrupt {
-		i.step = max(i.step, 2)
+		i.step = max(i.step, stepCancel)
 	}
 	i.cancel()
 	i.applyLocked()
@@ -96,12 +101,8 @@ func (i *interrupts) take(sig os.Signal) {
 		close(i.gone)
 		return
 	}
-	note := "interrupted: no more trials are started, those that run are waited for (Ctrl-C again cancels them)"
-	if i.step == 2 {
-		note = "interrupted: the trials that run are cancelled (Ctrl-C again leaves at once)"
-	}
 	select {
-	case i.notes <- note:
+	case i.steps <- i.step:
 	default: // nobody looks
 	}
 }
@@ -111,9 +112,9 @@ func (i *interrupts) applyLocked() {
 		return
 	}
 	switch {
-	case i.step >= 2:
+	case i.step >= stepCancel:
 		i.run.Cancel()
-	case i.step == 1:
+	case i.step == stepStop:
 		i.run.Stop()
 	}
 }

@@ -19,7 +19,10 @@ type progress struct {
 	tasks   runner.Counts        // of the suite
 	trials  runner.Counts        // of all tasks, whatever their role
 	running map[int]*runningTask // by number
-	note    string               // a last line to show; may be empty
+	limits  []time.Duration      // of an attempt at a trial, by task; 0 when unknown
+	// step is how far the run is interrupted, see interrupts, and since when.
+	step  int
+	since time.Time
 }
 
 // runningTask is a task of which trials run.
@@ -27,6 +30,7 @@ type runningTask struct {
 	num, total int
 	name       string
 	trials     map[int]time.Time // when each that runs was started
+	retried    map[int]bool      // those that are not in their first attempt
 }
 
 func newProgress(rec *runner.Record) *progress {
@@ -36,6 +40,7 @@ func newProgress(rec *runner.Record) *progress {
 			p.tasks.Total++
 		}
 		p.trials.Total += t.Trials
+		p.limits = append(p.limits, time.Duration(t.TimeoutMS)*time.Millisecond)
 	}
 	return p
 }
@@ -47,14 +52,19 @@ func (p *progress) apply(e *runner.Event) {
 	case runner.TrialStart:
 		t := p.running[e.TaskNum]
 		if t == nil {
-			t = &runningTask{num: e.TaskNum, name: e.TaskID, total: e.TotalTrials, trials: map[int]time.Time{}}
+			t = &runningTask{num: e.TaskNum, name: e.TaskID, total: e.TotalTrials, trials: map[int]time.Time{}, retried: map[int]bool{}}
 			p.running[e.TaskNum] = t
 		}
 		t.trials[e.TrialNum] = e.Time
+	case runner.Log:
+		if t := p.running[e.TaskNum]; t != nil && e.Attempt > 1 {
+			t.retried[e.TrialNum] = true
+		}
 	case runner.TrialComplete:
 		p.trials.Add(e.Verdict)
 		if t := p.running[e.TaskNum]; t != nil {
 			delete(t.trials, e.TrialNum)
+			delete(t.retried, e.TrialNum)
 			if len(t.trials) == 0 {
 				delete(p.running, e.TaskNum)
 			}
@@ -121,12 +131,13 @@ func (p *progress) lines(now time.Time, columns, rows int) []line {
 	columns, rows = max(1, columns-1), max(1, rows-1)
 	out := []line{p.bar(now, columns), p.counts()}
 	space := rows - len(out)
-	if p.note != "" {
+	notice := p.notice(now)
+	if notice != "" {
 		space--
 	}
 	out = append(out, p.runningLines(now, columns, min(space, mostRunning))...)
-	if p.note != "" {
-		out = append(out, line{{p.note, "33"}})
+	if notice != "" {
+		out = append(out, line{{notice, "33"}})
 	}
 	out = out[:min(len(out), rows)]
 	for i := range out {

@@ -58,17 +58,17 @@ func TestProgressLines(t *testing.T) {
 
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 2, Verdict: runner.Failed})
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 3, Verdict: runner.Errored})
-	p.note = "interrupted"
+	p.interrupted(stepCancel, at(10))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
   write  trials 1, 3 of 4  4.0 s
   arithmetic  trial 2 of 4  6.0 s
-interrupted
+interrupted: the trials that run are c…
 `, text(p.lines(at(10), 40, 24)))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
   and 2 more
-interrupted
+interrupted: the trials that run are c…
 `, text(p.lines(at(10), 40, 5)))
 }
 
@@ -96,7 +96,7 @@ func TestProgressFitsAnyScreen(t *testing.T) {
 		rec := &runner.Record{Suite: runner.SuiteRef{Name: rapid.String().Draw(t, "suite")}, CreatedAt: noon}
 		n := rapid.IntRange(0, 12).Draw(t, "tasks")
 		for range n {
-			rec.Tasks = append(rec.Tasks, runner.TaskRef{Trials: 3})
+			rec.Tasks = append(rec.Tasks, runner.TaskRef{Trials: 3, TimeoutMS: rapid.Int64Range(0, 100_000).Draw(t, "timeout")})
 		}
 		p := newProgress(rec)
 		types := []runner.EventType{runner.TrialStart, runner.TrialComplete, runner.TaskComplete}
@@ -108,8 +108,9 @@ func TestProgressFitsAnyScreen(t *testing.T) {
 				Verdict: rapid.SampledFrom([]runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut}).Draw(t, "verdict"),
 			})
 		}
-		p.note = rapid.StringN(0, 50, -1).Draw(t, "note")
-		p.note = report.Clean(p.note)
+		if step := rapid.IntRange(0, lastStep).Draw(t, "step"); step > 0 {
+			p.interrupted(step, at(5))
+		}
 		columns, rows := rapid.IntRange(1, 200).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "rows")
 		lines := p.lines(at(10), columns, rows)
 		require.LessOrEqual(t, len(lines), max(1, rows-1))
@@ -193,12 +194,12 @@ func TestBlockIsDrawnInPlace(t *testing.T) {
 				above = append(above, fmt.Sprint("warning: number ", i))
 				drawn = 0
 			case 2:
-				b.note("a note")
+				b.interrupted(stepStop, at(10))
 				drawn = 5
 			default:
 				b.draw(at(10))
 				drawn = 4
-				if b.progress.note != "" {
+				if b.progress.step > 0 {
 					drawn = 5
 				}
 			}

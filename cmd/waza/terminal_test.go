@@ -143,7 +143,7 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	h.started(1)
 	term.shows(t, "trial 1 of 1")
 	term.types(t, "\x03")
-	term.shows(t, "no more trials are started")
+	term.shows(t, "waiting for 1 trial, at most ")
 	term.types(t, "\x03")
 	h.gone()
 	out, code := term.end(t)
@@ -159,7 +159,7 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 	term := onTerminal(t, h.env(), 80, 24, "run", h.suite)
 	h.started(1)
 	term.shows(t, "trial 1 of 1")
-	for _, text := range []string{"no more trials", "are cancelled"} {
+	for _, text := range []string{"waiting for 1 trial", "are cancelled"} {
 		term.types(t, "\x03")
 		term.shows(t, text)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // What another process asks of the one that records a run is an empty file in the
@@ -49,4 +50,17 @@ func (r *Run) Answer(what string) error {
 		return nil
 	}
 	return err
+}
+
+// dropRequests takes back all that was asked.
+func (r *Run) dropRequests() {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), requestSuffix) {
+			_ = os.Remove(filepath.Join(r.dir, e.Name())) // or whoever asked takes it back
+		}
+	}
 }

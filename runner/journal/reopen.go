@@ -20,6 +20,7 @@ func (r *Run) Reopen() (*Writer, error) {
 		return nil, err
 	}
 	defer release(amend)
+	r.dropRequests() // to a process that is gone
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err

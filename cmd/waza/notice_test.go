@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// The notice tells at any time how many trials run and how long they may take.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	p := exampleProgress() // two trials since 6 and 9 s, one since 4 s
+	require.Empty(t, p.notice(at(10)))
+	p.interrupted(stepStop, at(10))
+	require.Equal(t, "interrupted: waiting for 3 trials (Ctrl-C again cancels them)", p.notice(at(10)), "an older record")
+
+	p.limits = []time.Duration{time.Hour, time.Minute, 4 * time.Minute}
+	require.Equal(t, "interrupted: waiting for 3 trials, at most 3 min 54 s (Ctrl-C again cancels them)", p.notice(at(10)))
+	p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: 3, TrialNum: 2, Verdict: runner.Passed})
+	require.Equal(t, "interrupted: waiting for 2 trials, at most 49.0 s (Ctrl-C again cancels them)", p.notice(at(20)))
+	p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: 2, TrialNum: 3, Verdict: runner.Passed})
+	require.Equal(t, "interrupted: waiting for 1 trial, at most 46.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
+	// What began anew did so before the run was stopped, and nobody knows when.
+	p.apply(&runner.Event{Type: runner.Log, TaskNum: 2, TrialNum: 1, Attempt: 2})
+	require.Equal(t, "interrupted: waiting for 1 trial, at most 50.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
+	require.Equal(t, "interrupted: waiting for 1 trial (Ctrl-C again cancels it)", p.notice(at(71)))
+	p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: 2, TrialNum: 1, Verdict: runner.TimedOut})
+	require.Equal(t, "interrupted: no trial runs any more, the run is about to end (Ctrl-C again cancels what is left to do)", p.notice(at(72)))
+	p.interrupted(stepCancel, at(73))
+	require.Contains(t, p.notice(at(73)), "are cancelled (Ctrl-C again leaves at once)")
+}
+
+// Where the display is lines, the notice comes again from time to time.
+func TestNoticeInLines(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	l := &lines{w: &out, options: report.Options{}, progress: exampleProgress()}
+	l.draw(at(10))
+	l.interrupted(stepStop, at(11))
+	l.draw(at(12))
+	require.Equal(t, 1, strings.Count(out.String(), "waza: interrupted: waiting for 3 trials"), out.String())
+	l.draw(at(21))
+	require.Equal(t, 2, strings.Count(out.String(), "waza: interrupted: waiting for 3 trials"), out.String())
+	l.interrupted(stepCancel, at(22))
+	l.draw(at(40))
+	require.Equal(t, 3, strings.Count(out.String(), "\n"))
+}
