@@ -33,6 +33,7 @@ type RunOptions struct {
 	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
 	Verbose        bool     `json:"verbose" doc:"Send more eval.log notifications."`
 	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
+	Cache          bool     `json:"cache" doc:"Take trials over that an earlier run has done, instead of doing them: where only graders have changed, they grade what was recorded."`
 }
 
 type evalRunParams struct {
@@ -108,7 +109,7 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 // complete puts the common options into a request.
 func (c *call) complete(req *runner.Request, o RunOptions) error {
 	req.Executor, req.Agent, req.Model, req.Trials, req.Workers = o.Executor, o.Agent, o.Model, o.Trials, o.Workers
-	req.Verbose, req.FailFast = o.Verbose, o.FailFast
+	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
 	}

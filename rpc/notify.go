@@ -41,6 +41,7 @@ type progressParams struct {
 	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
 	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
 	DurationMS  *int64           `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
+	Cached      bool             `json:"cached,omitempty" doc:"Whether the trial that completed was taken over from an earlier run; absent when not."`
 }
 
 type logParams struct {
@@ -75,7 +76,7 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 	p := &progressParams{
 		RunID: runID, Seq: e.Seq, Event: e.Type,
 		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
-		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score,
+		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
 	}
 	switch e.Type {
 	case runner.RunComplete:

@@ -111,6 +111,8 @@ type Event struct {
 	Verdict    Verdict  `json:"verdict,omitempty"`
 	Score      *float64 `json:"score,omitempty"`
 	DurationMS int64    `json:"durationMs,omitempty"`
+	// Cached: the trial was taken over from an earlier run.
+	Cached bool `json:"cached,omitempty"`
 	// Was is the verdict before, in trial_graded.
 	Was Verdict `json:"was,omitempty"`
 
@@ -185,6 +187,9 @@ type TrialResult struct {
 	Workspace *Snapshot `json:"workspace,omitempty"`
 	// Attempts are the earlier attempts, oldest first.
 	Attempts []AttemptResult `json:"attempts,omitempty"`
+	// Cached is nil for a trial that was executed by its own run. Of one that was
+	// taken over, all but its graders, score and verdict are of the run it is from.
+	Cached *CachedFrom `json:"cached,omitempty"`
 }
 
 func (res *TrialResult) executorTook() time.Duration {

@@ -54,8 +54,16 @@ func runAgent(t *testing.T, files string, req runner.Request, a agent) (result, 
 // pairJudge is a model that compares: the output that says WITH is the better
 // one. Both must be of the trial of the same number, "WITH 3" and "WITHOUT 3".
 type pairJudge struct {
-	mu      sync.Mutex // guards strange
+	mu      sync.Mutex // guards the fields below
 	strange []string
+	asked   int
+}
+
+// calls is how often the judge was asked.
+func (j *pairJudge) calls() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.asked
 }
 
 var numbered = regexp.MustCompile(`WITH(OUT)? (\S+)`)
@@ -65,6 +73,9 @@ func (j *pairJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&req)
 	text := req.Messages[len(req.Messages)-1].Content
 	found := numbered.FindAllStringSubmatch(text, -1)
+	j.mu.Lock()
+	j.asked++
+	j.mu.Unlock()
 	if len(found) != 2 || found[0][2] != found[1][2] || found[0][1] == found[1][1] {
 		j.mu.Lock()
 		j.strange = append(j.strange, fmt.Sprint(found))

@@ -60,9 +60,9 @@ func (t *PlannedTask) roleHash(maxAttempts int) (err error) {
 }
 
 // trialHash names one trial of a task.
-func (t *PlannedTask) trialHash(num int) string {
-	return digest([]byte(t.Hash + "/" + strconv.Itoa(num)))
-}
+func (t *PlannedTask) trialHash(num int) string { return trialHash(t.Hash, num) }
+
+func trialHash(task string, num int) string { return digest([]byte(task + "/" + strconv.Itoa(num))) }
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -44,6 +44,8 @@ type Request struct {
 	Verbose bool `json:"verbose,omitempty"`
 	// FailFast stops after the first task that failed, as config.fail_fast does.
 	FailFast bool `json:"failFast,omitempty"`
+	// Cache takes trials over that an earlier run has done, instead of doing them.
+	Cache bool `json:"cache,omitempty"`
 }
 
 // UnknownExecutorError says that no executor has the name asked for.
@@ -92,6 +94,7 @@ type Plan struct {
 	graders *grader.Registry
 	bound   map[*eval.Grader]boundGrader // those built so far
 	files   *digests                     // of what the plan depends on
+	cache   *cache                       // nil when it is not asked for
 	config  RunConfig
 	verbose bool
 	// baselines and triggers say why there are none; empty when there are.
@@ -124,6 +127,8 @@ type PlannedTask struct {
 	// trigger is what a trigger test asks; nil for other roles.
 	trigger *TriggerRef
 	cell    *cell // never nil
+	// earlier holds, by number, the trials that need not be executed; nil for none.
+	earlier map[int]*earlierTrial
 }
 
 // TotalTrials is the number of trials of all tasks.
@@ -146,6 +151,7 @@ func (p *Plan) Workers() int { return p.config.ActualWorkers }
 func (p *Plan) Close() {
 	p.env.Close()
 	p.pool.Close()
+	p.cache.close()
 }
 
 // Plan makes a suite ready to run. The suite must have no errors. What was asked
@@ -173,7 +179,12 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 		return nil, err
 	}
 	p.learnSecrets()
-	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
+	if req.Cache {
+		p.cache = r.findEarlier(p)
+	}
+	p.env = &grader.Env{
+		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: !p.executes(),
+	}
 	return p, nil
 }
 
@@ -319,7 +330,8 @@ func seconds(s float64) time.Duration {
 func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 	var ds eval.Diagnostics
 	for _, c := range p.cells {
-		if c.executor.Preflight == nil {
+		used := slices.ContainsFunc(p.Tasks, func(t *PlannedTask) bool { return t.cell == c && t.executes() })
+		if c.executor.Preflight == nil || !used {
 			continue
 		}
 		for _, f := range c.executor.Preflight(ctx, c.settings) {
@@ -350,11 +362,14 @@ func (p *Plan) preflightGraders(ctx context.Context) eval.Diagnostics {
 	return ds
 }
 
-// specs are the graders of a kind that apply to planned tasks, each once.
+// specs are the graders of a kind that have something to do, each once.
 func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
 	var specs []*eval.Grader
 	seen := map[*eval.Grader]bool{}
 	for _, t := range p.Tasks {
+		if !t.grades() {
+			continue
+		}
 		for _, g := range t.Effective {
 			if g.Type == kind.Name && !seen[g] {
 				seen[g] = true

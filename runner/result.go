@@ -113,6 +113,8 @@ type TaskResult struct {
 	// DurationMS describes how long the counted trials took, in milliseconds.
 	DurationMS *stats.Summary  `json:"durationMs"`
 	Usage      *executor.Usage `json:"usage,omitempty"`
+	// Cached is how many trials were taken over from earlier runs.
+	Cached int `json:"cached,omitempty"`
 	// Error says why the task is an error whatever its trials are.
 	Error string `json:"error,omitempty"`
 	// Reasons are what most often kept trials from passing, most frequent first.
@@ -146,13 +148,17 @@ type Summary struct {
 	// Score describes the mean scores of the tasks.
 	Score *ScoreStats `json:"score"`
 	// PassK holds the means over tasks of pass@k and pass^k.
-	PassK      []stats.AtK     `json:"passK,omitempty"`
-	Metrics    []MetricResult  `json:"metrics,omitempty"`
-	Baseline   *BaselineResult `json:"baseline,omitempty"`
-	Triggers   *TriggerResult  `json:"triggers,omitempty"`
-	Groups     []GroupResult   `json:"groups,omitempty"`
-	Usage      *executor.Usage `json:"usage,omitempty"`
-	DurationMS int64           `json:"durationMs"`
+	PassK    []stats.AtK     `json:"passK,omitempty"`
+	Metrics  []MetricResult  `json:"metrics,omitempty"`
+	Baseline *BaselineResult `json:"baseline,omitempty"`
+	Triggers *TriggerResult  `json:"triggers,omitempty"`
+	Groups   []GroupResult   `json:"groups,omitempty"`
+	Usage    *executor.Usage `json:"usage,omitempty"`
+	// TrialsCached is how many trials of all tasks were taken over from earlier
+	// runs, UsageCached what of Usage was spent there and not by this run.
+	TrialsCached int             `json:"trialsCached,omitempty"`
+	UsageCached  *executor.Usage `json:"usageCached,omitempty"`
+	DurationMS   int64           `json:"durationMs"`
 	// Missed names the metrics under their threshold.
 	Missed []string `json:"missed,omitempty"`
 	// Calibrations tell how far graders agree with the persons who scored the same trials.

@@ -218,11 +218,13 @@ func (r *Run) main() {
 		r.logf("info", "Another process asked the run to end")
 	}
 	s.skipRest(status)
+	s.index.close()
 	r.finish(status, err, s.summary(time.Since(start)))
 }
 
 // execute opens the executor and lets the workers do the trials, hooks around
-// them. An error means that the run itself could not go on.
+// them; neither where all trials are taken over. An error means that the run
+// itself could not go on.
 func (r *Run) execute(s *scheduler) (err error) {
 	p := r.plan
 	env := append(os.Environ(), "WAZA_RUN_ID="+r.ID())
@@ -239,6 +241,13 @@ func (r *Run) execute(s *scheduler) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if !p.executes() { // then nothing needs what hooks prepare
+		if err := s.bind(); err != nil {
+			return err
+		}
+		s.work()
+		return nil
+	}
 	defer func() {
 		ctx, cancel := r.afterContext()
 		defer cancel()

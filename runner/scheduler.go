@@ -24,6 +24,7 @@ type scheduler struct {
 	tasks []*taskRun
 	tally *runTally
 	queue *queue
+	index *indexer
 
 	failFast atomic.Bool // a task failed and the suite wants to stop at that
 }
@@ -50,11 +51,12 @@ type taskRun struct {
 
 	mu    sync.Mutex // guards the fields below
 	tally taskTally
-	left  int // trials that have not ended
+	left  int  // trials that have not ended
+	noted bool // in the index of what later runs may take over
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, tally: newRunTally(r.rec)}
+	s := &scheduler{run: r, tally: newRunTally(r.rec), index: newIndexer(r)}
 	runs := make(map[*PlannedTask]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials}
@@ -91,7 +93,7 @@ func (s *scheduler) open(ctx context.Context) error {
 	s.execs = map[*cell]executor.Executor{}
 	for _, t := range s.tasks {
 		c := t.cell
-		if s.execs[c] != nil {
+		if s.execs[c] != nil || !t.executes() {
 			continue
 		}
 		exec, err := c.executor.Open(ctx, c.settings)
@@ -115,6 +117,9 @@ func (s *scheduler) close() {
 func (s *scheduler) bind() error {
 	for _, t := range s.tasks {
 		t.caps = t.cell.can()
+		if !t.grades() {
+			continue
+		}
 		var err error
 		if t.graders, err = s.run.plan.bind(t.PlannedTask); err != nil {
 			return err
@@ -256,8 +261,8 @@ func (s *scheduler) start(t *taskRun) {
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
 		})
 		r.logTask(t, "info", "Running task: %s", t.Name)
-		if t.Role == RoleTrigger {
-			return // hooks are written for tasks of the suite
+		if !t.hooked() {
+			return
 		}
 		if err := r.hooks(r.ctx, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
 			t.broken = executor.Permanent(err)
@@ -265,7 +270,11 @@ func (s *scheduler) start(t *taskRun) {
 	})
 }
 
-// trial does one trial from its start to its verdict.
+// hooked reports whether hooks run around the task: they are written for tasks of
+// the suite, and for their execution.
+func (t *taskRun) hooked() bool { return t.Role != RoleTrigger && t.executes() }
+
+// trial does one trial from its start to its verdict, or takes it over.
 func (s *scheduler) trial(t *taskRun, num int) {
 	s.start(t)
 	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
@@ -276,6 +285,10 @@ func (s *scheduler) trial(t *taskRun, num int) {
 		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,
 	})
+	if e := t.earlier[num]; e != nil {
+		s.complete(t, s.takeOver(t, num, e))
+		return
+	}
 	s.complete(t, s.attempts(t, num))
 }
 
@@ -284,14 +297,19 @@ func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 	s.run.feed.emit(&Event{
 		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
-		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Trial: res,
+		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Trial: res,
 	})
 	s.tally.addTrial(t.num-1, res)
 	t.mu.Lock()
 	t.tally.add(res)
 	t.left--
 	last := t.left == 0
+	note := !t.noted && res.Verdict.cacheable()
+	t.noted = t.noted || note
 	t.mu.Unlock()
+	if note {
+		s.index.note(t.PlannedTask)
+	}
 	if last {
 		s.completeTask(t)
 	}
@@ -302,7 +320,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 	r := s.run
 	began := true
 	t.begin.Do(func() { began = false })
-	if began && t.Role != RoleTrigger {
+	if began && t.hooked() {
 		ctx, cancel := r.afterContext()
 		defer cancel()
 		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {

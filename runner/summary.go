@@ -26,6 +26,7 @@ type taskTally struct {
 	scores    []float64
 	durations []float64 // milliseconds
 	usage     *executor.Usage
+	cached    int // trials taken over from earlier runs
 	reasons   map[Reason]int
 	broken    string // why the task is an error whatever its trials are
 }
@@ -39,9 +40,9 @@ func (t *taskTally) add(res *TrialResult) {
 			t.scores = append(t.scores, *res.Score)
 		}
 	}
-	t.usage = addUsage(t.usage, res.Usage)
-	for _, a := range res.Attempts {
-		t.usage = addUsage(t.usage, a.Usage)
+	t.usage = addUsage(t.usage, res.used())
+	if res.Cached != nil {
+		t.cached++
 	}
 	if res.Verdict == Passed || res.Verdict == Skipped {
 		return
@@ -59,6 +60,15 @@ func (t *taskTally) add(res *TrialResult) {
 			t.because(Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
 		}
 	}
+}
+
+// used is what all attempts at the trial cost; nil when that is not known.
+func (res *TrialResult) used() *executor.Usage {
+	usage := addUsage(nil, res.Usage)
+	for _, a := range res.Attempts {
+		usage = addUsage(usage, a.Usage)
+	}
+	return usage
 }
 
 func (t *taskTally) because(r Reason) {
@@ -93,6 +103,7 @@ func (t *taskTally) result(threshold float64) *TaskResult {
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
 		PassK:   stats.Curve(c.Counted(), c.Passed, stats.MaxK),
 		Usage:   t.usage,
+		Cached:  t.cached,
 		Reasons: t.sortedReasons(),
 	}
 	if len(t.durations) > 0 {
@@ -151,6 +162,9 @@ type runTally struct {
 	mu     sync.Mutex // guards the fields below
 	trials Counts
 	tasks  []*TaskResult
+	// cached counts the trials that were taken over, and what they had cost.
+	cached      int
+	usageCached *executor.Usage
 	// graders holds the scores by name or type of those graders that metrics
 	// name. They are kept one by one: a sum would depend, by a rounding, on
 	// the order in which trials happen to end.
@@ -191,6 +205,10 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	role := t.rec.Tasks[task].Role
+	if res.Cached != nil {
+		t.cached++
+		t.usageCached = addUsage(t.usageCached, res.used())
+	}
 	t.compared.add(task, role, res)
 	t.addCalibrationsLocked(res.Graders)
 	if role != RoleTask {
@@ -234,7 +252,7 @@ func (t *runTally) addTask(task int, res *TaskResult) {
 func (t *runTally) summary(metrics []MetricRef) *Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Summary{}
+	s := &Summary{TrialsCached: t.cached, UsageCached: t.usageCached}
 	var scores []float64
 	var curves [][]stats.AtK
 	for i, res := range t.tasks {

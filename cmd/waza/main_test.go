@@ -77,6 +77,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":     exitCodeCmd,
 			"jsonline": jsonLineCmd,
+			"lines":    linesCmd,
 		},
 	})
 }
@@ -97,6 +98,18 @@ func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// linesCmd checks how many lines a file has: what a program appends a line to
+// tells how often it ran.
+func linesCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: lines FILE N")
+	}
+	text := ts.ReadFile(args[0])
+	if got := fmt.Sprint(strings.Count(text, "\n")); got != args[1] {
+		ts.Fatalf("%s has %s lines, not %s:\n%s", args[0], got, args[1], text)
 	}
 }
 

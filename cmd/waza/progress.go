@@ -18,6 +18,7 @@ type progress struct {
 	started time.Time
 	tasks   runner.Counts        // of the suite
 	trials  runner.Counts        // of all tasks, whatever their role
+	cached  int                  // of those trials, taken over from earlier runs
 	running map[int]*runningTask // by number
 	limits  []time.Duration      // of an attempt at a trial, by task; 0 when unknown
 	// step is how far the run is interrupted, see interrupts, and since when.
@@ -62,6 +63,9 @@ func (p *progress) apply(e *runner.Event) {
 		}
 	case runner.TrialComplete:
 		p.trials.Add(e.Verdict)
+		if e.Cached {
+			p.cached++
+		}
 		if t := p.running[e.TaskNum]; t != nil {
 			delete(t.trials, e.TrialNum)
 			delete(t.retried, e.TrialNum)
@@ -176,9 +180,9 @@ func (p *progress) bar(now time.Time, columns int) line {
 
 // estimate says how much longer the run takes if it goes on as it did.
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
-	did := p.trials.Counted() + p.trials.Errors + p.trials.NeedsReview
+	did := p.trials.Counted() + p.trials.Errors + p.trials.NeedsReview - p.cached
 	left := p.trials.Total - p.trials.Done()
-	if did == 0 || left == 0 {
+	if did <= 0 || left == 0 {
 		return 0, false
 	}
 	each := float64(now.Sub(p.started)) / float64(did)
@@ -199,6 +203,9 @@ func (p *progress) counts() line {
 		if x.n > 0 {
 			l = append(l, span{", ", ""}, span{fmt.Sprintf("%d %s", x.n, x.what), x.colour})
 		}
+	}
+	if p.cached > 0 {
+		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, plural(p.trials.Total, "trial", "trials")), "2"})
 	}
 	return l
 }

@@ -30,6 +30,7 @@ Examples:
   waza run evals/demo/eval.yaml
   waza run evals/demo --tag smoke --trials 5 --workers 4
   waza run evals/demo --agent opencode
+  waza run evals/demo --cache
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
   waza run --json --output results.jsonl
 
@@ -38,6 +39,7 @@ Exit codes:
 		Flags: []cli.Flag{
 			taskFlag(), tagFlag(),
 			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
+			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
 			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor says otherwise", DefaultText: "the suite's"},
@@ -69,7 +71,7 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 			Executor: executorOf(c), Agent: c.String("agent"), Model: c.String("model"),
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
-			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"),
+			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
 		},
 		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"),
 	}

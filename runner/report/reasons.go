@@ -154,8 +154,9 @@ func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 	b.WriteByte('\n')
 }
 
-// ending tells what else the exit code tells.
+// ending tells what was not done anew, and what else the exit code tells.
 func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
+	r.cached(b)
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
 	}
@@ -178,6 +179,24 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	case runner.StatusFailed:
 		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not go on:"), Clean(r.Error))
 	}
+}
+
+// cached tells how many trials were taken over from earlier runs, of those of all
+// tasks, and what these had cost.
+func (r *Report) cached(b *strings.Builder) {
+	s := r.Summary
+	if s == nil || s.TrialsCached == 0 {
+		return
+	}
+	total := 0
+	for _, t := range r.Tasks {
+		total += t.Trials
+	}
+	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, count(total, "trial", "trials"))
+	if s.UsageCached != nil && s.UsageCached.CostUSD > 0 {
+		fmt.Fprintf(b, ", which had cost $%.4f", s.UsageCached.CostUSD)
+	}
+	b.WriteByte('\n')
 }
 
 func closingColour(r *Report, tasks runner.Counts) colour {

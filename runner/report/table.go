@@ -220,6 +220,12 @@ func Line(e *runner.Event, o Options) string {
 	if e.Task.Flaky {
 		s += "  flaky"
 	}
+	switch n := e.Task.Cached; {
+	case n > 0 && n == e.Task.Trials.Total:
+		s += "  from the cache"
+	case n > 0:
+		s += fmt.Sprintf("  %d from the cache", n)
+	}
 	return s
 }
 

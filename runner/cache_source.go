@@ -1,0 +1,117 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// source is a run that trials may be taken over from. Its files stay open, so
+// that it may be removed meanwhile. It is safe for concurrent use.
+type source struct {
+	id    string
+	rec   *Record
+	st    *foldState
+	lines *os.File
+	blobs *journal.BlobReader
+	tasks map[string]int // indexes, by hash of execution
+}
+
+// recordedTrial is a trial as a run recorded it.
+type recordedTrial struct {
+	from    *source
+	at      place
+	hash    string  // of its task
+	verdict Verdict // always a cacheable one
+	origin  string  // the run that executed it
+	// earlier are the places of what amendments replaced, oldest first.
+	earlier []place
+}
+
+// openSource reads how a run stands, be it over or not.
+func (r *Runner) openSource(id string) (*source, error) {
+	h, err := r.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	src := &source{id: id, rec: h.Record(), tasks: map[string]int{}}
+	run, err := r.store.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	if live, ok := h.(*Run); ok {
+		src.st = live.fold.snapshot()
+	} else if src.st, err = refold(run, src.rec); err != nil {
+		return nil, err
+	}
+	for i, t := range src.rec.Tasks {
+		if t.Execution != "" { // records of older versions have none
+			src.tasks[t.Execution] = i
+		}
+	}
+	if src.lines, err = openJournal(run); err != nil {
+		return nil, err
+	}
+	if src.blobs, err = run.Blobs(); err != nil {
+		return nil, errors.Join(err, src.lines.Close())
+	}
+	return src, nil
+}
+
+func (s *source) close() {
+	s.lines.Close()
+	s.blobs.Close()
+}
+
+// recordedHead is what it takes to judge whether a trial can be taken over.
+type recordedHead struct {
+	Hash    string      `json:"hash"`
+	Verdict Verdict     `json:"verdict"`
+	Cached  *CachedFrom `json:"cached"`
+}
+
+// find returns the trial of that number of the task with that execution, if it
+// may be taken over.
+func (s *source) find(execution string, num int) (recordedTrial, bool) {
+	task, ok := s.tasks[execution]
+	if !ok {
+		return recordedTrial{}, false
+	}
+	ref := &s.rec.Tasks[task]
+	n := num - ref.First
+	if n < 0 || n >= len(s.st.tasks[task].trials) {
+		return recordedTrial{}, false
+	}
+	found := recordedTrial{from: s, at: s.st.tasks[task].trials[n], hash: ref.Hash, origin: s.id}
+	found.earlier = s.st.earlier[trialKey{int32(task), int32(n)}]
+	var head recordedHead
+	if found.at.size == 0 || found.at.decode(s.lines, &head) != nil {
+		return found, false
+	}
+	if found.verdict = head.Verdict; head.Cached != nil {
+		found.origin = head.Cached.RunID
+	}
+	return found, head.Verdict.cacheable() && head.Hash == trialHash(ref.Hash, num)
+}
+
+// trial reads the whole trial.
+func (r *recordedTrial) trial() (*TrialResult, error) {
+	res := new(TrialResult)
+	return res, r.at.decode(r.from.lines, res)
+}
+
+// grades are what graders made of the trial, the newest first. What cannot be read
+// is left out: it is of use, and not needed.
+func (r *recordedTrial) grades() [][]grader.Result {
+	var list [][]grader.Result
+	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
+		var res tallied
+		if at.decode(r.from.lines, &res) == nil {
+			list = append(list, res.Graders)
+		}
+	}
+	return list
+}
