@@ -2,9 +2,10 @@
 // their intervals, pass@k and pass^k, and descriptions of scores.
 //
 // Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task,
-// [Describe] and [Bootstrap] for its scores, [Agree] for two raters. Two runs are
-// compared with [Fisher], [McNemar] and [Permutation] task by task, [Holm] for all
-// tasks together, and [MantelHaenszel] for the suite. All functions are pure and
+// [Describe] and [Bootstrap] for its scores, [Agree] for two raters,
+// [NewSequential] for when a task needs no more trials. Two runs are compared with
+// [Fisher], [McNemar] and [Permutation] task by task, [Holm] for all tasks together,
+// and [MantelHaenszel] for the suite. All functions are pure and
 // safe for concurrent use.
 //
 // The same values give the same numbers, bit for bit, in whatever order they
