@@ -337,8 +337,9 @@ func (f *fold) snapshot() *foldState {
 	return st
 }
 
-// visitTrials lifts the trials of a state out of the journal, one after the other.
-func visitTrials(run *journal.Run, st *foldState, visit func(task int, t *TrialResult) error) error {
+// visitTrials lifts the trials of a state out of the journal, one after the other,
+// as far as T has members for what is known of them.
+func visitTrials[T any](run *journal.Run, st *foldState, visit func(task int, t *T) error) error {
 	f, err := openJournal(run)
 	if err != nil {
 		return err
@@ -349,7 +350,7 @@ func visitTrials(run *journal.Run, st *foldState, visit func(task int, t *TrialR
 			if at.size == 0 {
 				continue // not ended
 			}
-			t := new(TrialResult)
+			t := new(T)
 			if err := at.decode(f, t); err != nil {
 				return err
 			}

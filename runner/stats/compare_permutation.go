@@ -6,13 +6,15 @@ import (
 )
 
 const (
-	// maxArrangements is the number of ways to deal out the scores up to which
-	// all are looked at: those of twice ten.
+	// maxArrangements is the number of ways to deal out the scores, those that are
+	// equal not being told apart, up to which all are looked at: twice ten
+	// different scores have 184,756. More than maxEnumerated scores have too many.
 	maxArrangements = 200_000
+	maxEnumerated   = 500
 	// maxShuffles bounds those that are drawn otherwise, and maxDrawn the scores
 	// that are touched meanwhile.
 	maxShuffles = 100_000
-	maxDrawn    = 200_000_000
+	maxDrawn    = 20_000_000
 	// enough is how many shuffles as extreme as what was seen end the drawing.
 	enough = 100
 )
@@ -24,7 +26,8 @@ type Scores struct{ A, B []float64 }
 // have one mean: the permutation test of the difference of means (Pitman 1937,
 // "Significance tests which may be applied to samples from any populations").
 //
-// Of at most 200,000 arrangements all are looked at. Otherwise some are drawn, by
+// Where there are at most 200,000 different ways to deal the scores out, as with
+// twice ten trials, all are looked at. Otherwise some are drawn, by
 // the seed, until 100 were as extreme as what was seen, 100,000 at most; p-values
 // from such drawing hold as they are (Besag and Clifford 1991, "Sequential Monte
 // Carlo p-values"). NaN and infinities are left out; where a sample is empty P is 1.
@@ -44,7 +47,7 @@ func PermutationStrata(tasks []Scores, seed uint64) Exact {
 		return Exact{P: 1, least: 1}
 	}
 	var e Exact
-	if len(p.strata) == 1 && arrangements(len(p.strata[0].pooled), p.strata[0].inB) <= maxArrangements {
+	if len(p.strata) == 1 && p.strata[0].few() {
 		e = p.enumerate()
 	} else {
 		e = p.draw(seed)
@@ -104,44 +107,75 @@ func (s *scoreStratum) difference(b float64) float64 {
 	return b/float64(s.inB) - (s.sum-b)/float64(inA)
 }
 
-// arrangements is how many ways there are to choose k of n, but for those beyond
-// what is enumerated.
-func arrangements(n, k int) int {
-	ways := 1.0
-	for i := range min(k, n-k) {
-		if ways = ways * float64(n-i) / float64(i+1); ways > 2*maxArrangements {
-			return 2 * maxArrangements
-		}
-	}
-	return int(math.Round(ways))
+// group is a score that several trials have.
+type group struct {
+	score  float64
+	trials int
 }
 
-// enumerate looks at all ways to choose which scores are in b.
+func (s *scoreStratum) groups() []group {
+	var list []group
+	for _, v := range s.pooled {
+		if n := len(list); n > 0 && list[n-1].score == v {
+			list[n-1].trials++
+			continue
+		}
+		list = append(list, group{v, 1})
+	}
+	return list
+}
+
+// few reports whether there are few enough ways to choose how many of each group
+// are in b.
+func (s *scoreStratum) few() bool {
+	if len(s.pooled) > maxEnumerated {
+		return false
+	}
+	ways := make([]float64, s.inB+1) // to choose that many of the groups so far
+	ways[0] = 1
+	for _, g := range s.groups() {
+		for chosen := s.inB; chosen > 0; chosen-- {
+			for k := 1; k <= min(g.trials, chosen); k++ {
+				ways[chosen] += ways[chosen-k]
+			}
+		}
+	}
+	return ways[s.inB] <= maxArrangements
+}
+
+// enumerate looks at all ways to choose which scores are in b: how many of each
+// group, which can be done in as many ways as there are combinations of its trials.
 func (p *permutation) enumerate() Exact {
 	s := &p.strata[0]
-	n := len(s.pooled)
+	n, groups := len(s.pooled), s.groups()
 	most := max(s.difference(sumOf(s.pooled[n-s.inB:])), -s.difference(sumOf(s.pooled[:s.inB])))
 	seen, slackness := math.Abs(p.observed), p.tolerance()
-	asExtreme, extreme, all := 0, 0, 0
-	var choose func(from, left int, sum float64)
-	choose = func(from, left int, sum float64) {
+	asExtreme, extreme, all := 0.0, 0.0, 0.0
+	var choose func(at, rest, left int, sum, ways float64)
+	choose = func(at, rest, left int, sum, ways float64) {
 		if left == 0 {
-			all++
+			all += ways
 			d := math.Abs(s.difference(sum))
 			if d >= seen-slackness {
-				asExtreme++
+				asExtreme += ways
 			}
 			if d >= most-slackness {
-				extreme++
+				extreme += ways
 			}
 			return
 		}
-		for i := from; i <= n-left; i++ {
-			choose(i+1, left-1, sum+s.pooled[i])
+		g := groups[at]
+		rest -= g.trials
+		for k := 0; k <= min(g.trials, left); k++ {
+			if left-k <= rest {
+				choose(at+1, rest, left-k, sum, ways)
+			}
+			sum += g.score
+			ways *= float64(g.trials-k) / float64(k+1)
 		}
 	}
-	choose(0, s.inB, 0)
-	return Exact{P: float64(asExtreme) / float64(all), least: float64(extreme) / float64(all)}
+	choose(0, n, s.inB, 0, 1)
+	return Exact{P: min(1, asExtreme/all), least: extreme / all}
 }
 
 // draw deals the scores out by chance.

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // MaxTrialsNeeded bounds the answers of [TrialsNeeded] and [ScoreTrialsNeeded].
 const MaxTrialsNeeded = 10_000
@@ -17,10 +20,12 @@ const everyNumber = 200
 func TrialsNeeded(a, b, alpha, power float64) (n int, ok bool) {
 	high, low := max(clamp(a, 0, 1), clamp(b, 0, 1)), min(clamp(a, 0, 1), clamp(b, 0, 1))
 	variance := float64(high*(1-high)) + float64(low*(1-low))
-	if about := normalTrials(high-low, variance, alpha, power); about > 2*MaxTrialsNeeded {
+	about := normalTrials(high-low, variance, alpha, power)
+	if about > 2*MaxTrialsNeeded {
 		return 0, false
 	}
-	for n = 1; n <= everyNumber; n++ {
+	// An exact test never does with half of what the approximation takes.
+	for n = max(1, int(about/2)); n <= everyNumber; n++ {
 		if fisherPower(n, high, low, alpha) >= power {
 			return n, true
 		}
@@ -28,7 +33,7 @@ func TrialsNeeded(a, b, alpha, power float64) (n int, ok bool) {
 	if fisherPower(MaxTrialsNeeded, high, low, alpha) < power {
 		return 0, false
 	}
-	few, many := everyNumber, MaxTrialsNeeded
+	few, many := max(everyNumber, int(about/2)), MaxTrialsNeeded
 	for many-few > 1 {
 		if n = (few + many) / 2; fisherPower(n, high, low, alpha) >= power {
 			many = n
@@ -117,7 +122,13 @@ func logChoose(n, k int) float64 {
 	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
 }
 
-func logFactorial(n int) float64 {
-	l, _ := math.Lgamma(float64(n) + 1)
-	return l
-}
+func logFactorial(n int) float64 { return logFactorials()[n] }
+
+// logFactorials are those that [TrialsNeeded] can ask for.
+var logFactorials = sync.OnceValue(func() []float64 {
+	list := make([]float64, 2*MaxTrialsNeeded+1)
+	for n := range list {
+		list[n], _ = math.Lgamma(float64(n) + 1)
+	}
+	return list
+})

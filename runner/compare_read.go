@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"waza/runner/journal"
+	"waza/runner/stats"
+)
+
+// Source is something that can be compared: [FromRun], [FromCells] and
+// [FromFile] make them.
+type Source interface {
+	side() (*side, error)
+}
+
+// FromRun compares a run. Of one that goes on, what has ended is compared.
+func FromRun(h Handle) Source { return runSource{h: h} }
+
+// FromCells compares the cells of a run's matrix with each other, in the order of
+// the run; tasks are matched by their ids in the suite. It is nil when the run has
+// no matrix.
+func FromCells(h Handle) []Source {
+	var sources []Source
+	seen := map[string]bool{}
+	for _, t := range h.Record().Tasks {
+		if t.Cell != nil && !seen[t.Cell.Name] {
+			seen[t.Cell.Name] = true
+			sources = append(sources, runSource{h: h, cell: t.Cell})
+		}
+	}
+	return sources
+}
+
+type runSource struct {
+	h    Handle
+	cell *CellRef // nil means all of the run
+}
+
+func (s runSource) side() (*side, error) {
+	run, st, err := stateOf(s.h)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := s.h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	sd := newSide(s.h.Record(), progress.Status, s.cell)
+	sd.amended = progress.AmendedAt != nil
+	for i, res := range st.results() {
+		sd.setVerdict(i, res)
+	}
+	err = visitTrials(run, st, func(task int, t *comparedTrial) error { return sd.add(task, t) })
+	return sd.finish(), err
+}
+
+// stateOf gives the state of a run and what its places refer to. It reads the
+// journal once.
+func stateOf(h Handle) (*journal.Run, *foldState, error) {
+	switch h := h.(type) {
+	case *Run:
+		return h.log.Run(), h.fold.snapshot(), nil
+	case *recorded:
+		st, err := refold(h.run, h.rec)
+		return h.run, st, err
+	}
+	return nil, nil, fmt.Errorf("run %s: cannot be read by its parts", h.ID())
+}
+
+// side is one of the runs that are compared: of each trial that counts some
+// numbers, and nothing else that grows with transcripts.
+type side struct {
+	head    ComparedRun
+	rec     *Record
+	amended bool // its grades may not be those of its graders
+	// beside counts the tasks that are not the suite's own.
+	beside int
+	tasks  []*sideTask
+	byID   map[string]*sideTask
+	// at finds the task of an index of the record; nil for those left out.
+	at []*sideTask
+}
+
+type sideTask struct {
+	ref     TaskRef
+	id      string // by which it is matched
+	verdict Verdict
+	broken  bool // an error whatever its trials are
+	counts  Counts
+	trials  []sideTrial // those that count, by number
+}
+
+// sideTrial is a trial that counts.
+type sideTrial struct {
+	num           int
+	passed        bool
+	score         *float64
+	ms            float64
+	usage         bool
+	tokens, price float64
+}
+
+func newSide(rec *Record, status Status, cell *CellRef) *side {
+	s := &side{rec: rec, byID: map[string]*sideTask{}, at: make([]*sideTask, len(rec.Tasks))}
+	s.head = ComparedRun{
+		Name: rec.RunID, RunID: rec.RunID, Status: status, Suite: rec.Suite, StartedAt: rec.CreatedAt,
+		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
+	}
+	if cell != nil {
+		s.head.Name, s.head.Cell, s.head.Model = fmt.Sprintf("%s[%s]", rec.RunID, cell.Name), cell, cmp.Or(cell.Model, s.head.Model)
+	}
+	for i, ref := range rec.Tasks {
+		if cell != nil && (ref.Cell == nil || ref.Cell.Name != cell.Name) {
+			continue
+		}
+		if ref.Role != RoleTask {
+			s.beside++
+			continue
+		}
+		t := &sideTask{ref: ref, id: ref.ID, counts: Counts{Total: ref.Trials}}
+		if cell != nil {
+			t.id = cmp.Or(ref.Task, ref.ID)
+		}
+		s.tasks, s.byID[t.id], s.at[i] = append(s.tasks, t), t, t
+	}
+	return s
+}
+
+func (s *side) setVerdict(task int, res *TaskResult) {
+	if t := s.at[task]; t != nil && res != nil {
+		t.verdict, t.broken = res.Verdict, res.Error != ""
+	}
+}
+
+func (s *side) add(task int, res *comparedTrial) error {
+	t := s.at[task]
+	if t == nil {
+		return nil
+	}
+	t.counts.Add(res.Verdict)
+	if !res.Verdict.counted() {
+		return nil
+	}
+	trial := sideTrial{num: res.TrialNum, passed: res.Verdict == Passed, score: res.Score, ms: float64(res.DurationMS)}
+	usage := addUsage(nil, res.Usage)
+	for _, a := range res.Attempts {
+		usage = addUsage(usage, a.Usage)
+	}
+	if usage != nil {
+		trial.usage, trial.tokens, trial.price = true, float64(usage.Total()), usage.CostUSD
+	}
+	t.trials = append(t.trials, trial)
+	return nil
+}
+
+func (s *side) finish() *side {
+	for _, t := range s.tasks {
+		slices.SortStableFunc(t.trials, func(a, b sideTrial) int { return cmp.Compare(a.num, b.num) })
+		s.head.Tasks.Total++
+		s.head.Tasks.Add(t.verdict)
+		s.head.Trials.add(t.counts)
+	}
+	return s
+}
+
+func (t *sideTask) share() stats.Share {
+	s := stats.Share{N: len(t.trials)}
+	for _, x := range t.trials {
+		if x.passed {
+			s.Passed++
+		}
+	}
+	return s
+}
+
+func (t *sideTask) scores() []float64 {
+	var list []float64
+	for _, x := range t.trials {
+		if x.score != nil {
+			list = append(list, *x.score)
+		}
+	}
+	return list
+}
+
+// took is the mean of something over the counted trials that know it.
+func (t *sideTask) took(what func(sideTrial) (float64, bool)) (float64, bool) {
+	var list []float64
+	for _, x := range t.trials {
+		if v, ok := what(x); ok {
+			list = append(list, v)
+		}
+	}
+	return stats.Describe(list).Mean, len(list) > 0
+}
+
+// What trials take.
+var (
+	tookTime   = func(t sideTrial) (float64, bool) { return t.ms, true }
+	tookTokens = func(t sideTrial) (float64, bool) { return t.tokens, t.usage && t.tokens > 0 }
+	tookMoney  = func(t sideTrial) (float64, bool) { return t.price, t.usage && t.price > 0 }
+)

@@ -1,0 +1,240 @@
+package runner
+
+import (
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/stats"
+)
+
+// Class says what became of a task from one run to another.
+type Class string
+
+// The classes of tasks.
+const (
+	// Improved and Regressed were shown: that chance alone shows as much in any
+	// task of the comparison is less likely than its confidence allows.
+	Improved  Class = "improved"
+	Regressed Class = "regressed"
+	// Unchanged: no difference was seen, or none beyond the margin can be.
+	Unchanged Class = "unchanged"
+	// Undecided: a difference was seen, and could be chance.
+	Undecided Class = "undecided"
+)
+
+// Outcome says what became of a suite from one run to another.
+type Outcome string
+
+// The outcomes of a comparison.
+const (
+	OutcomeBetter Outcome = "better"
+	OutcomeWorse  Outcome = "worse"
+	// OutcomeSame: a difference beyond the margin was ruled out.
+	OutcomeSame Outcome = "same"
+	// OutcomeUndecided: neither was shown.
+	OutcomeUndecided Outcome = "undecided"
+)
+
+// Comparison holds runs against the first of them.
+type Comparison struct {
+	// Confidence is that of all intervals, and of the classes of all tasks of a
+	// pair of runs taken together.
+	Confidence float64 `json:"confidence"`
+	// Margin is by how much pass rates and scores may differ and still be the same.
+	Margin float64 `json:"margin"`
+	// Runs are what was compared, the reference first.
+	Runs []ComparedRun `json:"runs"`
+	// Comparisons are those of each further run with the reference, in that order.
+	Comparisons []RunComparison `json:"comparisons"`
+}
+
+// ComparedRun is a run, or a cell of one, that was compared.
+type ComparedRun struct {
+	// Name tells it from the others: the run's id, with the cell in brackets.
+	Name  string `json:"name"`
+	RunID string `json:"runId"`
+	// File is where the result was read from; empty for a recorded run.
+	File string   `json:"file,omitempty"`
+	Cell *CellRef `json:"cell,omitempty"`
+	// Status may be running: what had ended is compared then.
+	Status    Status    `json:"status"`
+	Suite     SuiteRef  `json:"suite"`
+	Executor  string    `json:"executor"`
+	Agent     string    `json:"agent,omitempty"`
+	Model     string    `json:"model,omitempty"`
+	StartedAt time.Time `json:"startedAt"`
+	// Tasks and Trials count those of the suite that were asked for, by what
+	// became of them.
+	Tasks  Counts `json:"tasks"`
+	Trials Counts `json:"trials"`
+}
+
+// RunComparison holds one run against the reference.
+type RunComparison struct {
+	// Run is the name of the run.
+	Run     string  `json:"run"`
+	Outcome Outcome `json:"outcome"`
+	// P is the p-value of the outcome: whether any task changed, all moves being
+	// added up, by pass rate and score.
+	P float64 `json:"p"`
+	// Compared counts the tasks with trials that count on both sides, and the
+	// others what became of them.
+	Compared  int `json:"compared"`
+	Improved  int `json:"improved"`
+	Regressed int `json:"regressed"`
+	Unchanged int `json:"unchanged"`
+	Undecided int `json:"undecided"`
+	// PassRate and Score are means over tasks; nil when there are none.
+	PassRate *Contrast `json:"passRate"`
+	Score    *Contrast `json:"score"`
+	// Verdicts counts tasks by their verdict in both runs.
+	Verdicts Verdicts `json:"verdicts"`
+	// What a counted trial takes, as the mean over tasks; nil when not known.
+	DurationMS *Ratio `json:"durationMs"`
+	Tokens     *Ratio `json:"tokens"`
+	CostUSD    *Ratio `json:"costUsd"`
+	// Differences are those between the runs that are no outcome.
+	Differences []Difference `json:"differences"`
+	// Notes say what limits the comparison.
+	Notes []string `json:"notes"`
+	// Tasks are those that were compared, in the order of the reference.
+	Tasks []TaskComparison `json:"tasks"`
+	// Uncounted are tasks of both runs that say nothing of the agent in one.
+	Uncounted []UncountedTask `json:"uncounted"`
+	// OnlyReference and OnlyRun are the ids of tasks that the other run does not have.
+	OnlyReference []string `json:"onlyReference"`
+	OnlyRun       []string `json:"onlyRun"`
+}
+
+// Contrast is a number in two runs.
+type Contrast struct {
+	Reference float64 `json:"reference"`
+	Run       float64 `json:"run"`
+	// Difference is Run less Reference.
+	Difference float64 `json:"difference"`
+	// Interval of the difference: for a suite the bootstrap of the mean over
+	// tasks, paired; for a task Newcombe's of the pass rate, and the bootstrap
+	// of the score. Nil where there is too little for one.
+	Interval *stats.Interval `json:"interval"`
+}
+
+// Ratio is what something takes in two runs.
+type Ratio struct {
+	Reference float64 `json:"reference"`
+	Run       float64 `json:"run"`
+	// Ratio is Run over Reference; nil when that is 0.
+	Ratio *float64 `json:"ratio"`
+	// Interval is the bootstrap of the ratio over tasks, paired; nil for a
+	// single task.
+	Interval *stats.Interval `json:"interval,omitempty"`
+}
+
+// Verdicts counts tasks by whether they passed in both runs.
+type Verdicts struct {
+	BothPassed int `json:"bothPassed"`
+	// Lost passed in the reference alone, Won in the other run alone.
+	Lost    int `json:"lost"`
+	Won     int `json:"won"`
+	Neither int `json:"neither"`
+	// P is that of McNemar's test of Lost against Won.
+	P float64 `json:"p"`
+}
+
+// Difference is a setting that differs between two runs.
+type Difference struct {
+	What      string `json:"what"`
+	Reference string `json:"reference"`
+	Run       string `json:"run"`
+}
+
+// What may have changed of a task between two runs.
+const (
+	ChangedExecution = "execution" // prompt, files, skills, or how it is executed
+	ChangedGraders   = "graders"   // only how it is scored
+)
+
+// TaskComparison is a task in two runs.
+type TaskComparison struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Class Class  `json:"class"`
+	// By says what showed that it improved or regressed: passRate or score.
+	By string `json:"by,omitempty"`
+	// P is the least p-value of the task's tests, corrected for the number of
+	// all tests of all tasks.
+	P     float64    `json:"p"`
+	Tests []TaskTest `json:"tests"`
+	// Equal: a difference beyond the margin was ruled out, at the comparison's
+	// confidence for this task alone.
+	Equal bool `json:"equal"`
+	// PassRate is over the counted trials.
+	PassRate Contrast `json:"passRate"`
+	// Score is nil when no trial of one side has one.
+	Score *Contrast `json:"score"`
+	// Reference and Run count the trials.
+	Reference Counts `json:"reference"`
+	Run       Counts `json:"run"`
+	// Pairs are of trials with equal number.
+	Pairs Pairs `json:"pairs"`
+	// Needed is how many trials would decide; nil unless the task is undecided
+	// and has two counted trials in both runs.
+	Needed     *Needed `json:"needed,omitempty"`
+	DurationMS *Ratio  `json:"durationMs"`
+	Tokens     *Ratio  `json:"tokens"`
+	CostUSD    *Ratio  `json:"costUsd"`
+	// Changed says what of the task itself is another: execution, graders, or
+	// empty when nothing is or everything is in all tasks.
+	Changed string `json:"changed,omitempty"`
+}
+
+// The tests of tasks.
+const (
+	TestFisher      = "fisher"      // of pass rates, trials having nothing in common
+	TestMcNemar     = "mcnemar"     // of pairs of trials with equal number
+	TestPermutation = "permutation" // of scores, where they say more than verdicts do
+)
+
+// TaskTest is a test of one task.
+type TaskTest struct {
+	Name string  `json:"name"`
+	P    float64 `json:"p"`
+	// Corrected is P corrected for the number of all tests of all tasks.
+	Corrected float64 `json:"corrected"`
+}
+
+// Pairs counts pairs of counted trials with equal number.
+type Pairs struct {
+	Same   int `json:"same"`
+	Worse  int `json:"worse"`
+	Better int `json:"better"`
+}
+
+// Needed is how many trials each run would have to have so that the difference
+// seen, if it is the true one, is shown with a chance of 80 %.
+type Needed struct {
+	// Trials of each run in all; 0 when that is more than 10,000.
+	Trials int `json:"trials"`
+	// More is how many that is beyond those of the run that has fewer; 0 when
+	// it is more than 10,000.
+	More int `json:"more"`
+}
+
+// UncountedTask is a task that cannot be compared, as none of its trials counts
+// in one of the runs.
+type UncountedTask struct {
+	ID        string `json:"id"`
+	Reference Counts `json:"reference"`
+	Run       Counts `json:"run"`
+}
+
+// comparedTrial is what is read of a trial that is compared.
+type comparedTrial struct {
+	TrialNum   int             `json:"trialNum"`
+	Verdict    Verdict         `json:"verdict"`
+	Score      *float64        `json:"score"`
+	DurationMS int64           `json:"durationMs"`
+	Usage      *executor.Usage `json:"usage"`
+	Attempts   []struct {
+		Usage *executor.Usage `json:"usage"`
+	} `json:"attempts"`
+}

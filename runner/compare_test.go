@@ -1,0 +1,541 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/stats"
+)
+
+const comparedTrials = 10
+
+// comparedSuite has 40 tasks, of which half the scores lie between 0 and 1.
+func comparedSuite() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- eval.yaml --\nname: compared\nconfig: {executor: agent, trials_per_task: %d}\n", comparedTrials)
+	b.WriteString("graders:\n  - {name: good, type: text, config: {contains: [good]}}\n  - {name: please, type: text, config: {contains: [please]}}\ntasks:\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "  - {id: t%02d, prompt: x}\n", i)
+	}
+	return b.String()
+}
+
+// baseRate is how often the agent does a task well.
+func baseRate(task string) float64 {
+	var n int
+	fmt.Sscanf(task, "t%d", &n)
+	return []float64{1, 0.95, 0.5, 0.8, 0, 0.9, 1, 0.3}[n%8]
+}
+
+// seeded is an agent whose chances depend on seed, task and trial alone.
+func seeded(seed uint64, rate func(task string) float64) agent {
+	return func(_ context.Context, t *executor.Trial) (string, error) {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%s/%d", t.Task.ID, t.Num)
+		rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+		switch good := rng.Float64() < rate(t.Task.ID); {
+		case good:
+			return "good, please", nil
+		case rng.IntN(2) == 0:
+			return "please", nil
+		}
+		return "bad", nil
+	}
+}
+
+// record runs a suite with an agent, and returns the run as recorded.
+func record(t *testing.T, dir, files string, a agent) runner.Handle {
+	t.Helper()
+	r := agentRunner(t, dir, a)
+	live := start(t, r, files, runner.Request{Workers: 4})
+	<-live.Done()
+	h, err := r.Run(live.ID())
+	require.NoError(t, err)
+	return h
+}
+
+func compare(t *testing.T, o runner.CompareOptions, handles ...runner.Handle) *runner.Comparison {
+	t.Helper()
+	var sources []runner.Source
+	for _, h := range handles {
+		sources = append(sources, runner.FromRun(h))
+	}
+	c, err := runner.Compare(t.Context(), sources, o)
+	require.NoError(t, err)
+	return c
+}
+
+func ofClass(c *runner.RunComparison, class runner.Class) []string {
+	var ids []string
+	for _, t := range c.Tasks {
+		if t.Class == class {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// Of 40 tasks three are made worse. These are found and no other, and each figure
+// is what counting with whole numbers gives.
+func TestCompareFindsSeededRegressions(t *testing.T) {
+	t.Parallel()
+	worse := []string{"t06", "t17", "t33"} // done well always, and 19 times of 20
+	dir := t.TempDir()
+	a := record(t, dir, comparedSuite(), seeded(1, baseRate))
+	for _, seed := range []uint64{5, 8} {
+		b := record(t, dir, comparedSuite(), seeded(seed, func(task string) float64 {
+			if slices.Contains(worse, task) {
+				return 0.05
+			}
+			return baseRate(task)
+		}))
+		c := compare(t, runner.CompareOptions{}, a, b)
+		require.Len(t, c.Comparisons, 1)
+		got := &c.Comparisons[0]
+		require.Equal(t, worse, ofClass(got, runner.Regressed))
+		require.Empty(t, ofClass(got, runner.Improved))
+		require.Equal(t, 40, got.Compared)
+		require.Equal(t, 40, got.Regressed+got.Unchanged+got.Undecided)
+		require.Negative(t, got.PassRate.Difference)
+		require.Equal(t, got.P <= 0.05, got.Outcome == runner.OutcomeWorse, "three of 40 may be lost in the noise of the others")
+		checkIndependently(t, got, resultOf(t, a), resultOf(t, b))
+
+		require.Equal(t, got, &compare(t, runner.CompareOptions{}, a, b).Comparisons[0], "the same each time")
+		back := compare(t, runner.CompareOptions{}, b, a).Comparisons[0]
+		require.Equal(t, worse, ofClass(&back, runner.Improved), "the other way round")
+		require.InDelta(t, got.P, back.P, 1e-3)
+		require.InDelta(t, -got.PassRate.Difference, back.PassRate.Difference, 1e-12)
+	}
+}
+
+// counted are a task's trials in two runs, as whole numbers: scores in halves.
+type counted struct {
+	passed [2]int
+	scores [2][]int64
+	pairs  [2]int // worse, better
+}
+
+// checkIndependently works the figures out from the whole results: binomials
+// with whole numbers, the permutations of scores by a table of sums, and Holm's
+// correction by trying all that each test could have given.
+func checkIndependently(t *testing.T, got *runner.RunComparison, a, b result) {
+	t.Helper()
+	var tasks []counted
+	var all []discrete
+	for i := range a.Tasks {
+		var c counted
+		for side, res := range []result{a, b} {
+			for j, trial := range res.Tasks[i].Trials {
+				if trial.Verdict == runner.Passed {
+					c.passed[side]++
+				}
+				c.scores[side] = append(c.scores[side], int64(*trial.Score*2))
+				other := b.Tasks[i].Trials[j].Verdict
+				if side == 0 && trial.Verdict != other {
+					c.pairs[map[bool]int{true: 0, false: 1}[trial.Verdict == runner.Passed]]++
+				}
+			}
+		}
+		tasks = append(tasks, c)
+		all = append(all, hyper(c.passed), binomial(c.pairs))
+		if d, ok := sums(c); ok {
+			all = append(all, d)
+		}
+	}
+	n := 0
+	for i, task := range got.Tasks {
+		c := tasks[i]
+		least := 1.0
+		for j := range task.Tests {
+			require.InEpsilon(t, all[n].p, task.Tests[j].P, 1e-9, "%s, %s", task.ID, task.Tests[j].Name)
+			corrected := correct(all, n)
+			require.InEpsilon(t, corrected, task.Tests[j].Corrected, 1e-6, "%s, %s", task.ID, task.Tests[j].Name)
+			least = min(least, corrected)
+			n++
+		}
+		require.InDelta(t, least, task.P, 1e-9)
+		require.InDelta(t, float64(c.passed[0])/comparedTrials, task.PassRate.Reference, 1e-12)
+		require.InDelta(t, float64(c.passed[1]-c.passed[0])/comparedTrials, task.PassRate.Difference, 1e-12)
+		require.InDelta(t, float64(total(c.scores[1])-total(c.scores[0]))/2/comparedTrials, task.Score.Difference, 1e-12)
+		require.Equal(t, runner.Pairs{Same: comparedTrials - c.pairs[0] - c.pairs[1], Worse: c.pairs[0], Better: c.pairs[1]}, task.Pairs)
+	}
+	require.Equal(t, len(all), n, "each test has its place")
+
+	passed := [2]int{}
+	stratified := map[int64]*big.Rat{0: big.NewRat(1, 1)}
+	for _, c := range tasks {
+		passed[0], passed[1] = passed[0]+c.passed[0], passed[1]+c.passed[1]
+		stratified = add(stratified, c.passed)
+	}
+	require.InDelta(t, float64(passed[1]-passed[0])/40/comparedTrials, got.PassRate.Difference, 1e-12)
+	mh := twoTails(stratified, int64(passed[1]))
+	require.LessOrEqual(t, got.P, 2*mh*(1+1e-9), "the outcome is that of the tests over all tasks")
+	require.Positive(t, got.PassRate.Interval.High-got.PassRate.Interval.Low)
+	lost, won := 0, 0
+	for i := range a.Tasks {
+		was, is := a.Tasks[i].Verdict == runner.Passed, b.Tasks[i].Verdict == runner.Passed
+		if was && !is {
+			lost++
+		} else if is && !was {
+			won++
+		}
+	}
+	require.Equal(t, []int{lost, won}, []int{got.Verdicts.Lost, got.Verdicts.Won})
+	require.InEpsilon(t, binomial([2]int{lost, won}).p, got.Verdicts.P, 1e-9)
+}
+
+// discrete is a test, and all that it could have given with its chance; nil
+// stands for any value from least on.
+type discrete struct {
+	p     float64
+	all   map[float64]float64
+	least float64
+}
+
+func choose(n, k int64) *big.Rat {
+	return new(big.Rat).SetInt(new(big.Int).Binomial(n, k))
+}
+
+func twoTails(dist map[int64]*big.Rat, at int64) float64 {
+	below, above, sum := new(big.Rat), new(big.Rat), new(big.Rat)
+	for k, w := range dist {
+		sum.Add(sum, w)
+		if k <= at {
+			below.Add(below, w)
+		}
+		if k >= at {
+			above.Add(above, w)
+		}
+	}
+	if above.Cmp(below) < 0 {
+		below = above
+	}
+	p, _ := new(big.Rat).Quo(below.Add(below, below), sum).Float64()
+	return min(1, p)
+}
+
+func enumerated(dist map[int64]*big.Rat, at int64) discrete {
+	d := discrete{p: twoTails(dist, at), all: map[float64]float64{}}
+	sum := new(big.Rat)
+	for _, w := range dist {
+		sum.Add(sum, w)
+	}
+	for k, w := range dist {
+		chance, _ := new(big.Rat).Quo(w, sum).Float64()
+		d.all[twoTails(dist, k)] += chance
+	}
+	return d
+}
+
+func hyper(passed [2]int) discrete {
+	dist := map[int64]*big.Rat{}
+	s := int64(passed[0] + passed[1])
+	for k := max(0, s-comparedTrials); k <= min(s, comparedTrials); k++ {
+		dist[k] = new(big.Rat).Mul(choose(comparedTrials, k), choose(comparedTrials, s-k))
+	}
+	return enumerated(dist, int64(passed[1]))
+}
+
+func binomial(pairs [2]int) discrete {
+	n := int64(pairs[0] + pairs[1])
+	dist := map[int64]*big.Rat{}
+	for k := int64(0); k <= n; k++ {
+		dist[k] = choose(n, k)
+	}
+	return enumerated(dist, int64(pairs[1]))
+}
+
+// add convolves with the distribution of what passed in the second run.
+func add(dist map[int64]*big.Rat, passed [2]int) map[int64]*big.Rat {
+	out := map[int64]*big.Rat{}
+	s := int64(passed[0] + passed[1])
+	for k := max(0, s-comparedTrials); k <= min(s, comparedTrials); k++ {
+		w := new(big.Rat).Mul(choose(comparedTrials, k), choose(comparedTrials, s-k))
+		for at, x := range dist {
+			if out[at+k] == nil {
+				out[at+k] = new(big.Rat)
+			}
+			out[at+k].Add(out[at+k], new(big.Rat).Mul(x, w))
+		}
+	}
+	return out
+}
+
+func total(scores []int64) (sum int64) {
+	for _, s := range scores {
+		sum += s
+	}
+	return sum
+}
+
+// sums is the permutation test of scores: ways[k][s] is in how many ways k trials
+// have scores that add up to s. ok is false where scores say no more than verdicts:
+// all that did not pass have one and the same.
+func sums(c counted) (d discrete, ok bool) {
+	pooled := append(slices.Clone(c.scores[0]), c.scores[1]...)
+	if !slices.Contains(pooled, 0) || !slices.Contains(pooled, 1) {
+		return d, false
+	}
+	ways := make([]map[int64]int64, comparedTrials+1)
+	for k := range ways {
+		ways[k] = map[int64]int64{}
+	}
+	ways[0][0] = 1
+	for _, x := range pooled {
+		for k := comparedTrials; k > 0; k-- {
+			for s, n := range ways[k-1] {
+				ways[k][s+x] += n
+			}
+		}
+	}
+	apart := func(sum int64) int64 { return max(2*sum-total(pooled), total(pooled)-2*sum) }
+	var most, all, asExtreme, extreme int64
+	for s, n := range ways[comparedTrials] {
+		all += n
+		most = max(most, apart(s))
+		if apart(s) >= apart(total(c.scores[1])) {
+			asExtreme += n
+		}
+	}
+	for s, n := range ways[comparedTrials] {
+		if apart(s) == most {
+			extreme += n
+		}
+	}
+	return discrete{p: float64(asExtreme) / float64(all), least: float64(extreme) / float64(all)}, true
+}
+
+// correct gives the corrected p-value of a test: the greatest, over all tests at
+// least as extreme, of the chances of such a p-value in any of those that are not
+// more extreme.
+func correct(tests []discrete, of int) float64 {
+	corrected := 0.0
+	for _, x := range tests {
+		if x.p > tests[of].p*(1+1e-9) {
+			continue
+		}
+		sum := 0.0
+		for _, y := range tests {
+			if y.p < x.p*(1-1e-9) {
+				continue
+			}
+			sum += y.reach(x.p)
+		}
+		corrected = max(corrected, min(1, sum))
+	}
+	return corrected
+}
+
+func (d discrete) reach(p float64) float64 {
+	if d.all == nil {
+		if p < d.least*(1-1e-9) {
+			return 0
+		}
+		return p
+	}
+	var keys []float64
+	for k := range d.all {
+		keys = append(keys, k)
+	}
+	sort.Float64s(keys)
+	sum := 0.0
+	for _, k := range keys {
+		if k <= p*(1+1e-9) {
+			sum += d.all[k]
+		}
+	}
+	return sum
+}
+
+// One trial per task decides nothing of single tasks, but of the suite it can.
+func TestCompareSingleTrials(t *testing.T) {
+	t.Parallel()
+	suite := strings.Replace(comparedSuite(), "trials_per_task: 10", "trials_per_task: 1", 1)
+	dir := t.TempDir()
+	a := record(t, dir, suite, seeded(1, func(string) float64 { return 1 }))
+	b := record(t, dir, suite, seeded(1, func(task string) float64 { return map[bool]float64{true: 0, false: 1}[task < "t12"] }))
+	got := compare(t, runner.CompareOptions{}, a, b).Comparisons[0]
+	require.Zero(t, got.Regressed)
+	require.Equal(t, 12, got.Undecided)
+	require.Equal(t, 28, got.Unchanged)
+	require.Equal(t, runner.OutcomeWorse, got.Outcome)
+	require.Contains(t, got.Notes, "one trial per task: nothing can be decided of single tasks, only of the suite")
+	for _, task := range got.Tasks {
+		require.Nil(t, task.Needed)
+	}
+	same := compare(t, runner.CompareOptions{}, a, a).Comparisons[0]
+	require.Equal(t, runner.OutcomeSame, same.Outcome)
+	require.Equal(t, 40, same.Unchanged)
+	require.Equal(t, stats.Interval{}, *same.PassRate.Interval)
+}
+
+const errorsSuite = `
+-- eval.yaml --
+name: errors
+config: {executor: agent, trials_per_task: 6}
+graders: [{name: good, type: text, config: {contains: [good]}}]
+tasks: [{id: fine, prompt: x}, {id: partly, prompt: x}, {id: never, prompt: x}]
+`
+
+// Errors are no failures: a task with no other trials is not compared.
+func TestCompareLeavesErrorsOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := record(t, dir, errorsSuite, func(context.Context, *executor.Trial) (string, error) { return "good", nil })
+	b := record(t, dir, errorsSuite, func(_ context.Context, t *executor.Trial) (string, error) {
+		if t.Task.ID == "never" || t.Task.ID == "partly" && t.Num > 2 {
+			return "", executor.Permanent(fmt.Errorf("no network"))
+		}
+		return "good", nil
+	})
+	got := compare(t, runner.CompareOptions{}, a, b).Comparisons[0]
+	require.Equal(t, 2, got.Compared)
+	require.Zero(t, got.Regressed)
+	require.Equal(t, 2, got.Unchanged, "two of two passed")
+	require.Equal(t, 4, got.Tasks[1].Run.Errors)
+	require.Len(t, got.Uncounted, 1)
+	require.Equal(t, "never", got.Uncounted[0].ID)
+	require.True(t, got.Partial())
+	require.Contains(t, strings.Join(got.Notes, "\n"), "10 in error")
+	require.Equal(t, 1.0, *got.Tokens.Ratio)
+}
+
+// What differs beside the outcome is told: here graders of one task, and the
+// prompt of another; tasks of one run only are listed.
+func TestCompareTellsWhatElseDiffers(t *testing.T) {
+	t.Parallel()
+	const suite = `
+-- eval.yaml --
+name: a
+config: {executor: agent, trials_per_task: 2}
+tasks:
+  - {id: same, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
+  - {id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
+  - {id: prompt, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
+  - {id: old, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
+`
+	other := strings.NewReplacer("name: a\n", "name: b\n", "id: prompt, prompt: x", "id: prompt, prompt: y", "id: old", "id: new",
+		"{id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}",
+		"{id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [goo]}}]}").Replace(suite)
+	good := func(context.Context, *executor.Trial) (string, error) { return "good", nil }
+	dir := t.TempDir()
+	a, b := record(t, dir, suite, good), record(t, dir, other, good)
+	got := compare(t, runner.CompareOptions{}, a, b).Comparisons[0]
+	require.Equal(t, []string{"old"}, got.OnlyReference)
+	require.Equal(t, []string{"new"}, got.OnlyRun)
+	changed := map[string]string{}
+	for _, task := range got.Tasks {
+		changed[task.ID] = task.Changed
+	}
+	require.Equal(t, map[string]string{"same": "", "graders": runner.ChangedGraders, "prompt": runner.ChangedExecution}, changed)
+	require.Equal(t, []runner.Difference{
+		{What: "suite", Reference: "a", Run: "b"},
+		{What: "suite file", Reference: a.Record().Suite.Path, Run: b.Record().Suite.Path},
+	}, got.Differences)
+
+	none := record(t, dir, strings.Replace(suite, "id: same", "id: x1", 1), good)
+	_, err := runner.Compare(t.Context(), []runner.Source{runner.FromRun(none), runner.FromRun(a)}, runner.CompareOptions{Tasks: []string{"same"}})
+	require.ErrorIs(t, err, runner.ErrNothingCompared)
+	var selection *runner.SelectionError
+	_, err = runner.Compare(t.Context(), []runner.Source{runner.FromRun(a), runner.FromRun(b)}, runner.CompareOptions{Tasks: []string{"nothing*"}})
+	require.ErrorAs(t, err, &selection)
+}
+
+// A result in a file is compared as the run it was written of.
+func TestCompareFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := record(t, dir, comparedSuite(), seeded(1, baseRate))
+	b := record(t, dir, comparedSuite(), seeded(2, func(string) float64 { return 0.2 }))
+	file := filepath.Join(t.TempDir(), "base.jsonl")
+	var lines bytes.Buffer
+	require.NoError(t, a.WriteResult(&lines))
+	require.NoError(t, os.WriteFile(file, lines.Bytes(), 0o644))
+	source, err := runner.FromFile(file, "")
+	require.NoError(t, err)
+	fromFile, err := runner.Compare(t.Context(), []runner.Source{source, runner.FromRun(b)}, runner.CompareOptions{})
+	require.NoError(t, err)
+	recorded := compare(t, runner.CompareOptions{}, a, b)
+	if diff := cmp.Diff(recorded.Comparisons, fromFile.Comparisons); diff != "" {
+		t.Error(diff)
+	}
+	require.Equal(t, file, fromFile.Runs[0].File)
+	require.Equal(t, recorded.Runs[0].Trials, fromFile.Runs[0].Trials)
+
+	// Several suites in one file.
+	other := strings.Replace(lines.String(), `"name":"compared"`, `"name":"other"`, 1)
+	require.NoError(t, os.WriteFile(file, []byte(lines.String()+`{"path":"x","error":"was refused"}`+"\n"+other), 0o644))
+	var bad *runner.ResultFileError
+	_, err = runner.FromFile(file, "")
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, []string{"compared", "other"}, bad.Suites)
+	_, err = runner.FromFile(file, "other")
+	require.NoError(t, err)
+	_, err = runner.FromFile(file, "third")
+	require.ErrorContains(t, err, `holds no result of the suite "third"`)
+}
+
+func TestCompareBadFiles(t *testing.T) {
+	t.Parallel()
+	const task = `{"runId":"r","suite":{"name":"s"},"tasks":[{"id":"a","trials":[%s]}]}`
+	for text, want := range map[string]string{
+		"":                                      "holds no result",
+		"[]":                                    "result 1: it is [, which is not what a result has there",
+		`{"runId":"r"}`:                         "result 1: not the result of a run: it has no runId or no tasks",
+		`{"runId":"r","tasks":[`:                "result 1: it is cut off",
+		`{"runId":"r","tasks":3}`:               "result 1: tasks is 3, which is not what a result has there",
+		`{"runId":7,"tasks":[]}`:                "result 1: runId is number, which is not what a result has there",
+		`{"path":"p","error":"bad"}`:            "holds no result, for the suite was not run: bad",
+		`nonsense`:                              "result 1: not JSON: invalid character 'o' in literal null (expecting 'u')",
+		`{"runId":"r","tasks":[{"id":""}]}`:     `result 1: task 1 has no id of its own: ""`,
+		fmt.Sprintf(task, `{"verdict":"good"}`): `result 1: task a: trial 1: unknown verdict "good"`,
+		fmt.Sprintf(task, `{"verdict":"passed","score":2}`):           `result 1: task a: trial 1: the score 2 is not between 0 and 1`,
+		fmt.Sprintf(task, `{"verdict":"passed","durationMs":-1}`):     `result 1: task a: trial 1: the duration -1 ms is below 0`,
+		fmt.Sprintf(task, `{"verdict":"passed"},{"verdict":"failed"`): `result 1: not JSON: invalid character ']' after object key:value pair`,
+	} {
+		path := filepath.Join(t.TempDir(), "result.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		_, err := runner.FromFile(path, "")
+		require.EqualError(t, err, path+": "+want, "%s", text)
+	}
+	_, err := runner.FromFile(filepath.Join(t.TempDir(), "nowhere"), "")
+	require.ErrorContains(t, err, "no such file")
+}
+
+// Whatever stands in a file that is taken, compared with itself nothing changed.
+func FuzzResultFile(f *testing.F) {
+	f.Add([]byte(`{"runId":"r","status":"completed","suite":{"name":"s"},"tasks":[{"id":"a","name":"A","totalTrials":3,"verdict":"failed","trials":[{"trialNum":1,"verdict":"passed","score":1,"durationMs":5,"usage":{"inputTokens":1}},{"trialNum":2,"verdict":"failed","score":0.3},{"trialNum":2,"verdict":"error"}]}]}`))
+	f.Add([]byte(`{"tasks":[],"runId":"x"}{"path":"a","error":"b"}`))
+	f.Add([]byte(`{"runId":"r","tasks":[{"id":"a","trials":[{"verdict":"timeout","usage":{"costUsd":1e308},"attempts":[{"usage":{"inputTokens":-9223372036854775808}}]}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "r.json")
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+		s, err := runner.FromFile(path, "")
+		if err != nil {
+			return
+		}
+		c, err := runner.Compare(t.Context(), []runner.Source{s, s}, runner.CompareOptions{})
+		if err != nil {
+			require.ErrorIs(t, err, runner.ErrNothingCompared)
+			return
+		}
+		got := c.Comparisons[0]
+		require.Equal(t, got.Compared, got.Unchanged)
+		require.NotEqual(t, runner.OutcomeWorse, got.Outcome)
+	})
+}
