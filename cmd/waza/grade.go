@@ -185,7 +185,7 @@ func (p *program) tellGrading(h runner.Handle, g *runner.Grading, why error, asJ
 		fmt.Fprintf(p.stderr, "waza: %s\n", clean(w))
 	}
 	p.printChanges(g)
-	rep, err := p.reportOf(h)
+	rep, err := report.Of(h)
 	if err != nil {
 		return err
 	}

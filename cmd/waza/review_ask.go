@@ -107,7 +107,7 @@ func (r *reviewer) close(h runner.Handle) error {
 	if err != nil {
 		return err
 	}
-	rep, err := r.reportOf(h)
+	rep, err := report.Of(h)
 	if err != nil {
 		return err
 	}

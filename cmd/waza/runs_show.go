@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"waza/runner"
 	"waza/runner/report"
 )
 
@@ -32,7 +31,7 @@ func (p *program) runsShow(c *cli.Context) error {
 	if c.Bool("json") {
 		return h.WriteResult(p.stdout)
 	}
-	rep, err := p.reportOf(h)
+	rep, err := report.Of(h)
 	if err != nil {
 		return err
 	}
@@ -54,23 +53,4 @@ func (p *program) runsShow(c *cli.Context) error {
 	}
 	fmt.Fprintf(p.stdout, "%s, run %s of %s%s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
 	return rep.Write(p.stdout, p.reportOptions(p.stdout))
-}
-
-// reportOf tells how a run stands now, amendments included; it does not wait for
-// the end of one that goes on.
-func (p *program) reportOf(h runner.Handle) (*report.Report, error) {
-	progress, err := h.Progress()
-	if err != nil {
-		return nil, err
-	}
-	results, err := h.Results()
-	if err != nil {
-		return nil, err
-	}
-	rep := report.New(h.Record())
-	rep.Status, rep.Summary, rep.Error = progress.Status, progress.Summary, progress.Error
-	for i, res := range results {
-		rep.Tasks[i].Result = res
-	}
-	return rep, nil
 }

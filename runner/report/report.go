@@ -40,6 +40,24 @@ func New(rec *runner.Record) *Report {
 	return r
 }
 
+// Of makes the report of a run as it stands now, amendments included.
+func Of(h runner.Handle) (*Report, error) {
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	results, err := h.Results()
+	if err != nil {
+		return nil, err
+	}
+	r := New(h.Record())
+	r.Status, r.Summary, r.Error = progress.Status, progress.Summary, progress.Error
+	for i, res := range results {
+		r.Tasks[i].Result = res
+	}
+	return r, nil
+}
+
 // Add takes the next event of the run.
 func (r *Report) Add(e *runner.Event) {
 	switch e.Type {

@@ -1,0 +1,325 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"waza/runner"
+)
+
+const (
+	// MaxMarkdown is how many bytes the summary of a step may have on GitHub, which
+	// drops longer ones as a whole.
+	MaxMarkdown = 1 << 20
+	// MaxComment is the same for the text of an issue, a pull request or a comment.
+	MaxComment = 65_536
+)
+
+// markdownReserve is kept for saying that something was left out.
+const markdownReserve = 300
+
+const (
+	mostRows         = 200     // of a table; of more tasks, those that passed are left out
+	mostMarkdownText = 4 << 10 // bytes of a reason
+)
+
+// Markdown writes a run as a summary for GitHub: a table of its tasks, folded up
+// the reasons of those that did not pass, then what else there is. It is at most
+// limit bytes long; what does not fit is left out as a whole, and counted.
+func Markdown(w io.Writer, h runner.Handle, limit int) error {
+	r, err := Of(h)
+	if err != nil {
+		return err
+	}
+	m := &markdown{Report: r, left: limit - markdownReserve}
+	m.head()
+	m.tasks()
+	m.reasons()
+	m.metrics()
+	m.groups()
+	m.baseline()
+	m.triggers()
+	m.closing()
+	if m.b.Len() > limit {
+		return nil // not even the head has room
+	}
+	_, err = io.WriteString(w, m.b.String())
+	return err
+}
+
+func writeMarkdown(w io.Writer, h runner.Handle) error { return Markdown(w, h, MaxMarkdown) }
+func writeComment(w io.Writer, h runner.Handle) error  { return Markdown(w, h, MaxComment) }
+
+// markdown is a summary as far as it is written.
+type markdown struct {
+	*Report
+	b       strings.Builder
+	left    int // bytes that there is room for
+	dropped int // what had no room
+}
+
+// add writes a block if there is room for all of it.
+func (m *markdown) add(block string) bool {
+	if len(block) > m.left {
+		m.dropped++
+		return false
+	}
+	m.b.WriteString(block)
+	m.left -= len(block)
+	return true
+}
+
+func (m *markdown) head() {
+	tasks, all := m.tally()
+	verdict := "❌"
+	switch {
+	case m.Status != runner.StatusCompleted:
+		verdict = "⚠️"
+	case m.good(tasks):
+		verdict = "✅"
+	case tasks.Errors > 0 || all.Errors > 0:
+		verdict = "⚠️"
+	}
+	c := &m.Record.Config
+	facts := []string{c.Executor, c.Agent, c.Model}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, count(tasks.Total, "task", "tasks"))
+	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, count(all.Counted(), "counted trial", "counted trials"))}
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{all.Errors, "in error"}, {all.Cancelled, "cancelled"}, {all.Skipped, "skipped"}, {all.NeedsReview, "to review"}, {all.Total - all.Done(), "not finished"}} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	if s := m.Summary; s != nil && m.Status != runner.StatusInterrupted {
+		parts = append(parts, milliseconds(float64(s.DurationMS)))
+	}
+	for _, f := range facts {
+		if f != "" {
+			parts = append(parts, codeSpan(cut(f, mostMessage)))
+		}
+	}
+	b.WriteString(strings.Join(parts, " · ") + "\n")
+	if m.Status != runner.StatusCompleted {
+		fmt.Fprintf(&b, "\n**The run did not complete: it is %s.**\n", m.Status)
+		if m.Error != "" {
+			b.WriteString("\n" + codeBlock(cut(m.Error, mostMarkdownText)))
+		}
+	}
+	m.add(b.String())
+}
+
+// good reports a run without anything to complain of.
+func (m *markdown) good(tasks runner.Counts) bool {
+	s := m.Summary
+	return tasks.Total > 0 && tasks.Passed == tasks.Total && s != nil && len(s.Missed) == 0 && s.Waiting() == 0 && s.Trials.Errors == 0
+}
+
+var verdictMark = map[runner.Verdict]string{
+	runner.Passed: "✅", runner.Failed: "❌", runner.TimedOut: "⏱️", runner.Errored: "⚠️", runner.NeedsReview: "👀", runner.Cancelled: "➖", runner.Skipped: "➖",
+}
+
+// tasks is the table. Of very many tasks those that passed are left out, as they
+// are what a reader can do without.
+func (m *markdown) tasks() {
+	var listed []*Task
+	total, passed := 0, 0
+	for i := range m.Tasks {
+		if t := &m.Tasks[i]; t.Role == runner.RoleTask {
+			total++
+			listed = append(listed, t)
+		}
+	}
+	if total > mostRows {
+		kept := listed[:0]
+		for _, t := range listed {
+			if t.Result != nil && t.Result.Verdict == runner.Passed && !t.Result.Flaky {
+				passed++
+				continue
+			}
+			kept = append(kept, t)
+		}
+		listed = kept
+	}
+	if len(listed) > 0 && m.add("\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Time/trial |\n|---|---|---|---:|---:|---:|---:|---:|\n") {
+		reasons := m.left * 2 / 3 // which say more than rows
+		for i, t := range listed {
+			row := markdownRow(t)
+			if i == mostRows || m.left-len(row) < reasons {
+				m.dropped += len(listed) - i
+				break
+			}
+			m.add(row)
+		}
+	}
+	if passed > 0 {
+		m.add(fmt.Sprintf("\n%s passed and %s not listed.\n", count(passed, "task", "tasks"), isAre(passed)))
+	}
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func markdownRow(t *Task) string {
+	mark := "…"
+	if t.Result != nil {
+		mark = verdictMark[t.Result.Verdict]
+	}
+	cells := taskRow(*t).cells
+	cells[0] = codeCell(cut(t.ID, mostMessage))
+	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
+}
+
+// reasons tells, folded up, why tasks did not pass: those of the suite, and
+// whatever ended in error.
+func (m *markdown) reasons() {
+	first := true
+	for i := range m.Tasks {
+		t := &m.Tasks[i]
+		if t.Result == nil {
+			continue
+		}
+		block := m.taskReasons(t)
+		if block == "" {
+			continue
+		}
+		if first {
+			block = "\n**What did not pass**\n" + block
+		}
+		if m.add(block) {
+			first = false
+		}
+	}
+}
+
+func (m *markdown) taskReasons(t *Task) string {
+	var b strings.Builder
+	for _, why := range t.Result.Reasons {
+		fault := why.Verdict == runner.Failed || why.Verdict == runner.TimedOut
+		if t.Role != runner.RoleTask && fault || !fault && why.Verdict != runner.Errored {
+			continue
+		}
+		what := string(why.Verdict)
+		if why.Grader != "" {
+			what = codeSpan(cut(why.Grader, mostMessage)) + " " + what
+		}
+		text := strings.TrimSpace(why.Message)
+		if text == "" {
+			text = "no reason given"
+		}
+		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, count(t.Result.Trials.Total, "trial", "trials"), codeBlock(cut(text, mostMarkdownText)))
+	}
+	if t.Result.Error != "" {
+		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(cut(t.Result.Error, mostMarkdownText)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n<details><summary>%s %s: %s</summary>\n\n%s</details>\n",
+		verdictMark[t.Result.Verdict], codeHTML(cut(t.ID, mostMessage)), "passed "+trials(t.Result.Trials.Counts), b.String())
+}
+
+// table writes one with a title, each row if there is room.
+func (m *markdown) table(title string, rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	head := "| " + strings.Join(rows[0], " | ") + " |\n|---|" + strings.Repeat("---:|", len(rows[0])-1) + "\n"
+	if !m.add("\n**" + title + "**\n\n" + head) {
+		return
+	}
+	for i, cells := range rows[1:] {
+		if i == mostRows || !m.add("| "+strings.Join(cells, " | ")+" |\n") {
+			m.dropped += len(rows) - 1 - i
+			return
+		}
+	}
+}
+
+func (m *markdown) metrics() {
+	if m.Summary == nil {
+		return
+	}
+	rows := [][]string{{"Metric", "Value", "At least", ""}}
+	for _, x := range m.Summary.Metrics {
+		row := []string{codeCell(x.Name), "–", "–", ""}
+		if x.Threshold > 0 {
+			row[2] = threshold(x.Threshold)
+		}
+		switch {
+		case x.Value == nil:
+			row[3] = "not measured"
+		case x.Passed != nil && !*x.Passed:
+			row[1], row[3] = score(*x.Value), "❌ missed"
+		default:
+			row[1] = score(*x.Value)
+		}
+		rows = append(rows, row)
+	}
+	m.table("Metrics", rows)
+}
+
+func (m *markdown) groups() {
+	if m.Summary == nil {
+		return
+	}
+	rows := [][]string{{"Group", "Trials", "Pass rate", "95 % interval"}}
+	for _, g := range m.Summary.Groups {
+		row := []string{codeCell(g.Group), trials(g.Counts), "–", "–"}
+		if g.PassRate != nil {
+			row[2] = percent(*g.PassRate)
+		}
+		if g.PassRateInterval != nil {
+			row[3] = interval(*g.PassRateInterval)
+		}
+		rows = append(rows, row)
+	}
+	m.table("Groups", rows)
+}
+
+func (m *markdown) baseline() {
+	if m.Summary == nil || m.Summary.Baseline == nil {
+		return
+	}
+	base := m.Summary.Baseline
+	if !base.Measured {
+		m.add("\n**Baseline** not measured.\n")
+		return
+	}
+	text := fmt.Sprintf("\n**Baseline**, over %s: %d improved, %d regressed, %d unchanged", count(base.Pairs, "task", "tasks"), base.Improved, base.Regressed, base.Unchanged)
+	if g := base.PassRate; g != nil {
+		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", percent(g.With), percent(g.Without), points(g.Gain), bounds(g.Interval, points))
+	}
+	m.add(text + "\n")
+}
+
+func (m *markdown) triggers() {
+	if m.Summary == nil || m.Summary.Triggers == nil {
+		return
+	}
+	t := m.Summary.Triggers
+	if !t.Measured || t.Accuracy == nil {
+		m.add("\n**Trigger tests** not measured.\n")
+		return
+	}
+	m.add(fmt.Sprintf("\n**Trigger tests:** %s; accuracy %s, precision %s, recall %s, F1 %s\n",
+		answers(t, Options{}), percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
+}
+
+// closing says what is missing, and where it is.
+func (m *markdown) closing() {
+	m.left += markdownReserve
+	id := codeSpan(cut(m.Record.RunID, 100))
+	if m.dropped > 0 {
+		m.add(fmt.Sprintf("\n%s left out for want of room; run %s has all.\n", count(m.dropped, "part was", "parts were"), id))
+		return
+	}
+	m.add("\nRun " + id + "\n")
+}
