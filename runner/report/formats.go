@@ -27,6 +27,7 @@ func Formats() []Format {
 		{"markdown", "summary.md", "A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded up why some did not pass.", writeMarkdown},
 		{"comment", "comment.md", "The same for a comment on a pull request, 64 KiB at most.", writeComment},
 		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", writeCSV},
+		{"results", "results.json", "JSON as other tools write and read it that run these suites.", writeResults},
 		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
 	}
 }

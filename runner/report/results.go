@@ -1,0 +1,291 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// writeResults writes results.json as other tools that run these suites write and
+// read it. Names are theirs, numbers are ours: rates and scores are of the trials
+// that count, so that no error passes for a failure of the agent.
+//
+// Trials are not held in memory. Those of the baseline, and the trigger tests,
+// stand apart, and are read in a pass of their own where there are any.
+func writeResults(w io.Writer, h runner.Handle) error {
+	rep, err := Of(h)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	r := &results{Report: rep, h: h, out: out}
+	if err := r.document(runner.RoleTask); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	return out.Flush()
+}
+
+// results writes a document, tasks as they come.
+type results struct {
+	*Report
+	h    runner.Handle
+	out  *bufio.Writer
+	role runner.Role // of the tasks that are written
+
+	turns  int  // in which agents of them were spoken to
+	task   int  // index of the task that is being written
+	comma  bool // a task stands before it
+	within bool // its runs have begun
+	tally  resultsTally
+	sum    resultsSum
+}
+
+// resultsTally is of the task that is being written.
+type resultsTally struct {
+	runs  int
+	plain []float64 // scores without weights of the trials that count
+}
+
+// resultsSum is of all tasks of a document.
+type resultsSum struct {
+	summary         resultsSummary
+	counted         int
+	plain, weighted []float64 // scores of the tasks
+	groups          []resultsGroup
+	scored          map[string]int // how many tasks of a group have a score
+}
+
+// document writes the tasks of a role, and of the suite's own tasks all that
+// belongs to them.
+func (r *results) document(role runner.Role) error {
+	r.role = role
+	progress, err := r.h.Progress()
+	if err != nil {
+		return err
+	}
+	c := &r.Record.Config
+	head := resultsHead{
+		SchemaVersion: resultsVersion, EvalID: r.Record.RunID, Skill: r.Record.Suite.Skill, EvalName: r.Record.Suite.Name,
+		Timestamp: progress.StartedAt, IsBaseline: role == runner.RoleBaseline,
+		Config: resultsConfig{RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds), JudgeModel: c.JudgeModel},
+	}
+	if err := r.open(head, "tasks"); err != nil {
+		return err
+	}
+	if err := r.tasks(); err != nil {
+		return err
+	}
+	r.out.WriteByte(']')
+	tail := resultsTail{Summary: r.summary(), Metrics: map[string]resultsMetric{}}
+	if role == runner.RoleTask {
+		if tail.TriggerMetrics, err = r.triggers(); err != nil {
+			return err
+		}
+		tail.Metrics, tail.Metadata = r.metrics(), r.metadata()
+	}
+	if err := r.rest(tail); err != nil {
+		return err
+	}
+	if role == runner.RoleTask && r.has(runner.RoleBaseline) {
+		r.out.WriteString(`,"baseline_outcome":`)
+		base := &results{Report: r.Report, h: r.h, out: r.out}
+		if err := base.document(runner.RoleBaseline); err != nil {
+			return err
+		}
+	}
+	return r.out.WriteByte('}')
+}
+
+func (r *results) has(role runner.Role) bool {
+	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.Role == role })
+}
+
+// open writes an object but for its last member, an array, which it opens.
+func (r *results) open(object any, array string) error {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	r.out.Write(b[:len(b)-1])
+	_, err = r.out.WriteString(`,"` + array + `":[`)
+	return err
+}
+
+// rest writes the members of an object after others.
+func (r *results) rest(object any) error {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	if string(b) == "{}" {
+		return nil
+	}
+	r.out.WriteByte(',')
+	_, err = r.out.Write(b[1 : len(b)-1])
+	return err
+}
+
+func (r *results) tasks() error {
+	err := r.h.Trials(func(task int, t *runner.TrialResult) error {
+		if r.Tasks[task].Role != r.role {
+			return nil
+		}
+		if err := r.upTo(task); err != nil {
+			return err
+		}
+		return r.run(t)
+	})
+	if err != nil {
+		return err
+	}
+	return r.upTo(len(r.Tasks))
+}
+
+// upTo writes the tasks of the role up to one, of which nothing is written yet.
+func (r *results) upTo(task int) error {
+	for ; r.task < task; r.task++ {
+		if r.Tasks[r.task].Role != r.role {
+			continue
+		}
+		if err := r.endTask(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *results) beginTask() error {
+	if r.within {
+		return nil
+	}
+	r.within = true
+	t := &r.Tasks[r.task]
+	if r.comma {
+		r.out.WriteByte(',')
+	}
+	r.comma = true
+	head := resultsTask{TestID: t.ID, DisplayName: t.Name, Status: "skipped"}
+	if t.Name == "" {
+		head.DisplayName = t.ID
+	}
+	if len(t.Groups) > 0 {
+		head.Group = t.Groups[0]
+	}
+	if t.Result != nil {
+		head.Status = resultsStatus(t.Result.Verdict)
+	}
+	return r.open(head, "runs")
+}
+
+func (r *results) run(t *runner.TrialResult) error {
+	if err := r.beginTask(); err != nil {
+		return err
+	}
+	if r.tally.runs++; r.tally.runs > 1 {
+		r.out.WriteByte(',')
+	}
+	if s, ok := plainScore(t); ok {
+		r.tally.plain = append(r.tally.plain, s)
+	}
+	run := resultsRunOf(t)
+	if u := run.SessionDigest.Usage; u != nil {
+		r.turns += u.Turns
+	}
+	return r.value(run)
+}
+
+func (r *results) value(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = r.out.Write(b)
+	return err
+}
+
+// plainScore is the mean of a counted trial's scores without their weights.
+func plainScore(t *runner.TrialResult) (float64, bool) {
+	if t.Score == nil || t.Verdict != runner.Passed && t.Verdict != runner.Failed && t.Verdict != runner.TimedOut {
+		return 0, false
+	}
+	sum, n := 0.0, 0
+	for i := range t.Graders {
+		if g := &t.Graders[i]; g.Error == "" && !g.NeedsReview && !g.Calibrates() {
+			sum += g.Score
+			n++
+		}
+	}
+	if n == 0 {
+		return *t.Score, true
+	}
+	return sum / float64(n), true
+}
+
+func (r *results) endTask() error {
+	if err := r.beginTask(); err != nil {
+		return err
+	}
+	t := &r.Tasks[r.task]
+	tail := resultsTaskTail{Stats: r.stats(t.Result), SkillImpact: r.impact(t.ID)}
+	r.sum.add(t, tail.Stats)
+	r.out.WriteByte(']')
+	if err := r.rest(tail); err != nil {
+		return err
+	}
+	r.within, r.tally = false, resultsTally{plain: r.tally.plain[:0]}
+	return r.out.WriteByte('}')
+}
+
+// stats are those of a task; nil when no trial of it counts.
+func (r *results) stats(res *runner.TaskResult) *resultsStats {
+	if res == nil || res.Trials.Counted() == 0 {
+		return nil
+	}
+	c := res.Trials
+	s := &resultsStats{
+		PassRate: *c.PassRate, PassedRuns: c.Passed, FailedRuns: c.Failed + c.Timeouts, ErrorRuns: c.Errors, TotalRuns: r.tally.runs, Flaky: res.Flaky,
+		FlakinessPercent: 100 * float64(min(c.Passed, c.Counted()-c.Passed)) / float64(c.Counted()),
+	}
+	plain := stats.Describe(r.tally.plain)
+	s.AvgScore, s.MinScore, s.MaxScore, s.StdDevScore, s.ScoreVariance = plain.Mean, plain.Min, plain.Max, plain.StdDev, plain.StdDev*plain.StdDev
+	if res.DurationMS != nil {
+		s.AvgDurationMS = int64(res.DurationMS.Mean)
+	}
+	if res.Score == nil {
+		return s
+	}
+	s.AvgWeightedScore = res.Score.Mean
+	if res.Score.N > 1 {
+		s.BootstrapCI = bootstrapped(res.Score)
+		s.CI95Lo, s.CI95Hi = s.BootstrapCI.Lower, s.BootstrapCI.Upper
+		significant := s.BootstrapCI.Lower > 0
+		s.IsSignificant = &significant
+	}
+	return s
+}
+
+func bootstrapped(s *runner.ScoreStats) *resultsInterval {
+	return &resultsInterval{Lower: s.MeanInterval.Low, Upper: s.MeanInterval.High, Mean: s.Mean, ConfidenceLevel: stats.DefaultConfidence}
+}
+
+// impact is what difference the skills make to a task; nil when that was not measured.
+func (r *results) impact(task string) *resultsImpact {
+	if r.Summary == nil || r.Summary.Baseline == nil {
+		return nil
+	}
+	for _, t := range r.Summary.Baseline.Tasks {
+		if g := t.PassRate; t.ID == task && g != nil {
+			i := &resultsImpact{WithSkills: g.With, Baseline: g.Without, Delta: g.Gain}
+			if g.Without > 0 {
+				i.PercentChange = 100 * g.Gain / g.Without
+			}
+			return i
+		}
+	}
+	return nil
+}
