@@ -65,7 +65,7 @@ func parseIgnore(dir, line string) (ignore, bool) {
 // ignoresAbove gathers the patterns of the directories above dir, from the root
 // of its repository on.
 func ignoresAbove(dir string) ignores {
-	root := repositoryRoot(dir)
+	root := RepositoryRoot(dir)
 	if root == "" || root == dir {
 		return nil
 	}

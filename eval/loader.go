@@ -74,7 +74,7 @@ func (s *Suite) Resolve(rel string) (abs string, tried []string, ok bool) {
 		return rel, []string{rel}, isRegular(rel)
 	}
 	dirs := []string{s.Dir}
-	if root := repositoryRoot(s.Dir); root != "" {
+	if root := RepositoryRoot(s.Dir); root != "" {
 		dirs = append(dirs, root)
 	}
 	if wd, err := os.Getwd(); err == nil {
@@ -103,9 +103,9 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// repositoryRoot returns the nearest directory at or above dir that holds .git,
+// RepositoryRoot returns the nearest directory at or above dir that holds .git,
 // or "".
-func repositoryRoot(dir string) string {
+func RepositoryRoot(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir

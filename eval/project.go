@@ -86,7 +86,7 @@ var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_
 // project finds the nearest .waza.yaml at or above the suite, up to the root of
 // its repository, or at most ten levels where there is none.
 func (l *loader) project() *Project {
-	root := repositoryRoot(l.suite.Dir)
+	root := RepositoryRoot(l.suite.Dir)
 	dir := l.suite.Dir
 	for range 10 {
 		if p, found := l.projectAt(filepath.Join(dir, projectFile)); found {

@@ -84,7 +84,7 @@ func (l *loader) usualSkillDirectory() []string {
 	if p := l.suite.Project; p != nil && p.Paths.Skills != "" {
 		candidates = append(candidates, filepath.Join(filepath.Dir(p.File), p.Paths.Skills, name))
 	}
-	if root := repositoryRoot(l.suite.Dir); root != "" {
+	if root := RepositoryRoot(l.suite.Dir); root != "" {
 		candidates = append(candidates, filepath.Join(root, "skills", name), filepath.Join(root, ".github", "skills", name))
 	}
 	for _, dir := range candidates {

@@ -155,7 +155,7 @@ func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`)
 // or the suite's own directory when it is in none.
 func (l *loader) root() string {
 	if l.rootDir == "" {
-		l.rootDir = cmp.Or(repositoryRoot(l.suite.Dir), l.suite.Dir)
+		l.rootDir = cmp.Or(RepositoryRoot(l.suite.Dir), l.suite.Dir)
 	}
 	return l.rootDir
 }

@@ -28,6 +28,7 @@ func Formats() []Format {
 		{"comment", "comment.md", "The same for a comment on a pull request, 64 KiB at most.", writeComment},
 		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", writeCSV},
 		{"results", "results.json", "JSON as other tools write and read it that run these suites.", writeResults},
+		{"sarif", "waza.sarif", "SARIF 2.1.0 for code scanning: trials that failed, at the files of their tasks.", writeSARIF},
 		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
 	}
 }

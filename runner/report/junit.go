@@ -183,6 +183,14 @@ func prefix(s, separator string) string {
 	return s + separator
 }
 
+// after is a text behind its separator, or nothing.
+func after(separator, s string) string {
+	if s == "" {
+		return ""
+	}
+	return separator + s
+}
+
 // testcase is what is written of a trial.
 type testcase struct {
 	name         string

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/grader"
+)
+
+// sarifOf holds a document to the schema, and results to the rules they name.
+func sarifOf(t *testing.T, doc string) map[string]any {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(filepath.Join("testdata", "sarif.schema.json"))
+	require.NoError(t, err)
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
+	require.NoError(t, err, doc)
+	require.NoError(t, schema.Validate(value))
+	// The standard's own schema, for who has it: it is too large to keep here.
+	if official := os.Getenv("WAZA_SARIF_SCHEMA"); official != "" {
+		theirs, err := jsonschema.NewCompiler().Compile(official)
+		require.NoError(t, err)
+		require.NoError(t, theirs.Validate(value))
+	}
+	var log struct {
+		Runs []struct {
+			Tool struct {
+				Driver struct {
+					Rules []struct{ ID string }
+				}
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(doc), &log))
+	for _, r := range log.Runs[0].Results {
+		require.Equal(t, r.RuleID, log.Runs[0].Tool.Driver.Rules[r.RuleIndex].ID)
+	}
+	return value.(map[string]any)["runs"].([]any)[0].(map[string]any)
+}
+
+func indented(t *testing.T, doc string) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, json.Indent(&b, []byte(doc), "", "  "))
+	return b.String()
+}
+
+func TestSARIFOfDiagnostics(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git"), 0o755))
+	dir := filepath.Join(root, "evals")
+	ds := eval.Diagnostics{
+		{File: "a b/eval.yaml", Line: 3, Column: 5, EndColumn: 19, Severity: eval.Warning, Code: eval.CodeUnknownKey, Message: `unknown key "trials_per_taks" in [config]`, Suggestion: "trials_per_task"},
+		{File: "../other.yaml", Severity: eval.Error, Code: eval.CodeMissingFile, Message: "no such file: \x1b[31m"},
+		{File: filepath.Join(dir, "ü.yaml"), Line: 2, Column: 1, Severity: eval.Info, Code: eval.CodeNoEffect, Message: "", Suggestion: "x"},
+		{File: "../../outside.yaml", Line: 1, Column: 1, Severity: eval.Error, Code: "not-a-code", Message: "m"},
+	}
+	var b bytes.Buffer
+	require.NoError(t, SARIFDiagnostics(&b, ds, dir))
+	run := sarifOf(t, b.String())
+	require.Len(t, run["results"], 4)
+	require.Equal(t, map[string]any{"%SRCROOT%": map[string]any{"uri": "file://" + root + "/"}}, run["originalUriBaseIds"])
+	outside := run["results"].([]any)[3].(map[string]any)
+	place, err := json.Marshal(outside["locations"])
+	require.NoError(t, err)
+	require.Contains(t, string(place), `"file://`+filepath.Dir(root)+`/outside.yaml"`)
+	doc, err := json.MarshalIndent(run["results"].([]any)[:3], "", "  ")
+	require.NoError(t, err)
+	golden(t, "validate.sarif.json", string(doc)+"\n")
+
+	b.Reset()
+	require.NoError(t, SARIFDiagnostics(&b, nil, dir))
+	require.Empty(t, sarifOf(t, b.String())["results"])
+}
+
+func TestSARIFOfARun(t *testing.T) {
+	t.Parallel()
+	c := cannedRun()
+	doc := written(t, "sarif", c)
+	sarifOf(t, doc)
+	golden(t, "run.sarif", indented(t, doc))
+	c.progress.Status, c.progress.Error = runner.StatusFailed, "no such program"
+	require.Contains(t, written(t, "sarif", c), "the run did not complete: it is failed: no such program")
+}
+
+func TestSARIFIsBounded(t *testing.T) {
+	t.Parallel()
+	c := &canned{rec: &runner.Record{RunID: "r", Suite: runner.SuiteRef{Name: "s", Path: "/repo/eval.yaml"}}, progress: runner.Progress{Status: runner.StatusCompleted}}
+	for i := range 60 {
+		var trials []*runner.TrialResult
+		for range 100 {
+			trials = append(trials, c.trial(runner.Failed, grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: strings.Repeat("long ", 1000)}))
+		}
+		trials = append(trials, c.ended(runner.Errored, "out of reach"), c.ended(runner.Errored, "out of reach"))
+		c.task(fmt.Sprint("t", i), runner.RoleTask, runner.Failed, trials...)
+	}
+	doc := written(t, "sarif", c)
+	run := sarifOf(t, doc)
+	require.Len(t, run["results"], mostSARIFResults)
+	require.Contains(t, doc, "1000 more results are not written")
+	require.Contains(t, doc, "and 20 more errors")
+}
