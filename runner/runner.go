@@ -37,6 +37,9 @@ import (
 type Options struct {
 	// StateDir is where runs are recorded; empty means journal.DefaultDir.
 	StateDir string
+	// Sync says what of the record a power failure may cost; the zero value is
+	// journal.SyncGroup.
+	Sync journal.Sync
 	// Executors and Graders are what suites may name; nil means the built-in ones.
 	Executors *executor.Registry
 	Graders   *grader.Registry
@@ -105,6 +108,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	r.store = journal.NewStore(dir)
+	r.store.Sync = o.Sync
 	return r, nil
 }
 

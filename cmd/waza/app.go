@@ -152,7 +152,11 @@ func (p *program) unknownCommand(parent, name string, commands []*cli.Command) e
 // newRunner makes the runner of commands that only look; what it has to say
 // outside of a run's own events goes to stderr.
 func (p *program) newRunner() (*runner.Runner, error) {
-	return runner.New(runner.Options{Reports: report.Always(), Logger: p.logger(slog.LevelWarn, false)})
+	return runner.New(p.runnerOptions())
+}
+
+func (p *program) runnerOptions() runner.Options {
+	return runner.Options{Reports: report.Always(), Logger: p.logger(slog.LevelWarn, false)}
 }
 
 func (p *program) logger(level slog.Level, json bool) *slog.Logger {

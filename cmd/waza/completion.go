@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/runner"
+	"waza/runner/journal"
 )
 
 var (
@@ -155,6 +156,8 @@ func (p *program) valuesOf(f cli.Flag) []string {
 	switch f.Names()[0] {
 	case "executor":
 		return runner.Executors.Names()
+	case "fsync":
+		return journal.SyncNames()
 	case "log-level":
 		return logLevels
 	}

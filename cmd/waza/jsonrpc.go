@@ -14,6 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/rpc"
+	"waza/runner"
+	"waza/runner/report"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -37,6 +39,7 @@ Examples:
 			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp take an address that other machines reach; wants a token"},
 			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`", DefaultText: "none is asked for"},
 			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`", DefaultText: "none is asked for"},
+			fsyncFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
 			jsonFlag("log as lines of JSON; the protocol is JSON in any case"),
 		},
@@ -83,6 +86,9 @@ func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, err 
 		return o, d, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp, which is not there")
 	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "":
 		return o, d, usage("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
+	}
+	if o.Runner, err = newRecordingRunner(c, runner.Options{Reports: report.Always(), Logger: o.Logger}); err != nil {
+		return o, d, err
 	}
 	o.Token, err = token(c)
 	return o, d, err

@@ -48,6 +48,7 @@ Exit codes:
 			&cli.DurationFlag{Name: "timeout", Category: how, Usage: "bound each trial, graders included, to a `TIME` such as 90s or 5m", DefaultText: "the task's, else the suite's"},
 			&cli.StringFlag{Name: "context-dir", Category: how, Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
+			fsyncFlag(how),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: out, Usage: "print everything the run has to tell, to stderr"},
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the whole result as one line of JSON per suite, no table"},
 			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
@@ -103,7 +104,7 @@ func (p *program) run(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := p.recordingRunner(c)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type Blob struct {
 // by its Writer.
 type Blobs struct {
 	dir  string
-	sync Sync
+	disk disk
 
 	mu    sync.Mutex // guards the fields below
 	file  *os.File
@@ -142,11 +142,11 @@ func (b *Blobs) flush() error {
 	if !dirty {
 		return nil
 	}
-	if err := f.Sync(); err != nil {
+	if err := b.disk.sync(f); err != nil {
 		return fmt.Errorf("sync %s: %w", blobFile, err)
 	}
 	if made {
-		return b.sync.syncDir(b.dir)
+		return b.disk.syncDir(b.dir)
 	}
 	return nil
 }

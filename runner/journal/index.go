@@ -194,7 +194,7 @@ func (s *Store) forgetIn(name string, gone map[string]bool) (dropped int, err er
 	if out.Len() == 0 {
 		return dropped, os.Remove(path)
 	}
-	return dropped, s.Sync.writeAtomically(path, func(w io.Writer) error {
+	return dropped, s.disk().writeAtomically(path, func(w io.Writer) error {
 		_, err := w.Write(out.Bytes())
 		return err
 	})

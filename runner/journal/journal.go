@@ -41,7 +41,8 @@ var (
 type Store struct {
 	dir string
 	// Sync says what a power failure may cost. It is set before the store is used.
-	Sync Sync
+	Sync  Sync
+	fsync func(*os.File) error // see disk
 }
 
 // NewStore uses the given state directory, which is made when the first run is.
@@ -69,8 +70,10 @@ func (s *Store) Dir() string { return s.dir }
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
+func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
+
 func (s *Store) run(id string) *Run {
-	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), sync: s.Sync}
+	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), disk: s.disk()}
 }
 
 // Leftovers lists the directories of workspaces whose run's process did not live
@@ -127,7 +130,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 		_ = r.Remove()
 		return nil, err
 	}
-	if err := errors.Join(s.Sync.syncDir(s.runs()), s.Sync.syncDir(s.dir)); err != nil {
+	if err := errors.Join(r.disk.syncDir(s.runs()), r.disk.syncDir(s.dir)); err != nil {
 		return nil, errors.Join(err, w.Close(), r.Remove())
 	}
 	return w, nil
@@ -158,7 +161,7 @@ func validID(id string) bool {
 // Run is a recorded run. Its methods read files and hold nothing open.
 type Run struct {
 	dir, work string
-	sync      Sync // of its writers
+	disk      disk // of its writers
 }
 
 // Dir is the run's directory.
@@ -213,7 +216,7 @@ func (r *Run) Remove() error { return os.RemoveAll(r.dir) }
 
 // writeAtomically replaces path by a file with what write writes, so that a
 // crash leaves the old file or the new one and never a part.
-func (s Sync) writeAtomically(path string, write func(io.Writer) error) (err error) {
+func (d disk) writeAtomically(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
@@ -227,7 +230,7 @@ func (s Sync) writeAtomically(path string, write func(io.Writer) error) (err err
 	if err := write(f); err != nil {
 		return err
 	}
-	if err := s.syncFile(f); err != nil {
+	if err := d.sync(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
@@ -236,5 +239,5 @@ func (s Sync) writeAtomically(path string, write func(io.Writer) error) (err err
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return s.syncDir(filepath.Dir(path))
+	return d.syncDir(filepath.Dir(path))
 }

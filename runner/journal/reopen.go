@@ -85,7 +85,7 @@ func (w *Writer) recount() error {
 
 // WriteRequest replaces run.json, in one piece or not at all.
 func (w *Writer) WriteRequest(request []byte) error {
-	return w.run.sync.writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
 		_, err := out.Write(request)
 		return err
 	})

@@ -74,16 +74,32 @@ func (w *Writer) syncNow() error {
 	if err := w.blobs.flush(); err != nil {
 		return err
 	}
-	if err := w.file.Sync(); err != nil {
+	if err := w.run.disk.sync(w.file); err != nil {
 		return fmt.Errorf("sync journal: %w", err)
 	}
 	return nil
 }
 
+// disk brings files to the disk, by a policy.
+type disk struct {
+	policy Sync
+	fsync  func(*os.File) error // of tests; nil means the file's own
+}
+
+func (d disk) sync(f *os.File) error {
+	switch {
+	case d.policy == SyncNever:
+		return nil
+	case d.fsync != nil:
+		return d.fsync(f)
+	}
+	return f.Sync()
+}
+
 // syncDir brings the entries of a directory to the disk: a file that was made or
 // renamed may be gone without. There are file systems that know no such thing.
-func (s Sync) syncDir(dir string) error {
-	if s == SyncNever {
+func (d disk) syncDir(dir string) error {
+	if d.policy == SyncNever {
 		return nil
 	}
 	f, err := os.Open(dir)
@@ -91,15 +107,8 @@ func (s Sync) syncDir(dir string) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+	if err := d.sync(f); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
 		return err
 	}
 	return nil
-}
-
-func (s Sync) syncFile(f *os.File) error {
-	if s == SyncNever {
-		return nil
-	}
-	return f.Sync()
 }

@@ -58,9 +58,9 @@ func (r *Run) create(request []byte) (*Writer, error) {
 }
 
 func newWriter(w *Writer) *Writer {
-	w.blobs.dir, w.blobs.sync = w.run.dir, w.run.sync
+	w.blobs.dir, w.blobs.disk = w.run.dir, w.run.disk
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	if w.run.sync == SyncGroup {
+	if w.run.disk.policy == SyncGroup {
 		go w.syncLoop()
 	} else {
 		close(w.done)
@@ -120,13 +120,13 @@ func (w *Writer) write() error {
 			w.buf = nil
 		}
 	}()
-	if w.run.sync == SyncAlways {
+	if w.run.disk.policy == SyncAlways {
 		if err := w.blobs.flush(); err != nil {
 			return err
 		}
 	}
 	n, err := w.file.Write(w.buf)
-	if err == nil && w.run.sync == SyncAlways {
+	if err == nil && w.run.disk.policy == SyncAlways {
 		err = w.syncNow()
 	}
 	if err != nil && n > 0 {
@@ -137,7 +137,7 @@ func (w *Writer) write() error {
 
 // WriteResult writes result.json in one piece or not at all.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
-	return w.run.sync.writeAtomically(filepath.Join(w.run.dir, resultFile), write)
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), write)
 }
 
 // Lines opens what has been flushed, from a line at or before the one of the given
@@ -177,7 +177,7 @@ func (w *Writer) Close() error {
 	err := w.Flush()
 	close(w.stop)
 	<-w.done
-	if w.run.sync != SyncNever {
+	if w.run.disk.policy != SyncNever {
 		err = cmp.Or(err, w.syncErr, w.syncNow())
 	}
 	err = cmp.Or(err, w.blobs.close())
