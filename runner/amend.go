@@ -23,9 +23,14 @@ type BusyError struct {
 	RunID string
 	// GoesOn: the run is not over. If not, somebody else changes its record.
 	GoesOn bool
+	// PID is the process that carries it out, where that matters; else 0.
+	PID int
 }
 
 func (e *BusyError) Error() string {
+	if e.GoesOn && e.PID != 0 {
+		return fmt.Sprintf("run %s still goes on, in process %d", e.RunID, e.PID)
+	}
 	if e.GoesOn {
 		return fmt.Sprintf("run %s still goes on", e.RunID)
 	}
@@ -226,7 +231,7 @@ func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
 	var list [][]grader.Result
 	for _, at := range slices.Backward(places) {
 		var res tallied
-		if err := a.decode(at, &res); err != nil {
+		if err := res.read(a.lines, at); err != nil {
 			return nil, err
 		}
 		list = append(list, res.Graders)
@@ -323,21 +328,6 @@ func (a *amendment) finish() error {
 	return nil
 }
 
-// tallied is a trial without what no tally asks for.
-type tallied struct {
-	TrialResult
-	Prompt     skipped `json:"prompt"`
-	Output     skipped `json:"output"`
-	Transcript skipped `json:"transcript"`
-	Workspace  skipped `json:"workspace"`
-}
-
-// skipped is a member that is not decoded.
-type skipped struct{}
-
-// UnmarshalJSON takes whatever there is.
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
-
 // sumUpLocked does what the scheduler does as trials end: one trial at a time is
 // in memory. Tasks that had not ended with the run stay so.
 func (a *amendment) sumUpLocked() (*Summary, error) {
@@ -352,7 +342,7 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 				continue
 			}
 			var res tallied
-			if err := a.decode(at, &res); err != nil {
+			if err := res.read(a.lines, at); err != nil {
 				return nil, err
 			}
 			tally.addTrial(i, &res.TrialResult)

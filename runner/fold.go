@@ -98,11 +98,11 @@ func (c *clock) tick(at time.Time) {
 	c.last = at
 }
 
+// total is how long all sessions took.
+func (c *clock) total() time.Duration { return c.ran + max(0, c.last.Sub(c.began)) }
+
 // restart begins another session.
-func (c *clock) restart(at time.Time) {
-	c.ran += max(0, c.last.Sub(c.began))
-	c.began, c.last = at, at
-}
+func (c *clock) restart(at time.Time) { c.ran, c.began, c.last = c.total(), at, at }
 
 // fold derives the state of a run from its events. It is safe for concurrent use.
 type fold struct {
@@ -194,11 +194,17 @@ func (s *foldState) resume(e *Event) {
 	s.clock.restart(e.Time)
 	s.resumed++
 	s.reopen()
+	s.keepOnly(e.Kept)
+}
+
+// keepOnly drops all trials but those, and the results of tasks that are not whole
+// any more.
+func (s *foldState) keepOnly(kept map[string][]TrialRange) {
 	for i := range s.tasks {
 		ref := &s.rec.Tasks[i]
 		whole := true
 		for j, at := range s.tasks[i].trials {
-			if at.size > 0 && !keeps(e.Kept[ref.ID], ref.First+j) {
+			if at.size > 0 && !keeps(kept[ref.ID], ref.First+j) {
 				key := trialKey{int32(i), int32(j)}
 				s.put(key, place{})
 				delete(s.earlier, key)
@@ -319,6 +325,13 @@ func (s *foldState) results() []*TaskResult {
 	return list
 }
 
+// place finds a trial; the zero place when it has not ended.
+func (f *fold) place(key trialKey) place {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.tasks[key.task].trials[key.trial]
+}
+
 // progress returns the state without the trials.
 func (f *fold) progress() Progress {
 	f.mu.RLock()
@@ -364,14 +377,21 @@ func visitTrials[T any](run *journal.Run, st *foldState, visit func(task int, t 
 
 // decode reads what is at the place.
 func (at place) decode(journal io.ReaderAt, v any) error {
-	b := make([]byte, at.size)
-	if _, err := journal.ReadAt(b, at.off); err != nil {
-		return fmt.Errorf("journal: a trial: %w", err)
+	b, err := at.bytes(journal)
+	if err == nil {
+		err = json.Unmarshal(b, v)
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	if err != nil {
 		return fmt.Errorf("journal: a trial: %w", err)
 	}
 	return nil
+}
+
+// bytes reads what is at the place as it is.
+func (at place) bytes(journal io.ReaderAt) ([]byte, error) {
+	b := make([]byte, at.size)
+	_, err := journal.ReadAt(b, at.off)
+	return b, err
 }
 
 // refold rebuilds the state of a recorded run from its journal. What damaged lines
@@ -392,6 +412,7 @@ func refold(run *journal.Run, rec *Record) (*foldState, error) {
 // known to be whole: they need not be decoded to find out.
 func foldJournal(run *journal.Run, rec *Record) (*foldState, error) {
 	st := newFoldState(rec)
+	var l lifter
 	r, err := run.Journal()
 	if err != nil {
 		return nil, err
@@ -405,7 +426,7 @@ func foldJournal(run *journal.Run, rec *Record) (*foldState, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, trial, err := liftEvent(line)
+		e, trial, err := l.lift(line)
 		if err != nil {
 			continue
 		}

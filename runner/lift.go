@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 )
 
@@ -122,13 +124,18 @@ func nestedEnd(b []byte) int {
 	return -1
 }
 
-// liftEvent decodes of an event what the state of a run is made of, and finds its
-// trial in the line. What a trial is, is not looked at.
-func liftEvent(line []byte) (*Event, place, error) {
-	e := &Event{}
+// lifter lifts events out of the lines of a journal.
+type lifter struct{ event Event }
+
+// lift decodes of an event what the state of a run is made of, and finds its trial
+// in the line. What a trial is, is not looked at. The event is valid until the next
+// call.
+func (l *lifter) lift(line []byte) (*Event, place, error) {
+	l.event = Event{}
+	e := &l.event
 	var at place
-	whole := false
 	var bad error
+	whole := false
 	err := members(line, func(key, value []byte) bool {
 		switch string(key) {
 		case "seq":
@@ -146,7 +153,7 @@ func liftEvent(line []byte) (*Event, place, error) {
 		case "trialNum":
 			e.TrialNum, bad = strconv.Atoi(string(value))
 		case "verdict":
-			e.Verdict = Verdict(unquoted(value))
+			e.Verdict = verdictOfText(value)
 		case "trial":
 			at = lastMember(line, value)
 		}
@@ -182,10 +189,91 @@ func decodeEvent(line []byte) (*Event, place, error) {
 // unquoted is the text of a string without escapes.
 func unquoted(value []byte) string { return string(bytes.Trim(value, `"`)) }
 
+// verdictOfText takes the verdict that a value names.
+func verdictOfText(value []byte) Verdict {
+	name := bytes.Trim(value, `"`)
+	for _, v := range verdictCodes {
+		if string(name) == string(v) {
+			return v // and not a copy for each of a million trials
+		}
+	}
+	return Verdict(name)
+}
+
 func textOf(value []byte) (text string, err error) {
 	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
 		return string(value[1 : len(value)-1]), nil
 	}
 	err = json.Unmarshal(value, &text)
 	return text, err
+}
+
+// tallied is a trial without what no tally asks for: prompt, output, transcript and
+// workspace, which are most of it.
+type tallied struct {
+	TrialResult
+	Prompt     skipped `json:"prompt"`
+	Output     skipped `json:"output"`
+	Transcript skipped `json:"transcript"`
+	Workspace  skipped `json:"workspace"`
+}
+
+// skipped is a member that is not decoded.
+type skipped struct{}
+
+// UnmarshalJSON takes whatever there is.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// read reads the trial at a place.
+func (t *tallied) read(journal io.ReaderAt, at place) error {
+	b, err := at.bytes(journal)
+	if err == nil {
+		err = t.lift(b)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	return nil
+}
+
+// lift takes the trial out of its JSON: what it knows without a decoder, and all of
+// it with one where there is something that it does not know.
+func (t *tallied) lift(b []byte) error {
+	known, err := true, error(nil)
+	merr := members(b, func(key, value []byte) bool {
+		switch string(key) {
+		case "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
+		case "taskId":
+			t.TaskID, err = textOf(value)
+		case "trialNum":
+			t.TrialNum, err = strconv.Atoi(string(value))
+		case "hash":
+			t.Hash, err = textOf(value)
+		case "verdict":
+			t.Verdict = verdictOfText(value)
+		case "score":
+			err = json.Unmarshal(value, &t.Score)
+		case "error":
+			t.Error, err = textOf(value)
+		case "durationMs":
+			t.DurationMS, err = strconv.ParseInt(string(value), 10, 64)
+		case "graders":
+			err = json.Unmarshal(value, &t.Graders)
+		case "usage":
+			err = json.Unmarshal(value, &t.Usage)
+		case "attempts":
+			err = json.Unmarshal(value, &t.Attempts)
+		default:
+			known = false
+		}
+		return known && err == nil
+	})
+	switch {
+	case merr != nil:
+		return merr
+	case !known:
+		*t = tallied{}
+		return json.Unmarshal(b, t)
+	}
+	return err
 }

@@ -26,7 +26,7 @@ func TestLiftEvent(t *testing.T) {
 	} {
 		line, trialAt, err := newEncoder().line(e)
 		require.NoError(t, err)
-		lifted, place, err := liftEvent(line)
+		lifted, place, err := new(lifter).lift(line)
 		require.NoError(t, err)
 		whole, wholePlace, err := decodeEvent(line)
 		require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestLiftEvent(t *testing.T) {
 		`{"seq":1,"type":"trial_complete","trial":{`, `{"seq":1,"type":"trial_complete","trial":{}`, `{"seq"`, `{"seq":`, `{"seq":1 "type":"log"}`,
 		`{"type":"trial_complete","taskId":"\x","trial":{}}`, `{"type":"end","time":1}`,
 	} {
-		_, _, err := liftEvent([]byte(line))
+		_, _, err := new(lifter).lift([]byte(line))
 		require.Error(t, err, line)
 	}
 }
@@ -64,7 +64,7 @@ func FuzzMembers(f *testing.F) {
 			got = append(got, string(key), string(value))
 			return true
 		})
-		_, _, _ = liftEvent(data)
+		_, _, _ = new(lifter).lift(data)
 		if !json.Valid(data) || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 			return
 		}

@@ -42,7 +42,7 @@ func (r *Runner) Questions(runID string) ([]Question, error) {
 	var list []Question
 	err = eachTrial(run, rec, func(task int, raw []byte) error {
 		var res tallied
-		if err := json.Unmarshal(raw, &res); err != nil {
+		if err := res.lift(raw); err != nil {
 			return fmt.Errorf("journal: a trial of task %s: %w", rec.Tasks[task].ID, err)
 		}
 		list = append(list, questionsOf(rec.Tasks[task], &res.TrialResult)...)

@@ -23,6 +23,7 @@ type queue struct {
 	over  *sync.Cond // something that is waited for may be over
 	tasks []*taskRun // those of which no trial was handed out yet, or not all
 	aside []*taskRun // those before, whose next trial had to wait: at most one for each worker
+	held  []*taskRun // those that are not to begin; rest returns their trials
 }
 
 // queued is the state of a task in the queue.
@@ -51,10 +52,13 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 	q.over = sync.NewCond(&q.mu)
 	for _, t := range tasks {
 		t.skipLocked()
-		if t.queued.next < t.Trials {
-			q.tasks = append(q.tasks, t)
-		} else {
+		switch {
+		case t.queued.next == t.Trials:
 			t.queued.done = true
+		case t.held:
+			q.held = append(q.held, t)
+		default:
+			q.tasks = append(q.tasks, t)
 		}
 		if t.baseline == nil {
 			continue
@@ -117,11 +121,18 @@ func (q *queue) nextLocked() (*taskRun, int) {
 	return nil, 0
 }
 
+// empty reports whether there is no trial to begin.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.tasks)+len(q.aside) == 0
+}
+
 // rest returns any trial that was not handed out, nil when there is none.
 func (q *queue) rest() (*taskRun, int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, list := range []*[]*taskRun{&q.aside, &q.tasks} {
+	for _, list := range []*[]*taskRun{&q.aside, &q.tasks, &q.held} {
 		if len(*list) == 0 {
 			continue
 		}

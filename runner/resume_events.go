@@ -50,6 +50,7 @@ func lastResumed(run *journal.Run, from journal.Mark) (int64, error) {
 		return 0, err
 	}
 	defer r.Close()
+	var l lifter
 	last := int64(0)
 	for {
 		line, number, _, err := r.NextWhole()
@@ -59,7 +60,7 @@ func lastResumed(run *journal.Run, from journal.Mark) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if e, _, err := liftEvent(line); err == nil && e.Type == RunResumed {
+		if e, _, err := l.lift(line); err == nil && e.Type == RunResumed {
 			last = number
 		}
 	}

@@ -37,6 +37,9 @@ type Run struct {
 	log    *journal.Writer
 	fold   *fold
 	feed   *feed
+	// earlier is what is kept of the sessions before; nil unless the run was
+	// taken up again.
+	earlier *earlier
 
 	ctx    context.Context // ends when the run is cancelled
 	cancel context.CancelCauseFunc
@@ -48,8 +51,8 @@ type Run struct {
 	done chan struct{} // closed when nothing of the run is left to do
 }
 
-func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer) *Run {
-	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: newFold(rec), stops: make(chan struct{}), done: make(chan struct{})}
+func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *Run {
+	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: state, stops: make(chan struct{}), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
@@ -196,9 +199,10 @@ func (r *Run) main() {
 	defer sweep.Wait()
 	sweep.Go(r.runner.sweep)
 	start := time.Now()
-	r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials()})
+	r.announce()
 
 	s := newScheduler(r)
+	s.settle()
 	err := r.execute(s)
 	status := StatusCompleted
 	switch cause := context.Cause(r.ctx); {
@@ -219,7 +223,7 @@ func (r *Run) main() {
 	}
 	s.skipRest(status)
 	s.index.close()
-	r.finish(status, err, s.summary(time.Since(start)))
+	r.finish(status, err, s.summary(r.took(start)))
 }
 
 // execute opens the executor and lets the workers do the trials, hooks around
@@ -257,6 +261,9 @@ func (r *Run) execute(s *scheduler) (err error) {
 	}()
 	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
 		return err
+	}
+	if s.queue.empty() {
+		return nil
 	}
 	defer s.close()
 	if err := s.open(r.ctx); err != nil {

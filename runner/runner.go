@@ -13,7 +13,6 @@ package runner
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,14 +142,11 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 	}
 	now := time.Now().UTC()
 	rec := p.record(newRunID(now), now, os.Getpid())
-	b, err := json.MarshalIndent(rec, "", "  ")
+	b, err := marshalRecord(p, rec)
 	if err != nil {
 		return nil, err
 	}
-	if b, err = p.redact(rec, b); err != nil {
-		return nil, err
-	}
-	log, err := r.store.Create(rec.RunID, append(b, '\n'))
+	log, err := r.store.Create(rec.RunID, b)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +155,7 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 	if r.closed {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
-	run := newRun(r, p, rec, log)
+	run := newRun(r, p, rec, log, newFold(rec))
 	r.adoptLocked(run)
 	return run, nil
 }

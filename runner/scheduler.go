@@ -40,7 +40,10 @@ type taskRun struct {
 	baseline, awaiting *taskRun
 	// kept says of which trials, by index, the results of an earlier session
 	// stand: they are not done again. nil means of none.
-	kept   []bool
+	kept []bool
+	// held: no trial of the task is to begin, for a task before it failed in an
+	// earlier session and fail_fast is on.
+	held   bool
 	queued queued
 
 	begin sync.Once // sets the two fields below
@@ -67,6 +70,9 @@ func newScheduler(r *Run) *scheduler {
 			tr.baseline = runs[t.baseline]
 		}
 		s.tasks = append(s.tasks, tr)
+	}
+	if r.earlier != nil {
+		s.carryOver(r.earlier)
 	}
 	h := r.plan.Suite.Hooks
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
@@ -221,7 +227,8 @@ func (s *scheduler) claim() (*taskRun, int) {
 // skipRest gives every trial that was not started its verdict, so that each
 // trial of a run has exactly one.
 func (s *scheduler) skipRest(status Status) {
-	verdict, reason := Skipped, "not started: an earlier task failed and fail_fast is on"
+	const failedFast = "not started: an earlier task failed and fail_fast is on"
+	verdict, reason := Skipped, failedFast
 	switch {
 	case s.failFast.Load():
 	case s.run.stop.Load():
@@ -236,7 +243,11 @@ func (s *scheduler) skipRest(status Status) {
 		if t == nil {
 			return
 		}
-		s.complete(t, t.notStarted(num, verdict, reason))
+		if t.held {
+			s.complete(t, t.notStarted(num, Skipped, failedFast))
+		} else {
+			s.complete(t, t.notStarted(num, verdict, reason))
+		}
 	}
 }
 
@@ -330,9 +341,19 @@ func (s *scheduler) completeTask(t *taskRun) {
 	}
 	res := t.tally.result(t.threshold)
 	t.tally, t.env = taskTally{}, nil // not needed any more, and there may be many tasks
-	if r.plan.config.FailFast && t.Role == RoleTask && (res.Verdict == Failed || res.Verdict == TimedOut) {
+	if r.plan.failsFast(t.PlannedTask, res.Verdict) {
 		s.failFast.Store(true)
 	}
+	s.announceTask(t, res)
+}
+
+// failsFast reports whether no further task is to begin after one with that verdict.
+func (p *Plan) failsFast(t *PlannedTask, v Verdict) bool {
+	return p.config.FailFast && t.Role == RoleTask && (v == Failed || v == TimedOut)
+}
+
+// announceTask tells how a task ended.
+func (s *scheduler) announceTask(t *taskRun, res *TaskResult) {
 	s.tally.addTask(t.num-1, res)
 	e := &Event{
 		Type: TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
@@ -344,7 +365,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 	if res.DurationMS != nil {
 		e.DurationMS = int64(math.Round(res.DurationMS.Mean * float64(res.DurationMS.N)))
 	}
-	r.feed.emit(e)
+	s.run.feed.emit(e)
 }
 
 func (s *scheduler) summary(took time.Duration) *Summary {

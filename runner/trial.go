@@ -14,7 +14,6 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/provider"
 )
 
 // retryDelay is the longest pause before the first retry of a trial in error;
@@ -178,6 +177,9 @@ func (s *scheduler) compareWith(t *taskRun, num int) *grader.Baseline {
 	if why := t.cell.baselines; why != "" && s.run.rec.Baseline != nil {
 		return &grader.Baseline{Missing: "the baseline is " + why}
 	}
+	if b := t.baseline; b != nil && t.compares && b.isKept(num-b.First) {
+		return s.keptBaseline(b, num)
+	}
 	return s.queue.baseline(t, num)
 }
 
@@ -218,8 +220,7 @@ func (s *scheduler) charge(t *taskRun, u *executor.Usage) {
 	if u == nil || t.caps.Metered {
 		return
 	}
-	spent := provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
-	if err := s.run.plan.pool.Charge(t.cell.settings.Model, spent); err != nil {
+	if err := s.run.plan.pool.Charge(t.cell.settings.Model, providerUsage(u)); err != nil {
 		s.run.halt(&executor.StopError{Err: err, Orderly: true})
 	}
 }

@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -19,6 +20,9 @@ func killTree(pgid int, mark string) {
 	killGroup(pgid)
 	killMarked(mark)
 }
+
+// Exists reports whether there is a process of that id, be it whose it may.
+func Exists(pid int) bool { return pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 func signalName(st *os.ProcessState) string {
 	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

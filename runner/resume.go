@@ -1,0 +1,210 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/journal"
+	"waza/runner/proc"
+)
+
+// A run is taken up again in steps, none of which is lost work when the process
+// dies after it:
+//
+//	locks of the journal and of amendments   nobody else writes
+//	processes and workspaces that are left   ended, removed
+//	result.json removed                      the journal tells all there was in it
+//	run.json replaced                        tells that the run is about to go on; until
+//	                                         the next step it counts as interrupted
+//	run_resumed                              what is kept, and that the rest counts no more
+//
+// From then on it is a run as any other, whose tallies begin with what is kept.
+
+// NothingLeftError says that a run has nothing left to run.
+type NothingLeftError struct {
+	RunID  string
+	Status Status
+}
+
+func (e *NothingLeftError) Error() string {
+	return fmt.Sprintf("run %s has nothing left to run: it is %s", e.RunID, e.Status)
+}
+
+// Resume takes a run of the past up again, as planned: with its own suite as that
+// is today, and [Record.Asked]. Trials that passed, failed, took too long or wait
+// for a person are kept if the content they are known by is the same; all others
+// are done, and the run ends as if it had never been cut short. It keeps its id,
+// its events go on counting, and the first of them is run_resumed.
+//
+// The plan is the run's from then on, and closed when there is an error. That is
+// [ErrRunNotFound], a [*BusyError] when the run goes on, in whatever process, or
+// is being graded or reviewed, a [*NothingLeftError], the cause of ctx, or tells
+// why the record cannot be read or written.
+func (r *Runner) Resume(ctx context.Context, id string, p *Plan) (*Run, error) {
+	run, err := r.takeUp(ctx, id, p)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	go run.main()
+	return run, nil
+}
+
+func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err error) {
+	ctx, done, err := r.beginAmend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := r.awaitEnd(ctx, id); err != nil {
+		if busy := (*BusyError)(nil); errors.As(err, &busy) {
+			busy.PID = os.Getpid()
+		}
+		return nil, err
+	}
+	h, err := r.open(id)
+	if err != nil {
+		return nil, err
+	}
+	log, err := reopen(ctx, h.run)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, log.Close())
+		}
+	}()
+	e, err := readEarlier(ctx, h.run, p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := marshalRecord(p, e.rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(clearUp(id, log), log.RemoveResult()); err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	if err := log.WriteRequest(b); err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	run := newRun(r, p, e.rec, log, &fold{state: *e.state})
+	run.earlier = e
+	r.adoptLocked(run)
+	return run, nil
+}
+
+// lingering is how long the lock of a process that is gone may be held yet, by a
+// child that it had forked and that has not come to its own program.
+const lingering = 2 * time.Second
+
+// reopen takes the locks of a run.
+func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
+	late, cancel := context.WithTimeout(ctx, lingering)
+	defer cancel()
+	for pause := leastPause; ; pause = nextPause(pause) {
+		rec, err := readRecord(run) // anew: whoever has the run may have taken it up just now
+		if err != nil {
+			return nil, err
+		}
+		log, err := run.Reopen()
+		switch {
+		case err == nil:
+			return log, nil
+		case errors.Is(err, journal.ErrAmended):
+			return nil, &BusyError{RunID: rec.RunID}
+		case !errors.Is(err, journal.ErrRecorded):
+			return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
+		case proc.Exists(rec.PID) || pauseFor(late, pause) != nil:
+			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID, GoesOn: true, PID: rec.PID})
+		}
+	}
+}
+
+// clearUp removes what the session before left, and what was asked of it. That goes
+// by the id of the run, which is that of this session as well: nothing of it may
+// have been started.
+func clearUp(id string, log *journal.Writer) error {
+	proc.Sweep("WAZA_RUN_ID=" + id)
+	if err := removeAll(log.WorkDir()); err != nil {
+		return fmt.Errorf("workspaces that are left: %w", err)
+	}
+	return errors.Join(log.Run().Answer(askCancel), log.Run().Answer(askStop))
+}
+
+// marshalRecord is run.json of a record, from which secrets are taken.
+func marshalRecord(p *Plan, rec *Record) ([]byte, error) {
+	b, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if b, err = p.redact(rec, b); err != nil {
+		return nil, err
+	}
+	return append(b, '\n'), nil
+}
+
+// Unfinished returns the newest run that did not come to its end: interrupted,
+// cancelled or failed. With a suite, the path of its file, only runs of that count.
+// It is empty when there is none. Runs whose files cannot be read are left out.
+func (r *Runner) Unfinished(suite string) (runID string, err error) {
+	ids, err := r.store.List()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		h, err := r.Run(id)
+		if err != nil || suite != "" && h.Record().Suite.Path != suite {
+			continue
+		}
+		p, err := h.Progress()
+		if err != nil {
+			continue
+		}
+		switch p.Status {
+		case StatusInterrupted, StatusCancelled, StatusFailed:
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// took is how long the run goes on, sessions before this one included.
+func (r *Run) took(since time.Time) time.Duration {
+	took := time.Since(since)
+	if r.earlier != nil {
+		took += r.earlier.ran
+	}
+	return took
+}
+
+// First is the number of the first event of the run that is of this process: 1
+// unless it was taken up again.
+func (r *Run) First() int64 { return r.feed.first }
+
+// announce emits the first event of the session.
+func (r *Run) announce() {
+	if r.earlier == nil {
+		r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials()})
+		return
+	}
+	r.feed.emit(r.earlier.event())
+	for _, text := range r.earlier.differences() {
+		r.logf("warning", "%s", text)
+	}
+	if err := r.earlier.overBudget; err != nil {
+		r.halt(&executor.StopError{Err: err, Orderly: true})
+	}
+}

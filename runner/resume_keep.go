@@ -1,0 +1,334 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"waza/runner/grader"
+	"waza/runner/journal"
+)
+
+// earlier is what a run that is taken up again has of its sessions before.
+type earlier struct {
+	plan  *Plan
+	rec   *Record    // of the run from now on
+	state *foldState // what is kept, by that record
+	ran   time.Duration
+	tasks []earlierTask // of the plan
+	tally *runTally     // of what is kept
+
+	// kept, changed and again count trials that were recorded: those whose
+	// results stand, those that are not known by the same content any more, and
+	// those whose verdict does not say what became of them.
+	kept, changed, again int
+	added, gone          []string // ids of tasks
+	overBudget           error    // what was spent is too much to go on; nil when it is not
+}
+
+// earlierTask is a task of the plan as earlier sessions left it.
+type earlierTask struct {
+	kept   []bool // by index; nil when nothing is
+	n      int    // how many are
+	tally  taskTally
+	result *TaskResult // nil when the task had not ended
+	held   bool        // a task before it failed, and fail_fast is on
+}
+
+// keepable reports whether a verdict says what became of a trial, so that doing it
+// again would be asking twice.
+func (v Verdict) keepable() bool { return v.counted() || v == NeedsReview }
+
+// readEarlier finds out what of a run that is locked is to be kept by a plan.
+func readEarlier(ctx context.Context, run *journal.Run, p *Plan) (*earlier, error) {
+	was, err := readRecord(run)
+	if err != nil {
+		return nil, err
+	}
+	e := &earlier{plan: p, rec: p.record(was.RunID, was.CreatedAt, os.Getpid()), tasks: make([]earlierTask, len(p.Tasks))}
+	if _, err := marshalRecord(p, e.rec); err != nil { // takes secrets out
+		return nil, err
+	}
+	if e.state, err = foldJournal(run, e.rec); err != nil {
+		return nil, err
+	}
+	e.tally = newRunTally(e.rec)
+	if err := e.choose(ctx, run); err != nil {
+		return nil, err
+	}
+	e.compareTasks(was)
+	e.holdTasks()
+	// Of a run that somebody was about to take up again, the end counts no more.
+	over := e.state.progress.EndedAt != nil && was.Resumed <= e.state.resumed
+	if status := e.state.progress.Status; over && status == StatusCompleted && e.nothingLeft() {
+		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
+	}
+	e.overBudget = chargeEarlier(run, p, e.rec)
+	e.ran = e.state.clock.total()
+	e.rec.Resumed = e.state.resumed + 1
+	e.state.reopen()
+	e.state.keepOnly(e.ranges())
+	return e, nil
+}
+
+// candidate is a trial that may be kept.
+type candidate struct {
+	task, index int
+	at          place
+	res         tallied
+	err         error
+}
+
+// batchSize is how many trials are decoded at once.
+const batchSize = 1024
+
+// choose looks at every trial that was recorded, in the order of the plan, and
+// counts those that are kept. All processors decode, for that takes the time.
+func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
+	lines, err := openJournal(run)
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	baselines := map[*PlannedTask]*earlierTask{}
+	batch := make([]candidate, 0, batchSize)
+	flush := func() error {
+		decodeAll(lines, batch)
+		for i := range batch {
+			e.take(&batch[i], baselines)
+		}
+		batch = batch[:0]
+		return context.Cause(ctx)
+	}
+	for i, t := range e.plan.Tasks {
+		baselines[t] = &e.tasks[i]
+		e.tasks[i].result = e.state.tasks[i].result
+		for j, at := range e.state.tasks[i].trials {
+			switch {
+			case at.size == 0:
+			case !at.verdict.verdict().keepable():
+				e.again++
+			default:
+				batch = append(batch, candidate{task: i, index: j, at: at})
+			}
+			if len(batch) == batchSize {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+func decodeAll(lines *os.File, batch []candidate) {
+	workers := runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < len(batch); i += workers {
+				c := &batch[i]
+				c.err = c.res.read(lines, c.at)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// take keeps a trial if its content is what it was. One that cannot be read is done
+// again, as is one that was compared with a baseline that is.
+func (e *earlier) take(c *candidate, baselines map[*PlannedTask]*earlierTask) {
+	t, et := e.plan.Tasks[c.task], &e.tasks[c.task]
+	res, num := &c.res.TrialResult, t.First+c.index
+	switch {
+	case c.err != nil || res.TrialNum != num || codeOf(res.Verdict) != c.at.verdict:
+		e.again++
+		return
+	case res.Hash != t.trialHash(num):
+		e.changed++
+		return
+	case t.compares && t.baseline != nil && gradable(res) && !baselines[t.baseline].keeps(c.index):
+		e.again++
+		return
+	}
+	if et.kept == nil {
+		et.kept = make([]bool, t.Trials)
+	}
+	et.kept[c.index] = true
+	et.n++
+	e.kept++
+	et.tally.add(res)
+	e.tally.addTrial(c.task, res)
+}
+
+func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[index] }
+
+// whole reports whether nothing of a task is to be done.
+func (e *earlier) whole(task int) bool { return e.tasks[task].n == e.plan.Tasks[task].Trials }
+
+// compareTasks finds out which tasks came and went.
+func (e *earlier) compareTasks(was *Record) {
+	before := make(map[string]bool, len(was.Tasks))
+	for _, t := range was.Tasks {
+		before[t.ID] = true
+	}
+	for _, t := range e.rec.Tasks {
+		if !before[t.ID] {
+			e.added = append(e.added, t.ID)
+		}
+		delete(before, t.ID)
+	}
+	for _, t := range was.Tasks {
+		if before[t.ID] {
+			e.gone = append(e.gone, t.ID)
+		}
+	}
+}
+
+// holdTasks keeps what comes after a task that failed from beginning, where
+// fail_fast is on. What comes before it had begun by then.
+func (e *earlier) holdTasks() {
+	failed := false
+	for i, t := range e.plan.Tasks {
+		et := &e.tasks[i]
+		et.held = failed
+		if e.whole(i) {
+			failed = failed || e.plan.failsFast(t, taskVerdict(et.tally.counts, t.threshold, et.broken() != ""))
+		}
+	}
+}
+
+// broken is why the task is an error whatever its trials are; empty when it is none.
+func (t *earlierTask) broken() string {
+	if t.result == nil {
+		return ""
+	}
+	return t.result.Error
+}
+
+// nothingLeft reports whether no trial would be done.
+func (e *earlier) nothingLeft() bool {
+	for i := range e.tasks {
+		if !e.tasks[i].held && !e.whole(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// ranges are the trials that are kept, by the id of their task.
+func (e *earlier) ranges() map[string][]TrialRange {
+	kept := map[string][]TrialRange{}
+	for i, t := range e.rec.Tasks {
+		var list []TrialRange
+		for j, keep := range e.tasks[i].kept {
+			num := t.First + j
+			switch last := len(list) - 1; {
+			case !keep:
+			case last >= 0 && list[last][1] == num-1:
+				list[last][1] = num
+			default:
+				list = append(list, TrialRange{num, num})
+			}
+		}
+		if list != nil {
+			kept[t.ID] = list
+		}
+	}
+	return kept
+}
+
+// event is the one that begins the session.
+func (e *earlier) event() *Event {
+	total := e.plan.TotalTrials()
+	return &Event{
+		Type: RunResumed, TotalTasks: len(e.plan.Tasks), TotalTrials: total,
+		Kept: e.ranges(), KeptTrials: e.kept, Message: e.message(total),
+	}
+}
+
+func (e *earlier) message(total int) string {
+	text := fmt.Sprintf("the run is taken up again: %d of %d trials are kept", e.kept, total)
+	if e.changed > 0 {
+		text += fmt.Sprintf("; %d are done anew, for their task has changed", e.changed)
+	}
+	if e.again > 0 {
+		text += fmt.Sprintf("; %d are done again that were in error, cancelled or skipped", e.again)
+	}
+	return text
+}
+
+// differences say in which tasks the suite differs from what it was.
+func (e *earlier) differences() []string {
+	var list []string
+	if len(e.gone) > 0 {
+		list = append(list, "no longer in the suite, and left out: "+some(e.gone))
+	}
+	if len(e.added) > 0 {
+		list = append(list, "new in the suite: "+some(e.added))
+	}
+	return list
+}
+
+// carryOver lets tasks begin with what earlier sessions did of them.
+func (s *scheduler) carryOver(e *earlier) {
+	s.tally = e.tally
+	for i, t := range s.tasks {
+		et := &e.tasks[i]
+		t.kept, t.held, t.tally, t.left = et.kept, et.held, et.tally, t.Trials-et.n
+		et.kept, et.tally = nil, taskTally{}
+	}
+}
+
+// settle ends the tasks of which nothing is to be done: without a word those whose
+// result stands in the journal, and anew those whose threshold has changed, or whose
+// end the process did not live to tell. Hooks do not run, for nothing does.
+func (s *scheduler) settle() {
+	e := s.run.earlier
+	if e == nil {
+		return
+	}
+	for i, t := range s.tasks {
+		if t.left > 0 {
+			continue
+		}
+		t.tally.broken = e.tasks[i].broken()
+		res := t.tally.result(t.threshold)
+		t.tally = taskTally{}
+		if sameResult(res, e.tasks[i].result) {
+			s.tally.addTask(i, res)
+		} else {
+			s.announceTask(t, res)
+		}
+		e.tasks[i].result = nil
+	}
+}
+
+// sameResult reports whether a result is the one that was recorded, but for
+// statistics, which follow from the rest.
+func sameResult(a, recorded *TaskResult) bool {
+	return recorded != nil && a.Verdict == recorded.Verdict && a.Trials.Counts == recorded.Trials.Counts && a.Error == recorded.Error && sameScore(a.Score, recorded.Score)
+}
+
+func sameScore(a, b *ScoreStats) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// keptBaseline is what a trial without skills left that was done in an earlier
+// session.
+func (s *scheduler) keptBaseline(b *taskRun, num int) *grader.Baseline {
+	at := s.run.fold.place(trialKey{int32(b.num - 1), int32(num - b.First)})
+	res := new(TrialResult)
+	lines, err := openJournal(s.run.log.Run())
+	if err == nil {
+		defer lines.Close()
+		err = at.decode(lines, res)
+	}
+	if err != nil {
+		return &grader.Baseline{Missing: err.Error()}
+	}
+	return baselineOf(res)
+}
