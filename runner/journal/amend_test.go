@@ -70,5 +70,20 @@ func TestLeftoversOfAmendment(t *testing.T) {
 	require.Equal(t, w.WorkDir(), a.WorkDir())
 	require.Empty(t, store.Leftovers())
 	require.NoError(t, a.Close())
-	require.Equal(t, []string{w.WorkDir()}, store.Leftovers())
+	taken := store.Leftovers()
+	require.Len(t, taken, 1)
+	require.DirExists(t, taken[0])
+	require.NoDirExists(t, w.WorkDir())
+
+	// They are out of the way of whoever goes on with the run, and come again
+	// until somebody removes them.
+	on, err := w.Run().Reopen()
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(on.WorkDir(), 0o700))
+	require.Equal(t, taken, store.Leftovers())
+	require.NoError(t, os.RemoveAll(taken[0]))
+	require.Empty(t, store.Leftovers())
+	require.NoError(t, on.Close())
+	require.NoError(t, on.Run().Remove())
+	require.Len(t, store.Leftovers(), 1, "of a run that is gone")
 }

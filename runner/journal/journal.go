@@ -9,6 +9,7 @@
 package journal
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -76,8 +77,9 @@ func (s *Store) run(id string) *Run {
 	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), disk: s.disk()}
 }
 
-// Leftovers lists the directories of workspaces whose run's process did not live
-// to remove them.
+// Leftovers takes the workspaces of runs whose process did not live to remove them,
+// and returns the directories where they are now. Nobody uses these, also when such
+// a run is gone on with. The caller removes them; what it leaves comes again.
 func (s *Store) Leftovers() []string {
 	entries, err := os.ReadDir(s.work())
 	if err != nil {
@@ -85,11 +87,41 @@ func (s *Store) Leftovers() []string {
 	}
 	var dirs []string
 	for _, e := range entries {
-		if run := s.run(e.Name()); validID(e.Name()) && !run.Alive() && !run.amended() {
-			dirs = append(dirs, run.work)
+		dir := filepath.Join(s.work(), e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), takenPrefix):
+			dirs = append(dirs, dir)
+		case validID(e.Name()):
+			if dir, ok := s.run(e.Name()).takeWork(); ok {
+				dirs = append(dirs, dir)
+			}
 		}
 	}
 	return dirs
+}
+
+// takenPrefix begins the names of directories of workspaces that are about to be
+// removed.
+const takenPrefix = ".taken-"
+
+// takeWork renames the directory of the run's workspaces, unless a process needs
+// them. While it looks nobody can begin to.
+func (r *Run) takeWork() (dir string, ok bool) {
+	if r.Alive() || r.amended() {
+		return "", false
+	}
+	l, err := r.lockAmend()
+	switch {
+	case err == nil:
+		defer release(l)
+	case !errors.Is(err, os.ErrNotExist): // without its record a run is gone for good
+		return "", false
+	}
+	if r.Alive() {
+		return "", false
+	}
+	dir = filepath.Join(filepath.Dir(r.work), takenPrefix+filepath.Base(r.work)+"-"+strings.ToLower(rand.Text()[:10]))
+	return dir, os.Rename(r.work, dir) == nil
 }
 
 // List returns the ids of all runs, newest first: ids begin with their time.

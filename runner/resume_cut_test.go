@@ -1,0 +1,183 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// thorough is set by make test-crash: every byte, and not some.
+func thorough() bool { return os.Getenv("WAZA_TEST_CRASH") != "" }
+
+// everything is a suite with all that a summary is made of: tasks that pass, fail
+// and are flaky, trials in error, others that a person is to score, baselines,
+// trigger tests, metrics and groups.
+const everything = `
+-- eval.yaml --
+name: everything
+skill: explainer
+baseline: true
+config: {executor: agent, trials_per_task: 3, group_by: tags, parallel: true, workers: 3}
+skills: [explainer]
+metrics:
+  - {name: task_completion, weight: 0.5, threshold: 0.9}
+  - {name: says, weight: 0.3, threshold: 0.5}
+  - {name: trigger_accuracy, weight: 0.2, threshold: 0.5}
+graders:
+  - {name: says, type: text, config: {contains: [fine]}}
+  - {name: agrees, type: human_calibration, config: {calibrate_grader: says, criteria: [clarity]}}
+tasks:
+  - {id: good, prompt: x, tags: [a]}
+  - {id: flaky, prompt: x, tags: [a, b]}
+  - {id: bad, prompt: x, tags: [b]}
+  - {id: broken, prompt: x}
+  - {id: judged, prompt: x, graders: [{name: taste, type: human, config: {instructions: Is it good, criteria: [taste]}}]}
+-- trigger_tests.yaml --
+skill: explainer
+should_trigger_prompts: [{prompt: Explain this}, {prompt: Explain that, confidence: medium}]
+should_not_trigger_prompts: [{prompt: Write that}]
+` + skill
+
+// counting is an agent that does what the name of a task says, always the same for
+// the same trial, and counts how often each was done.
+type counting struct {
+	mu   sync.Mutex // guards done
+	done map[string]int
+}
+
+func (c *counting) do(_ context.Context, t *executor.Trial) (string, error) {
+	key := fmt.Sprintf("%s/%v/%d", t.Task.ID, skilled(t), t.Num)
+	c.mu.Lock()
+	c.done[key]++
+	c.mu.Unlock()
+	switch {
+	case t.Task.ID == "broken" && t.Num == 2:
+		return "", executor.Permanent(errors.New("the network is down"))
+	case t.Task.ID == "bad", t.Task.ID == "flaky" && t.Num != 1, !skilled(t) && t.Num == 3:
+		return fmt.Sprintf("poor, %d", t.Num), nil
+	}
+	return "fine", nil
+}
+
+// state is the directory of a run, to be put back as it was at some moment.
+type state struct {
+	record, journal, result []byte
+}
+
+func stateOf(t *testing.T, dir string) state {
+	t.Helper()
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		return b
+	}
+	return state{read("run.json"), read("journal.jsonl"), read("result.json")}
+}
+
+// put makes a state directory with one run in it.
+func (s state) put(t *testing.T, id string) (stateDir string) {
+	t.Helper()
+	stateDir = t.TempDir()
+	dir := filepath.Join(stateDir, "runs", id)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	for name, b := range map[string][]byte{"run.json": s.record, "journal.jsonl": s.journal, "result.json": s.result} {
+		if b != nil {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
+		}
+	}
+	return stateDir
+}
+
+// finished are the trials that a journal tells the end of, after which none is to
+// be done again.
+func (s state) finished(t *testing.T) map[string]bool {
+	t.Helper()
+	done := map[string]bool{}
+	for line := range bytes.Lines(s.journal) {
+		var e runner.Event
+		if json.Unmarshal(line, &e) == nil && e.Type == runner.TrialComplete && e.Verdict != runner.Errored && e.Role != runner.RoleTrigger {
+			done[fmt.Sprintf("%s/%v/%d", e.Trial.TaskID, e.Role == runner.RoleTask, e.TrialNum)] = true
+		}
+	}
+	return done
+}
+
+// whole runs the suite of everything to its end.
+func wholeRun(t *testing.T) (result, state, string) {
+	t.Helper()
+	stateDir := t.TempDir()
+	c := &counting{done: map[string]int{}}
+	r := agentRunner(t, stateDir, c.do)
+	live := start(t, r, everything, runner.Request{})
+	<-live.Done()
+	return resultOf(t, live), stateOf(t, filepath.Join(stateDir, "runs", live.ID())), live.ID()
+}
+
+// takesUp resumes a run that was left like that, and checks that the result is that
+// of an undisturbed one and that nothing was done twice.
+func (s state) takesUp(t *testing.T, id string, want result) state {
+	t.Helper()
+	stateDir := s.put(t, id)
+	c := &counting{done: map[string]int{}}
+	r := agentRunner(t, stateDir, c.do)
+	got, events := resumed(t, r, id)
+	equalResults(t, want, got)
+	for key := range s.finished(t) {
+		require.Zero(t, c.done[key], "%s was done twice", key)
+	}
+	require.Equal(t, runner.End, events[len(events)-1].Type)
+	h := reopened(t, r, id)
+	equalResults(t, want, resultOf(t, h))
+	seq := int64(0)
+	for _, e := range follow(t, h, 1) {
+		seq++
+		require.Equal(t, seq, e.Seq)
+		require.Equal(t, seq == events[len(events)-1].Seq, e.Type == runner.End)
+	}
+	p, err := h.Progress()
+	require.NoError(t, err)
+	require.Equal(t, want.Summary.Trials.Counts, p.Trials)
+	require.Equal(t, want.Summary.Counts, p.Tasks)
+	return stateOf(t, filepath.Join(stateDir, "runs", id))
+}
+
+// A journal that is cut off wherever, as a full disk or a power failure leaves it,
+// is taken up again, and the result is that of an undisturbed run.
+func TestResumeAfterAnyCut(t *testing.T) {
+	t.Parallel()
+	want, s, id := wholeRun(t)
+	require.Equal(t, runner.StatusCompleted, want.Status)
+	// A second session is in the journal, too.
+	half := s
+	half.journal, half.result = s.journal[:len(s.journal)/2], nil
+	second := half.takesUp(t, id, want)
+	require.Contains(t, string(second.journal), `"run_resumed"`)
+	step := 149
+	if thorough() {
+		step = 1
+	}
+	for name, s := range map[string]state{"first": s, "second": second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for cut := max(1, len(s.journal)-4<<10); cut <= len(s.journal); cut += step {
+				left := s
+				left.journal = s.journal[:cut]
+				if cut%2 == 0 {
+					left.result = nil
+				}
+				left.takesUp(t, id, want)
+			}
+		})
+	}
+}
