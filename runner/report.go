@@ -27,6 +27,14 @@ func (r *Runner) writeReports(log *journal.Writer, h Handle) {
 	}
 }
 
+func (r *Runner) reportFiles() []string {
+	names := make([]string, len(r.reports))
+	for i, rep := range r.reports {
+		names[i] = rep.File
+	}
+	return names
+}
+
 func (rep Report) write(w io.Writer, h Handle) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -19,7 +19,7 @@ import (
 //
 //	locks of the journal and of amendments   nobody else writes
 //	processes and workspaces that are left   ended, removed
-//	result.json removed                      the journal tells all there was in it
+//	result.json and reports removed          the journal tells all there was in it
 //	run.json replaced                        tells that the run is about to go on; until
 //	                                         the next step it counts as interrupted
 //	run_resumed                              what is kept, and that the rest counts no more
@@ -89,7 +89,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(clearUp(id, log), log.RemoveResult()); err != nil {
+	if err := errors.Join(clearUp(id, log), log.ForgetEnd(r.reportFiles()...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	if err := log.WriteRequest(b); err != nil {

@@ -28,8 +28,7 @@ const everything = `
 name: everything
 skill: explainer
 baseline: true
-config: {executor: agent, trials_per_task: 3, group_by: tags, parallel: true, workers: 3}
-skills: [explainer]
+config: {executor: agent, skill_directories: [skills], trials_per_task: 3, group_by: tags, parallel: true, workers: 3}
 metrics:
   - {name: task_completion, weight: 0.5, threshold: 0.9}
   - {name: says, weight: 0.3, threshold: 0.5}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -89,4 +90,24 @@ func (w *Writer) WriteRequest(request []byte) error {
 		_, err := out.Write(request)
 		return err
 	})
+}
+
+// ForgetEnd removes what a run that goes on has from when it was over: result.json,
+// the reports of these names, and files that a process which was killed had not yet
+// put in their place.
+func (w *Writer) ForgetEnd(reports ...string) error {
+	entries, err := os.ReadDir(w.run.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if name != resultFile && name[0] != '.' && !slices.Contains(reports, name) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(w.run.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +91,33 @@ func TestReopenOnce(t *testing.T) {
 	}
 	require.Len(t, open, 1)
 	require.NoError(t, open[0].Close())
+}
+
+// Of a run that goes on, nothing tells that it was over; what was asked and what
+// happened stay.
+func TestForgetEnd(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	write(t, w, 1, 3)
+	_, err = w.Blobs().Put([]byte("content"))
+	require.NoError(t, err)
+	text := func(out io.Writer) error {
+		_, err := io.WriteString(out, "text")
+		return err
+	}
+	require.NoError(t, w.WriteResult(text))
+	require.NoError(t, w.WriteReport("junit.xml", text))
+	require.NoError(t, os.WriteFile(filepath.Join(w.Dir(), ".result.json-123"), nil, 0o600)) // its process was killed
+	for range 2 {
+		require.NoError(t, w.ForgetEnd("junit.xml", "none.csv"))
+		entries, err := os.ReadDir(w.Dir())
+		require.NoError(t, err)
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		require.Equal(t, []string{"files.gz", "journal.jsonl", "run.json"}, names)
+	}
+	require.NoError(t, w.Close())
 }

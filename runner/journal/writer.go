@@ -2,7 +2,6 @@ package journal
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -139,15 +138,6 @@ func (w *Writer) write() error {
 // WriteResult writes result.json in one piece or not at all.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
 	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), write)
-}
-
-// RemoveResult removes result.json, if there is one, for a run that goes on.
-func (w *Writer) RemoveResult() error {
-	err := os.Remove(filepath.Join(w.run.dir, resultFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // Lines opens what has been flushed, from a line at or before the one of the given

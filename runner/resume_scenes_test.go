@@ -1,0 +1,544 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// scene is a run of an agent that is cut short and taken up again, and what the
+// agent was asked to do.
+type scene struct {
+	t     *testing.T
+	state string
+	r     *runner.Runner
+	suite string // its file
+	id    string
+	pairs bool // tasks are done with skills and without
+
+	mu  sync.Mutex // guards the fields below
+	did []string
+	// fail are trials in error, hang those that go on until they are cancelled.
+	fail, hang map[string]bool
+}
+
+func newScene(t *testing.T) *scene {
+	s := &scene{t: t, state: t.TempDir(), fail: map[string]bool{}, hang: map[string]bool{}}
+	s.r = agentRunner(t, s.state, s.do)
+	return s
+}
+
+func (s *scene) do(ctx context.Context, t *executor.Trial) (string, error) {
+	name := fmt.Sprintf("%s/%d", t.Task.ID, t.Num)
+	if !skilled(t) && s.pairs {
+		name = fmt.Sprintf("%s#baseline/%d", t.Task.ID, t.Num)
+	}
+	s.mu.Lock()
+	s.did = append(s.did, name)
+	fail, hang := s.fail[name], s.hang[name]
+	s.mu.Unlock()
+	switch {
+	case fail:
+		return "", executor.Permanent(errors.New("the network is down"))
+	case hang:
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	return says(ctx, t)
+}
+
+// done returns what was done since it was last called.
+func (s *scene) done() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.did)
+	list := strings.Join(s.did, " ")
+	s.did = nil
+	return list
+}
+
+// set says what becomes of trials from now on.
+func (s *scene) set(trials map[string]bool, names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(trials)
+	for _, n := range names {
+		trials[n] = true
+	}
+}
+
+// start runs a suite.
+func (s *scene) start(files string, req runner.Request) *runner.Run {
+	s.t.Helper()
+	run := start(s.t, s.r, files, req)
+	s.id, s.suite = run.ID(), run.Record().Suite.Path
+	return run
+}
+
+// run runs a suite to its end; where some trial hangs, it is cancelled then.
+func (s *scene) run(files string) (result, string) {
+	s.t.Helper()
+	run := s.start(files, runner.Request{})
+	if len(s.hang) > 0 {
+		s.cancelHanging(run)
+	}
+	<-run.Done()
+	return resultOf(s.t, run), s.done()
+}
+
+// cancelHanging cancels a run as soon as all there is to hang does.
+func (s *scene) cancelHanging(run *runner.Run) {
+	s.t.Helper()
+	sub := run.Subscribe(1)
+	for started := 0; started < len(s.hang); {
+		events, err := sub.Next(s.t.Context())
+		require.NoError(s.t, err)
+		for _, e := range events {
+			if e.Type == runner.TrialStart && s.hang[fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)] {
+				started++
+			}
+		}
+	}
+	run.Cancel()
+}
+
+// edit replaces text in the suite's file, which must hold it.
+func (s *scene) edit(old, text string) {
+	s.t.Helper()
+	b, err := os.ReadFile(s.suite)
+	require.NoError(s.t, err)
+	require.Contains(s.t, string(b), old)
+	require.NoError(s.t, os.WriteFile(s.suite, []byte(strings.ReplaceAll(string(b), old, text)), 0o600))
+}
+
+// resume takes the run up again to its end.
+func (s *scene) resume() (result, []*runner.Event, string) {
+	s.t.Helper()
+	s.done()
+	res, events := resumed(s.t, s.r, s.id)
+	return res, events, s.done()
+}
+
+const threeTasks = `
+-- eval.yaml --
+name: three
+config: {executor: agent, trials_per_task: 2}
+tasks:
+  - {id: a, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}
+  - {id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}
+  - {id: c, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}
+`
+
+// A run that was cancelled goes on where it was; to who replays it all it is one
+// run with one end.
+func TestResumeCancelled(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "b/2")
+	before, _ := s.run(threeTasks)
+	require.Equal(t, runner.StatusCancelled, before.Status)
+	s.set(s.hang)
+	require.NoError(t, os.WriteFile(filepath.Join(s.state, "runs", s.id, "cancel.request"), nil, 0o600)) // came too late
+	res, events, did := s.resume()
+	require.Equal(t, "b/2 c/1 c/2", did)
+	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, 6, res.Summary.Trials.Passed)
+	require.Equal(t, 6, res.Summary.Trials.Total)
+	require.Contains(t, events[0].Message, "3 of 6 trials are kept; 3 are done again")
+	require.GreaterOrEqual(t, res.Summary.DurationMS, before.Summary.DurationMS)
+
+	all := follow(t, reopened(t, s.r, s.id), 1)
+	for i, e := range all {
+		require.EqualValues(t, i+1, e.Seq)
+	}
+	require.Equal(t, 1, strings.Count(outline(all), "run_complete"))
+	require.True(t, strings.HasSuffix(outline(all), "run_complete completed\nend completed\n"))
+	require.Contains(t, logs(all), "the run ended here (cancelled), and was taken up again later")
+}
+
+// Trials in error run again, also of a run that completed; nothing is left after that.
+func TestResumeErrors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.fail, "a/1", "c/2")
+	before, _ := s.run(threeTasks)
+	require.Equal(t, runner.StatusCompleted, before.Status)
+	require.Equal(t, 2, before.Summary.Trials.Errors)
+	s.set(s.fail, "c/2")
+	res, _, did := s.resume()
+	require.Equal(t, "a/1 c/2", did)
+	require.Equal(t, 1, res.Summary.Trials.Errors)
+	require.Equal(t, 5, res.Summary.Trials.Passed)
+	s.set(s.fail)
+	res, events, did := s.resume()
+	require.Equal(t, "c/2", did)
+	require.Equal(t, 6, res.Summary.Trials.Passed)
+	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c passed\nrun_complete completed\nend completed\n", outline(events))
+	_, err := resume(t, s.r, s.id)
+	require.EqualError(t, err, "run "+s.id+" has nothing left to run: it is completed")
+	require.Equal(t, runner.StatusCompleted, resultOf(t, reopened(t, s.r, s.id)).Status, "and it is as it was")
+}
+
+// What has changed in the suite runs anew, what is new is added, what is gone is left
+// out, and who goes on is told; tasks in another order are the same tasks.
+func TestResumeChangedSuite(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "c/1")
+	s.run(threeTasks)
+	s.set(s.hang)
+	s.edit("  - {id: a, prompt: x", "  - {id: new, prompt: x}\n  - {id: c, prompt: x}\n  - {id: a, prompt: y")
+	s.edit("  - {id: c, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}\n", "")
+	s.edit("  - {id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}\n", "")
+	res, events, did := s.resume()
+	require.Equal(t, "a/1 a/2 c/1 c/2 new/1 new/2", did)
+	require.Contains(t, events[0].Message, "0 of 6 trials are kept; 2 are done anew, for their task has changed; 2 are done again")
+	require.Contains(t, logs(events), "warning no longer in the suite, and left out: b\nwarning new in the suite: new\n")
+	require.Equal(t, 3, res.Summary.Total)
+	require.Equal(t, 6, res.Summary.Trials.Total)
+	require.Equal(t, []string{"new", "c", "a"}, []string{res.Tasks[0].ID, res.Tasks[1].ID, res.Tasks[2].ID})
+	for _, task := range res.Tasks {
+		require.Len(t, task.Trials, 2)
+	}
+	p, err := reopened(t, s.r, s.id).Progress()
+	require.NoError(t, err)
+	require.Equal(t, 6, p.Trials.Passed)
+	require.Equal(t, 6, p.Trials.Total)
+}
+
+// A threshold is no part of what a trial is known by, and neither is how many there
+// are: verdicts of tasks follow, without anything being done.
+func TestResumeThresholdAndTrials(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "c/2")
+	before, _ := s.run(strings.Replace(threeTasks, "contains: [OUT]", "contains: [a-1]", 1))
+	require.Equal(t, runner.Failed, before.Tasks[0].Verdict, "one of two passed")
+	s.set(s.hang)
+	s.edit("  - {id: a,", "  - {id: a, pass_threshold: 0.5,")
+	res, events, did := s.resume()
+	require.Equal(t, "c/2", did)
+	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, 3, res.Summary.Passed)
+	require.Contains(t, outline(events), "task_complete a passed")
+	require.NotContains(t, outline(events), "task_complete b")
+
+	cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	s.edit("trials_per_task: 2", "trials_per_task: 1")
+	res, events, did = s.resume()
+	require.Empty(t, did)
+	require.Equal(t, 3, res.Summary.Trials.Total)
+	require.Len(t, res.Tasks[2].Trials, 1)
+	require.Equal(t, 3, strings.Count(outline(events), "task_complete"), "each is told anew")
+
+	cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	s.edit("trials_per_task: 1", "trials_per_task: 3")
+	res, _, did = s.resume()
+	require.Equal(t, "a/2 a/3 b/2 b/3 c/2 c/3", did, "those that were left out are forgotten")
+	require.Equal(t, 9, res.Summary.Trials.Total)
+	require.Equal(t, runner.Failed, res.Tasks[0].Verdict, "one of three passed")
+}
+
+// before2 keeps all lines but the last that hold the text, and those after it.
+func before2(text string) func(string) bool {
+	resumed := false
+	return func(line string) bool {
+		resumed = resumed || strings.Contains(line, `"run_resumed"`)
+		return !resumed || !strings.Contains(line, text)
+	}
+}
+
+// What fail_fast had stopped stays so as long as the task that failed is kept; what
+// stood before it in the suite is done.
+func TestResumeFailFast(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.fail, "a/2")
+	files := strings.Replace(threeTasks, "trials_per_task: 2", "trials_per_task: 2, fail_fast: true", 1)
+	files = strings.Replace(files, "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}", "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [b-1]}}]}", 1)
+	before, did := s.run(files)
+	require.Equal(t, "a/1 a/2 b/1 b/2", did)
+	require.Equal(t, runner.Skipped, before.Tasks[2].Verdict)
+	s.set(s.fail)
+	res, _, did := s.resume()
+	require.Equal(t, "a/2", did)
+	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, runner.Skipped, res.Tasks[2].Verdict)
+	require.Equal(t, 2, res.Summary.Trials.Skipped)
+	require.Contains(t, res.Tasks[2].Trials[0].Error, "fail_fast is on")
+	_, err := resume(t, s.r, s.id)
+	var nothing *runner.NothingLeftError
+	require.ErrorAs(t, err, &nothing)
+	s.edit("contains: [b-1]", "contains: [OUT]")
+	res, _, did = s.resume()
+	require.Equal(t, "b/1 b/2 c/1 c/2", did)
+	require.Equal(t, 3, res.Summary.Passed)
+}
+
+// Hooks run around what runs: those of the run, and of tasks of which something is done.
+func TestResumeHooks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "b/2")
+	s.run(strings.Replace(threeTasks, "tasks:", `hooks:
+  before_run: [{command: echo before run >> log}]
+  before_task: [{command: 'echo before $WAZA_TASK_ID >> log'}]
+  after_task: [{command: 'echo after $WAZA_TASK_ID >> log'}]
+  after_run: [{command: echo after run >> log}]
+tasks:`, 1))
+	log := filepath.Join(filepath.Dir(s.suite), "log")
+	require.NoError(t, os.Remove(log))
+	s.set(s.hang)
+	s.resume()
+	b, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "before run\nbefore b\nafter b\nbefore c\nafter c\nafter run\n", string(b))
+}
+
+// A trial is compared with what its baseline left in the session before; one whose
+// baseline is done again was compared with something else, and is too.
+func TestResumePairwise(t *testing.T) {
+	t.Parallel()
+	for _, hooks := range []string{"", "hooks: {before_task: [{command: 'true'}]}\n"} {
+		j := &pairJudge{}
+		s := newScene(t)
+		s.pairs = true
+		files := "\n-- eval.yaml --\nname: pairs\nbaseline: true\nconfig: {executor: agent, skill_directories: [skills], trials_per_task: 2}\n" + hooks +
+			"graders: [" + j.grader(t) + "]\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n" + skill
+		want, _ := s.run(files)
+		require.Equal(t, 2, want.Summary.Passed)
+		s.set(s.hang, "b/1")
+		s.run(files)
+		s.set(s.hang)
+		res, _, did := s.resume()
+		require.Equal(t, "b/1 b/2", did)
+		equalResults(t, want, res)
+		require.Empty(t, j.strange)
+	}
+}
+
+// An amendment stays, whether it came to its end or not; a run that was graded while
+// it was cut short is one run all the same.
+func TestResumeAmended(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "c/1")
+	s.run(threeTasks)
+	flip(t, s.r, s.id, 0, 2)
+	require.Error(t, s.r.Amend(t.Context(), s.id, func(_ context.Context, a *runner.Amendment) error {
+		return errors.Join(flipIn(a, 1, 1), os.Remove(filepath.Join(s.state, "none")))
+	}))
+	s.set(s.hang)
+	res, _, did := s.resume()
+	require.Equal(t, "c/1 c/2", did)
+	require.Equal(t, runner.Failed, res.Tasks[0].Trials[1].Verdict)
+	require.Equal(t, 2, res.Summary.Trials.Failed)
+	require.Equal(t, 4, res.Summary.Trials.Passed)
+	require.Equal(t, 6, res.Summary.Trials.Total)
+	flip(t, s.r, s.id, 2, 1)
+	h := reopened(t, s.r, s.id)
+	p, err := h.Progress()
+	require.NoError(t, err)
+	require.Equal(t, 3, p.Trials.Failed)
+	require.NotNil(t, p.AmendedAt)
+	all := follow(t, h, 1)
+	for i, e := range all {
+		require.EqualValues(t, i+1, e.Seq)
+	}
+	require.Equal(t, 1, strings.Count(outline(all), "\nend "))
+}
+
+// Nobody takes up a run that goes on, be it here or in another process, nor one that
+// is being graded; of many who try at once one does.
+func TestResumeBusy(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "a/1")
+	run := s.start(threeTasks, runner.Request{})
+	other := agentRunner(t, s.state, s.do)
+	var busy *runner.BusyError
+	for _, r := range []*runner.Runner{s.r, other} {
+		_, err := resume(t, r, s.id)
+		require.ErrorAs(t, err, &busy)
+		require.EqualError(t, err, fmt.Sprintf("run %s still goes on, in process %d", s.id, os.Getpid()))
+	}
+	s.cancelHanging(run)
+	<-run.Done()
+	require.NoError(t, s.r.Amend(t.Context(), s.id, func(context.Context, *runner.Amendment) error {
+		_, err := resume(t, other, s.id)
+		require.ErrorAs(t, err, &busy)
+		require.Contains(t, err.Error(), "is being graded or reviewed already")
+		return nil
+	}))
+	s.set(s.hang)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for i := range 8 {
+		all.Go(func() {
+			r := []*runner.Runner{s.r, other}[i%2]
+			rec := reopened(t, r, s.id).Record()
+			plan, err := r.Plan(load(t, r, threeTasks), rec.Asked)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			run, err := r.Resume(t.Context(), s.id, plan)
+			if err == nil {
+				<-run.Done()
+				mu.Lock()
+				won++
+				mu.Unlock()
+			} else if nothing := (*runner.NothingLeftError)(nil); !errors.As(err, &busy) && !errors.As(err, &nothing) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 1, won)
+	require.Equal(t, "a/1 a/1 a/2 b/1 b/2 c/1 c/2", s.done())
+
+	_, err := s.r.Resume(t.Context(), "nope", plan(t, s.r, threeTasks))
+	require.ErrorIs(t, err, runner.ErrRunNotFound)
+	require.NoError(t, s.r.Close(t.Context()))
+	_, err = s.r.Resume(t.Context(), s.id, plan(t, other, threeTasks))
+	require.ErrorIs(t, err, runner.ErrClosed)
+}
+
+func plan(t *testing.T, r *runner.Runner, files string) *runner.Plan {
+	t.Helper()
+	p, err := r.Plan(load(t, r, files), runner.Request{})
+	require.NoError(t, err)
+	return p
+}
+
+// The process may be killed while a run is being taken up. Whatever it had done by
+// then, the run is one that was interrupted, and the next attempt finds all there was.
+func TestResumeKilledWhileTakingUp(t *testing.T) {
+	t.Parallel()
+	want, s, id := wholeRun(t)
+	was := s
+	was.journal = s.journal[:len(s.journal)/2]
+	again := was.takesUp(t, id, want) // its record tells of the second session
+	at := strings.Index(string(again.journal), `"type":"run_resumed"`)
+	begin := strings.LastIndexByte(string(again.journal[:at]), '\n') + 1
+	announced := begin + strings.IndexByte(string(again.journal[begin:]), '\n') + 1
+	for name, left := range map[string]state{
+		"the result is gone, of half a run":   {s.record, was.journal, nil},
+		"the record is new":                   {again.record, again.journal[:begin], nil},
+		"the record is new, the run was over": {again.record, s.journal, nil},
+		"and the result is still there":       {again.record, s.journal, s.result},
+		"it was announced":                    {again.record, again.journal[:announced], nil},
+		"the record was lost with the power":  {s.record, again.journal[:announced], nil},
+		"and the result came back":            {s.record, again.journal[:announced], s.result},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			left.takesUp(t, id, want)
+		})
+	}
+	left := state{again.record, s.journal, nil}
+	h := reopened(t, agentRunner(t, left.put(t, id), (&counting{done: map[string]int{}}).do), id)
+	p, err := h.Progress()
+	require.NoError(t, err)
+	require.Equal(t, runner.StatusInterrupted, p.Status)
+	require.Nil(t, p.Summary)
+}
+
+// Workspaces of the session before are gone before the run goes on.
+func TestResumeClearsUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "b/2")
+	s.run(threeTasks)
+	s.set(s.hang)
+	left := filepath.Join(s.state, "work", s.id, "1-a-1-1")
+	require.NoError(t, os.MkdirAll(filepath.Join(left, "locked"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(left, "locked", "file"), nil, 0o600))
+	require.NoError(t, os.Chmod(filepath.Join(left, "locked"), 0o500))
+	s.resume()
+	require.NoDirExists(t, filepath.Join(s.state, "work", s.id))
+}
+
+// What sessions before spent counts: the budget is the run's.
+func TestResumeBudget(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "b/2")
+	s.run(strings.Replace(threeTasks, "trials_per_task: 2", "trials_per_task: 2, max_tokens: 6", 1))
+	s.set(s.hang)
+	res, _, did := s.resume()
+	require.Equal(t, "b/2 c/1", did, "each takes a token, and four were taken, one of them in vain")
+	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Contains(t, res.Error, "config.max_tokens of 6")
+	res, _, did = s.resume()
+	require.Empty(t, did)
+	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Equal(t, 5, res.Summary.Trials.Passed)
+	s.edit("max_tokens: 6", "max_tokens: 60")
+	res, _, did = s.resume()
+	require.Equal(t, "c/2", did)
+	require.Equal(t, runner.StatusCompleted, res.Status)
+}
+
+// A run lasts as long as its sessions together, not as long as it lay between them.
+func TestResumeDuration(t *testing.T) {
+	t.Parallel()
+	want, s, id := wholeRun(t)
+	var lines []string
+	long := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	half := strings.SplitAfter(string(s.journal), "\n")
+	for i, line := range half[:len(half)/2] {
+		var e map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		at, err := json.Marshal(long.Add(time.Duration(i) * time.Second))
+		require.NoError(t, err)
+		lines = append(lines, strings.Replace(line, string(e["time"]), string(at), 1))
+	}
+	left := state{s.record, []byte(strings.Join(lines, "")), nil}
+	again := left.takesUp(t, id, want)
+	var res result
+	require.NoError(t, json.Unmarshal(again.result, &res))
+	before := int64(len(lines)-1) * 1000
+	require.GreaterOrEqual(t, res.Summary.DurationMS, before)
+	require.Less(t, res.Summary.DurationMS, before+int64(time.Hour/time.Millisecond))
+}
+
+// The newest run that did not come to its end is found, of one suite or of any.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id, err := s.r.Unfinished("")
+	require.NoError(t, err)
+	require.Empty(t, id)
+	s.run(threeTasks)
+	id, err = s.r.Unfinished("")
+	require.NoError(t, err)
+	require.Empty(t, id)
+	s.set(s.hang, "a/1")
+	s.run(threeTasks)
+	first, suite := s.id, s.suite
+	s.run(threeTasks)
+	id, err = s.r.Unfinished("")
+	require.NoError(t, err)
+	require.Equal(t, s.id, id)
+	id, err = s.r.Unfinished(suite)
+	require.NoError(t, err)
+	require.Equal(t, first, id)
+	id, err = s.r.Unfinished("/no/such/suite")
+	require.NoError(t, err)
+	require.Empty(t, id)
+}
