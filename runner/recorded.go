@@ -131,13 +131,13 @@ type recordedSubscription struct {
 	first int64
 	next  int64
 	ended bool // the end event was delivered
+	// pause was the last one in vain: events come in flocks, so that it is worth
+	// looking often after one, and less and less often when there is none.
+	pause time.Duration
 	// resumed is the number of the last event, as far as was looked for, with
 	// which the run was taken up again.
 	resumed int64
 }
-
-// followInterval is how often the journal of another process is looked at.
-const followInterval = 100 * time.Millisecond
 
 func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
 	for !s.ended {
@@ -147,6 +147,7 @@ func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
 			return nil, err
 		}
 		if len(events) > 0 {
+			s.pause = 0
 			s.next = events[len(events)-1].Seq + 1
 			s.ended = events[len(events)-1].Type == End
 			return events, nil
@@ -154,12 +155,9 @@ func (s *recordedSubscription) Next(ctx context.Context) ([]*Event, error) {
 		if !alive {
 			break
 		}
-		timer := time.NewTimer(followInterval)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
+		s.pause = nextPause(s.pause)
+		if err := pauseFor(ctx, s.pause); err != nil {
+			return nil, err
 		}
 	}
 	if end := s.endUnrecorded(); end != nil {

@@ -134,7 +134,7 @@ func TestComplete(t *testing.T) {
 		"completion ":           "bash zsh fish",
 		"completion bash ":      "",
 		"help sche":             "schema",
-		"runs ":                 "list show",
+		"runs sh":               "show",
 		"runs show ":            "",
 		"jsonrpc --log-level d": "debug",
 		"run -- --js":           "",

@@ -96,6 +96,7 @@ func problemOf(err error) *problem {
 		limit     *runner.LimitError
 		review    *runner.ReviewError
 		busy      *runner.BusyError
+		silent    *runner.SilentError
 	)
 	switch {
 	case errors.As(err, &pr):
@@ -116,6 +117,8 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, "waza review RUN --list --all tells what is asked"}
 	case errors.As(err, &busy):
 		return &problem{exitUsage, err, "waza runs show " + busy.RunID + " tells how it stands"}
+	case errors.As(err, &silent):
+		return &problem{exitError, err, fmt.Sprintf("it may be halted: kill -CONT %d lets it go on, kill -KILL %[1]d ends it and its runs", silent.PID)}
 	case errors.Is(err, runner.ErrRunNotFound):
 		return &problem{exitUsage, err, "waza runs lists the runs"}
 	}

@@ -190,8 +190,16 @@ func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 }
 
 func (p *progress) counts() line {
-	c := p.tasks
-	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, plural(c.Total, "task", "tasks")), ""}}
+	l := countsLine(p.tasks, "task", "tasks")
+	if p.cached > 0 {
+		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, plural(p.trials.Total, "trial", "trials")), "2"})
+	}
+	return l
+}
+
+// countsLine tells how many of what it counts ended in each verdict.
+func countsLine(c runner.Counts, one, many string) line {
+	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, plural(c.Total, one, many)), ""}}
 	for _, x := range []struct {
 		n            int
 		what, colour string
@@ -203,9 +211,6 @@ func (p *progress) counts() line {
 		if x.n > 0 {
 			l = append(l, span{", ", ""}, span{fmt.Sprintf("%d %s", x.n, x.what), x.colour})
 		}
-	}
-	if p.cached > 0 {
-		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, plural(p.trials.Total, "trial", "trials")), "2"})
 	}
 	return l
 }

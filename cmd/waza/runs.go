@@ -1,12 +1,18 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+)
 
 // runsCommand holds what is done with recorded runs, one file per subcommand.
 func (p *program) runsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "runs", Category: groupRuns,
-		Usage: "list and show runs of the past, and those that go on",
+		Usage: "list, show, follow, cancel and remove runs",
 		Description: `Runs are recorded in the state directory: $WAZA_STATE, else waza below
 $XDG_STATE_HOME, else ~/.local/state/waza.
 
@@ -14,12 +20,50 @@ Examples:
   waza runs                    the newest runs
   waza runs show RUN           the table of one, as waza run printed it
   waza runs show latest        that of the newest
-  waza runs show RUN --json    all of it, transcripts included`,
+  waza runs show RUN --json    all of it, transcripts included
+  waza runs follow latest      what goes on in the newest, as waza run shows it
+  waza runs cancel RUN         end one, whichever process carries it out`,
 		Flags:  runsListFlags(),
 		Action: p.runsList,
 		Subcommands: []*cli.Command{
 			p.runsListCommand(),
 			p.runsShowCommand(),
+			p.runsFollowCommand(),
+			p.runsCancelCommand(),
 		},
 	}
+}
+
+// oneRun finds the run that is the only argument of a command.
+func (p *program) oneRun(c *cli.Context) (*runner.Runner, runner.Handle, error) {
+	if c.NArg() != 1 {
+		return nil, nil, usage("waza runs lists the runs", "%s takes one run, not %d", c.Command.HelpName, c.NArg())
+	}
+	rn, runs, err := p.someRuns(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rn, runs[0], nil
+}
+
+// someRuns finds the runs that are the arguments of a command, each once.
+func (p *program) someRuns(c *cli.Context) (*runner.Runner, []runner.Handle, error) {
+	if c.NArg() == 0 {
+		return nil, nil, usage("waza runs lists the runs", "%s takes one run or more", c.Command.HelpName)
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return nil, nil, err
+	}
+	var runs []runner.Handle
+	for _, id := range c.Args().Slice() {
+		h, err := findRun(rn, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(runs, func(o runner.Handle) bool { return o.ID() == h.ID() }) {
+			runs = append(runs, h)
+		}
+	}
+	return rn, runs, nil
 }

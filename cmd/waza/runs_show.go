@@ -17,14 +17,7 @@ func (p *program) runsShowCommand() *cli.Command {
 }
 
 func (p *program) runsShow(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return usage("waza runs lists the runs", "waza runs show takes one run, not %d", c.NArg())
-	}
-	rn, err := p.newRunner()
-	if err != nil {
-		return err
-	}
-	h, err := findRun(rn, c.Args().First())
+	_, h, err := p.oneRun(c)
 	if err != nil {
 		return err
 	}

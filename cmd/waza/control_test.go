@@ -1,0 +1,157 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// waza runs a command to its end and returns stdout and exit code.
+func waza(t *testing.T, env []string, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := exec.Command(wazaPath(t), args...)
+	cmd.Env = env
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	within(t, "waza "+strings.Join(args, " "), func() { _ = cmd.Run() })
+	t.Log(stderr.String())
+	return stdout.String(), cmd.ProcessState.ExitCode()
+}
+
+// Another terminal cancels the run, which is over when the command is.
+func TestCancelFromElsewhere(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "  parallel: true\n  trials_per_task: 2\n  workers: 3")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(3)
+	out, code := waza(t, c.Env, "runs", "cancel", "latest")
+	require.Equal(t, exitPassed, code)
+	require.Regexp(t, `^run \S+: cancelled, 0 of 4 trials passed, 4 cancelled\n$`, out)
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	h.gone()
+	out, code = waza(t, c.Env, "runs", "cancel", "latest")
+	require.Equal(t, exitPassed, code)
+	require.Regexp(t, `was over already: cancelled, 0 of 4 trials passed, 4 cancelled`, out)
+}
+
+// The gentle way lets what runs end.
+func TestFinishRunningFromElsewhere(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	out, code := waza(t, c.Env, "runs", "cancel", "--finish-running", "--wait", "0", "latest")
+	require.Equal(t, exitPassed, code)
+	require.Regexp(t, `^run \S+ starts no more trials: 0 of 2 trials passed so far\n$`, out)
+	_, code = waza(t, c.Env, "runs", "cancel", "--finish-running", "--wait", "10ms", "latest")
+	require.Equal(t, exitError, code)
+	waits := startWaza(t, c.Env, "runs", "cancel", "latest", "--finish-running", "--json")
+	h.release()
+	require.Equal(t, exitPassed, waits.exitCode(t))
+	require.Contains(t, waits.out.String(), `"skipped": 1`)
+	require.Contains(t, waits.out.String(), `"status": "cancelled"`)
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Regexp(t, `(?m)^first +passed +1/1`, c.out.String())
+	h.gone()
+}
+
+// A process that is halted is named, with what to do about it.
+func TestCancelOfAHaltedRun(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	asks := startWaza(t, c.Env, "runs", "cancel", "latest")
+	asks.says(t, "has not answered within 5s")
+	asks.says(t, "hint: it may be halted: kill -CONT ")
+	require.Equal(t, exitError, asks.exitCode(t))
+	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
+	require.Equal(t, exitInterrupted, c.exitCode(t))
+	h.gone()
+}
+
+// A run whose process was killed is told to be interrupted, with what it came to.
+func TestCancelOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	h.release()
+	h.started(1)
+	require.NoError(t, c.Process.Kill())
+	_ = c.Wait()
+	out, code := waza(t, c.Env, "runs", "cancel", "latest")
+	require.Equal(t, exitPassed, code)
+	require.Regexp(t, `^run \S+ was interrupted, its process ended before it did: 1 of 2 trials passed\n$`, out)
+	h.gone()
+}
+
+// Following shows what waza run shows, to its end, and has its exit code.
+func TestFollowFromElsewhere(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	follows := startWaza(t, c.Env, "runs", "follow", "latest", "--verbose")
+	follows.says(t, "Running task: first")
+	events := startWaza(t, c.Env, "runs", "follow", "latest", "--events", "--from", "2", "--verbose")
+	events.says(t, "Running task: first")
+	h.release()
+	h.started(1)
+	follows.says(t, "passed     1/2  first")
+	h.release()
+	require.Equal(t, exitPassed, c.exitCode(t))
+	require.Equal(t, exitPassed, follows.exitCode(t))
+	table, _, _ := strings.Cut(c.out.String(), "\nRun ")
+	require.Equal(t, table, strings.TrimSuffix(follows.out.String(), "\n"))
+	require.Equal(t, exitPassed, events.exitCode(t))
+	require.Contains(t, events.out.String(), `"seq":2,`)
+	require.NotContains(t, events.out.String(), `"seq":1,`)
+	require.Contains(t, events.out.String(), `"type":"end"`)
+	h.gone()
+}
+
+// Ctrl-C ends the following and not the run.
+func TestFollowInterrupted(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	follows := startWaza(t, c.Env, "runs", "follow", "latest", "--verbose")
+	follows.says(t, "Running task: first")
+	require.NoError(t, follows.Process.Signal(os.Interrupt))
+	follows.says(t, "goes on")
+	follows.says(t, "hint: waza runs follow ")
+	require.Equal(t, exitInterrupted, follows.exitCode(t))
+	require.Empty(t, follows.out.String())
+	h.release()
+	h.started(1)
+	h.release()
+	require.Equal(t, exitPassed, c.exitCode(t))
+	h.gone()
+}
+
+// Who follows a run whose process is killed is told, and sees what there was.
+func TestFollowOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	follows := startWaza(t, c.Env, "runs", "follow", "latest")
+	h.release()
+	follows.says(t, "passed     1/2  first")
+	h.started(1)
+	require.NoError(t, c.Process.Kill())
+	_ = c.Wait()
+	require.Equal(t, exitInterrupted, follows.exitCode(t))
+	require.Regexp(t, `(?m)^first +passed +1/1`, follows.out.String())
+	require.Contains(t, follows.out.String(), "The process that did the run ended before the run did.")
+	h.gone()
+}
