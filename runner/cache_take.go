@@ -64,6 +64,10 @@ func (s *scheduler) gradeAgain(t *taskRun, old *TrialResult, e *earlierTrial) *a
 		}
 		r.logTask(t, "warning", "task %s, trial %d: %s; grading it again", t.ID, old.TrialNum, a.Error)
 		pause(r.ctx, r.stops, backoff(n))
+		if why := r.ending(); why != nil {
+			a.Score, a.Verdict, a.Error = nil, Cancelled, why.Error()
+			return a
+		}
 	}
 }
 

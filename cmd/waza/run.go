@@ -39,8 +39,8 @@ Exit codes:
 		Flags: []cli.Flag{
 			taskFlag(), tagFlag(),
 			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
-			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
+			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
 			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor says otherwise", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`", DefaultText: "the suite's"},

@@ -108,7 +108,8 @@ func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	for name := range files {
 		err := s.eachLine(name, func(hash, run string) {
 			if wanted[hash] {
-				holders[strings.Clone(hash)] = append(holders[hash], strings.Clone(run))
+				hash, run = strings.Clone(hash), strings.Clone(run) // not the whole file
+				holders[hash] = append(holders[hash], run)
 			}
 		})
 		if err != nil {
