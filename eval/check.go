@@ -100,7 +100,9 @@ func regexpFault(err error) string {
 // suite's directory, else in its repository's root, else in the process's
 // directory. It returns the file's absolute path and the paths that were tried.
 func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
-	return c.loader.suite.Resolve(rel)
+	abs, tried, ok = c.loader.suite.Resolve(rel)
+	c.loader.looked(tried...)
+	return abs, tried, ok
 }
 
 // File is [Check.Resolve] that reports a missing file at path, naming the places

@@ -42,6 +42,11 @@ type Options struct {
 	// Overlay holds the content of files that an editor has changed but not
 	// saved, by absolute path. Nil means that the disk is right.
 	Overlay map[string][]byte
+	// Looked is called with the absolute path of each file that is read or looked
+	// for, and of each directory that is searched, whether it is there or not:
+	// only a change of one of them can change what is loaded. It is called by
+	// Load, before that returns; paths may come more than once. Nil is fine.
+	Looked func(path string)
 }
 
 // NotFoundError says that a suite file, or the directory to search, is not there.
@@ -77,7 +82,7 @@ func (e *AmbiguousError) Error() string {
 // whatever can be read is judged by diagnostics alone. Time and memory are
 // bounded whatever the files hold.
 func Load(path string, o Options) (*Suite, Diagnostics, error) {
-	path, err := suiteFile(path, o)
+	path, err := Find(path, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,8 +120,10 @@ func newLoader(abs, shownDir string, o Options) *loader {
 	}
 }
 
-// suiteFile finds the suite file that path means.
-func suiteFile(path string, o Options) (string, error) {
+// Find returns the suite file that path means: itself or, where it is a directory,
+// the only suite below it. The error is a [*NotFoundError], an [*AmbiguousError]
+// or what kept it from being looked for.
+func Find(path string, o Options) (string, error) {
 	if abs, err := filepath.Abs(path); err == nil && o.Overlay[abs] != nil {
 		return path, nil
 	}

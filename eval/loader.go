@@ -25,6 +25,16 @@ type loader struct {
 // maxDiagnostics bounds what one suite reports; more helps nobody.
 const maxDiagnostics = 2000
 
+// looked tells the caller of what the suite depends on.
+func (l *loader) looked(paths ...string) {
+	if l.options.Looked == nil {
+		return
+	}
+	for _, path := range paths {
+		l.options.Looked(path)
+	}
+}
+
 // full reports whether no more findings are taken.
 func (l *loader) full() bool { return len(l.found) >= maxDiagnostics }
 

@@ -97,6 +97,7 @@ func (l *loader) usualSkillDirectory() []string {
 
 // skillsIn returns the skills of a directory: its own, or those one level down.
 func (l *loader) skillsIn(dir string) []skill {
+	l.looked(dir)
 	if known, ok := l.skills[dir]; ok {
 		return known
 	}
@@ -116,6 +117,7 @@ func (l *loader) skillsIn(dir string) []skill {
 
 func (l *loader) skillAt(dir string) (skill, bool) {
 	file := filepath.Join(dir, "SKILL.md")
+	l.looked(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !isRegular(file) {
 		return skill{}, false
 	}

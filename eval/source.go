@@ -149,6 +149,7 @@ func quotedLength(s string, quote byte) int {
 // readFile returns the content of a regular file of at most limit bytes, or of
 // the editor's unsaved copy of it.
 func (l *loader) readFile(path string, limit int64) ([]byte, error) {
+	l.looked(path)
 	if data, ok := l.options.Overlay[path]; ok {
 		if int64(len(data)) > limit {
 			return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, len(data), limit)

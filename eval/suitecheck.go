@@ -18,6 +18,9 @@ func (l *loader) checkSuite() {
 	s := l.suite
 	l.checkSchemaVersion()
 	if dir := l.options.ContextDir; dir != "" && !isDir(dir) {
+		if abs, err := filepath.Abs(dir); err == nil {
+			l.looked(abs)
+		}
 		l.reportf(l.src, nil, Error, CodeMissingFile, "no such fixture directory: %s", dir)
 	}
 	if s.Config.TimeoutSeconds == 0 {
@@ -49,6 +52,7 @@ func (l *loader) checkSuite() {
 	}
 	for i, f := range s.Config.InstructionFiles {
 		path, tried, ok := s.Resolve(f)
+		l.looked(tried...)
 		if !ok {
 			path, ok = l.inContextDir(f)
 		}
@@ -94,6 +98,7 @@ func (l *loader) inContextDir(rel string) (path string, ok bool) {
 		dir = l.options.ContextDir
 	}
 	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(rel)))
+	l.looked(path)
 	if err != nil || !isRegular(path) {
 		return "", false
 	}
@@ -176,6 +181,7 @@ func (l *loader) checkBaseline() {
 func (l *loader) triggers() *TriggerTests {
 	for _, name := range []string{"trigger_tests.yaml", "trigger_tests.yml"} {
 		path := filepath.Join(l.suite.Dir, name)
+		l.looked(path)
 		if _, unsaved := l.options.Overlay[path]; !unsaved && !exists(path) {
 			continue
 		}

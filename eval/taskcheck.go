@@ -130,6 +130,7 @@ func (c *taskCheck) files() {
 func (c *taskCheck) contextDir() {
 	l := c.loader
 	dir := l.fromSuite(c.task.ContextDir)
+	l.looked(dir)
 	switch {
 	case filepath.IsAbs(c.task.ContextDir) || !within(l.root(), dir):
 		c.reportf(Error, CodeEscapingPath, At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
@@ -159,6 +160,7 @@ func (c *taskCheck) fixture(rel string, at Path) string {
 	l := c.loader
 	dir := l.fixtureDir(c.task)
 	file := filepath.Join(dir, filepath.FromSlash(rel))
+	l.looked(file)
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -65,6 +65,7 @@ func (ts *taskSet) pattern(src *source, at *yaml.Node, text string) {
 // named reads a file that a pattern without wildcards names.
 func (ts *taskSet) named(src *source, at *yaml.Node, file string) {
 	l := ts.loader
+	l.looked(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !exists(file) {
 		l.reportf(src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
 		return
@@ -89,7 +90,7 @@ func (ts *taskSet) emptyGlobSeverity(src *source) Severity {
 // follow links to directories, so that it ends where they lead in circles, and
 // keeps out of .git and node_modules.
 func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []string {
-	w := &globWalk{pattern: pattern, dir: dir}
+	w := &globWalk{pattern: pattern, dir: dir, looked: ts.loader.looked}
 	w.directory("", depth)
 	if w.seen > maxGlobEntries {
 		ts.loader.report(Diagnostic{File: ts.loader.display(dir), Severity: Error, Code: CodeTooLarge,
@@ -103,6 +104,7 @@ func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []stri
 type globWalk struct {
 	pattern *regexp.Regexp
 	dir     string
+	looked  func(paths ...string)
 	seen    int
 	found   []string
 }
@@ -110,7 +112,9 @@ type globWalk struct {
 // directory looks through a directory given by its path below w.dir, and depth
 // levels of those in it.
 func (w *globWalk) directory(rel string, depth int) {
-	entries, err := os.ReadDir(filepath.Join(w.dir, filepath.FromSlash(rel)))
+	dir := filepath.Join(w.dir, filepath.FromSlash(rel))
+	w.looked(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // what cannot be listed matches nothing
 	}

@@ -72,6 +72,7 @@ var taskFiles = regexp.MustCompile(`\.ya?ml$`)
 func (ts *taskSet) tasksDirectory() {
 	l := ts.loader
 	dir := filepath.Join(l.suite.Dir, "tasks")
+	l.looked(dir)
 	if !isDir(dir) {
 		return
 	}
