@@ -105,6 +105,30 @@ func (t *TriggerPrompt) decodeShape(d *decoder, n *yaml.Node) {
 	d.structure(n, reflect.ValueOf(t).Elem(), nil)
 }
 
+// decodeShape takes true, false, a confidence, or a map.
+func (s *Stopping) decodeShape(d *decoder, n *yaml.Node) {
+	if b, ok := boolOf(n); ok && n.Kind == yaml.ScalarNode {
+		if b {
+			s.Confidence = DefaultStopping
+		}
+		return
+	}
+	s.Confidence = DefaultStopping
+	if n.Kind == yaml.MappingNode {
+		d.structure(n, reflect.ValueOf(s).Elem(), nil)
+		return
+	}
+	f, ok := floatOf(n)
+	switch {
+	case n.Kind != yaml.ScalarNode || !ok:
+		d.wrongType(n, "true, false, a confidence or a map")
+	case f < 0.5 || f > 1:
+		d.report(n, Error, CodeInvalidValue, "", "%s must be between 0.5 and 1, not %s", d.here(), describe(n))
+	default:
+		s.Confidence = f
+	}
+}
+
 // decodeShape takes true, false or auto.
 func (g *GradeExpected) decodeShape(d *decoder, n *yaml.Node) {
 	if b, ok := boolOf(n); ok && n.Kind == yaml.ScalarNode {

@@ -71,6 +71,8 @@ type Config struct {
 	Workers int `yaml:"workers" json:"workers" alias:"max_workers" jsonschema:"minimum=0"`
 	// Stop starting trials after the first task that failed.
 	FailFast bool `yaml:"fail_fast" json:"fail_fast"`
+	// Start no more trials of a task once it is decided whether it passes: true, a confidence, or a map. Tasks that are compared with a baseline, and trigger tests, are done to the end.
+	Stopping Stopping `yaml:"stopping" json:"stopping,omitzero"`
 	// How often a trial whose graders failed is tried in all; the last attempt counts. Trigger tests are asked once.
 	MaxAttempts int `yaml:"max_attempts" json:"max_attempts" jsonschema:"minimum=0"`
 	// How often a trial that ended in error is tried again.
@@ -108,6 +110,15 @@ type Config struct {
 	// Grade what tasks say under expected: true, false, or auto (all but an unscripted mock).
 	GradeExpected GradeExpected `yaml:"grade_expected" json:"grade_expected"`
 }
+
+// Stopping says when a task needs no more trials.
+type Stopping struct {
+	// With this probability at least the verdict is the one that all trials would have led to; 1 stops only when it cannot change any more.
+	Confidence float64 `yaml:"confidence" json:"confidence" jsonschema:"minimum=0.5,maximum=1,default=0.95"`
+}
+
+// DefaultStopping is the confidence that a bare `stopping: true` means.
+const DefaultStopping = 0.95
 
 // Price is what a model costs, in US dollars per million tokens.
 type Price struct {

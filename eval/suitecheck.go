@@ -27,6 +27,7 @@ func (l *loader) checkSuite() {
 		s.Config.TimeoutSeconds = 300
 	}
 	l.checkWorkers()
+	l.checkStopping()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
 		l.checkMetric(i)
@@ -75,6 +76,18 @@ func (l *loader) checkWorkers() {
 	case c.Parallel || c.Workers < 0 || c.Workers == 1 || lookup(config, "parallel") != nil:
 	case n != nil && follow(n).Tag != "!!null":
 		l.reportf(l.src, key, Warning, CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
+	}
+}
+
+// checkStopping tells of stopping that stops nothing.
+func (l *loader) checkStopping() {
+	c := l.suite.Config
+	switch {
+	case c.Stopping.Confidence == 0:
+	case l.suite.Baseline:
+		l.at(Warning, CodeNoEffect, At("config", "stopping"), "stopping has no effect on tasks that are compared with a baseline: all their trials are done, for how large the difference is takes both sides")
+	case c.TrialsPerTask == 1:
+		l.at(Info, CodeNoEffect, At("config", "stopping"), "stopping has no effect with one trial per task; --trials gives more for one run")
 	}
 }
 

@@ -34,6 +34,7 @@ type RunOptions struct {
 	Verbose        bool     `json:"verbose" doc:"Send more eval.log notifications."`
 	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
 	Cache          bool     `json:"cache" doc:"Take trials over that an earlier run has done, instead of doing them: where only graders have changed, they grade what was recorded."`
+	Stopping       *float64 `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 with which a task is decided before all its trials are started, instead of the suite's config.stopping; 0 does them all."`
 }
 
 type evalRunParams struct {
@@ -112,6 +113,9 @@ func (c *call) complete(req *runner.Request, o RunOptions) error {
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
+	}
+	if req.Stopping = o.Stopping; o.Stopping != nil && *o.Stopping > 0 && *o.Stopping < 0.5 {
+		return &paramError{parameter: "stopping", message: `parameter "stopping" must be 0 or a confidence from 0.5 to 1`}
 	}
 	if o.ContextDir == "" {
 		return nil

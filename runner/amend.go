@@ -335,7 +335,7 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 	rec.Metrics = a.criteria.Metrics
 	tally := newRunTally(&rec)
 	for i, ref := range rec.Tasks {
-		var t taskTally
+		t := newTaskTally(&ref, a.criteria.Thresholds[i])
 		for j := range a.st.tasks[i].trials {
 			at := a.placeLocked(i, j)
 			if at.size == 0 {
@@ -347,6 +347,7 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 			}
 			tally.addTrial(i, &res.TrialResult)
 			t.add(&res.TrialResult)
+			t.early.add(j, res.Verdict)
 		}
 		old := a.taskLocked(i)
 		if old == nil {

@@ -46,6 +46,9 @@ type Request struct {
 	FailFast bool `json:"failFast,omitempty"`
 	// Cache takes trials over that an earlier run has done, instead of doing them.
 	Cache bool `json:"cache,omitempty"`
+	// Stopping replaces the confidence of config.stopping when not nil; 0 means that
+	// all trials are done.
+	Stopping *float64 `json:"stopping,omitempty"`
 }
 
 // UnknownExecutorError says that no executor has the name asked for.
@@ -219,6 +222,9 @@ func planConfig(suite *eval.Suite, req Request, executor string) RunConfig {
 	c.FailFast = c.FailFast || req.FailFast
 	if req.Model != "" {
 		c.Model = req.Model
+	}
+	if req.Stopping != nil {
+		c.Stopping.Confidence = *req.Stopping
 	}
 	if req.Trials > 0 {
 		c.TrialsPerTask = req.Trials
@@ -394,6 +400,9 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 			Role: t.Role, Trigger: t.trigger, Cell: t.Cell,
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
+		if t.canStop() {
+			ref.Stopping = p.config.Stopping.Confidence
+		}
 		if t.Cell != nil {
 			ref.Task = t.Task.ID
 		}

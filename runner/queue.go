@@ -146,6 +146,20 @@ func (q *queue) rest() (*taskRun, int) {
 	return nil, 0
 }
 
+// drop takes the trials of a task that were not handed out away, and returns their
+// numbers.
+func (q *queue) drop(t *taskRun) []int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var nums []int
+	for t.queued.next < t.Trials {
+		nums = append(nums, t.takeLocked())
+	}
+	same := func(other *taskRun) bool { return other == t }
+	q.tasks, q.aside = slices.DeleteFunc(q.tasks, same), slices.DeleteFunc(q.aside, same)
+	return nums
+}
+
 func (t *taskRun) takeLocked() int {
 	num := t.First + t.queued.next
 	t.queued.next++

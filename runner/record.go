@@ -93,6 +93,9 @@ type TaskRef struct {
 	// PassThreshold is the share of counted trials that must pass; nil, in
 	// older records, means all.
 	PassThreshold *float64 `json:"passThreshold,omitempty"`
+	// Stopping is the confidence with which the verdict may be decided before all
+	// trials are started; absent when all are to be.
+	Stopping float64 `json:"stopping,omitempty"`
 	// Hash names the task by its content, without the trial's number.
 	Hash string `json:"hash"`
 	// Execution is that part of Hash which says what an executor was given;

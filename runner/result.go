@@ -102,7 +102,10 @@ type TrialCounts struct {
 
 // TaskResult sums up the trials of one task.
 type TaskResult struct {
-	Verdict Verdict     `json:"verdict"`
+	Verdict Verdict `json:"verdict"`
+	// Decided tells why trials of the task were never started, its verdict being
+	// known; nil when all were.
+	Decided *Decided    `json:"decided,omitempty"`
 	Trials  TrialCounts `json:"counts"`
 	// Score describes the scores of the counted trials; nil when none was graded.
 	Score *ScoreStats `json:"score"`
@@ -145,6 +148,9 @@ type Summary struct {
 	Rate               // of tasks
 	Flaky  int         `json:"flaky"`
 	Trials TrialCounts `json:"trials"`
+	// TrialsSaved is how many trials were not started because the verdict on their
+	// task was decided. They are among the skipped ones.
+	TrialsSaved int `json:"trialsSaved,omitempty"`
 	// Score describes the mean scores of the tasks.
 	Score *ScoreStats `json:"score"`
 	// PassK holds the means over tasks of pass@k and pass^k.

@@ -62,7 +62,7 @@ func newScheduler(r *Run) *scheduler {
 	s := &scheduler{run: r, tally: newRunTally(r.rec), index: newIndexer(r)}
 	runs := make(map[*PlannedTask]*taskRun)
 	for i, t := range r.plan.Tasks {
-		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials}
+		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials, tally: newTaskTally(&r.rec.Tasks[i], t.threshold)}
 		if t.Role == RoleBaseline {
 			runs[t] = tr
 		}
@@ -313,6 +313,8 @@ func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 	s.tally.addTrial(t.num-1, res)
 	t.mu.Lock()
 	t.tally.add(res)
+	decided := t.tally.early.add(res.TrialNum-t.First, res.Verdict)
+	why := t.tally.early.decided
 	t.left--
 	last := t.left == 0
 	note := !t.noted && res.Verdict.cacheable()
@@ -325,6 +327,9 @@ func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 		s.completeTask(t)
 	}
 	s.queue.ended(t, res, last)
+	if decided {
+		s.skipDecided(t, why)
+	}
 }
 
 func (s *scheduler) completeTask(t *taskRun) {

@@ -29,6 +29,11 @@ type taskTally struct {
 	cached    int // trials taken over from earlier runs
 	reasons   map[Reason]int
 	broken    string // why the task is an error whatever its trials are
+	early     decider
+}
+
+func newTaskTally(ref *TaskRef, threshold float64) taskTally {
+	return taskTally{early: decider{trials: ref.Trials, threshold: threshold, confidence: ref.Stopping}}
 }
 
 func (t *taskTally) add(res *TrialResult) {
@@ -98,6 +103,7 @@ func (t *taskTally) result(threshold float64) *TaskResult {
 	res := &TaskResult{
 		Error:   t.broken,
 		Verdict: taskVerdict(c, threshold, t.broken != ""),
+		Decided: t.early.verdict(c.Skipped),
 		Trials:  TrialCounts{Counts: c, Rate: rateOf(c)},
 		Score:   scoreStats(t.scores),
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
@@ -106,12 +112,18 @@ func (t *taskTally) result(threshold float64) *TaskResult {
 		Cached:  t.cached,
 		Reasons: t.sortedReasons(),
 	}
+	if res.Decided != nil && t.broken == "" {
+		res.Verdict = res.Decided.Verdict
+	}
 	if len(t.durations) > 0 {
 		d := stats.Describe(t.durations)
 		res.DurationMS = &d
 	}
 	return res
 }
+
+// verdictMargin is what shares of trials may miss a threshold by, for they are rounded.
+const verdictMargin = 1e-9
 
 func taskVerdict(c Counts, threshold float64, broken bool) Verdict {
 	switch {
@@ -121,13 +133,13 @@ func taskVerdict(c Counts, threshold float64, broken bool) Verdict {
 		return Errored
 	case c.Cancelled > 0:
 		return Cancelled // the trials that would tell are missing
-	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-1e-9:
+	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-verdictMargin:
 		return NeedsReview // so is what a person says of them
 	case c.Counted()+c.NeedsReview == 0:
 		return Skipped
-	case c.Skipped > 0 && float64(c.Passed+c.Skipped) >= threshold*float64(c.Counted()+c.Skipped)-1e-9:
+	case c.Skipped > 0 && float64(c.Passed+c.Skipped) >= threshold*float64(c.Counted()+c.Skipped)-verdictMargin:
 		return Skipped // so could the ones that would tell be
-	case float64(c.Passed) >= threshold*float64(c.Counted())-1e-9:
+	case float64(c.Passed) >= threshold*float64(c.Counted())-verdictMargin:
 		return Passed
 	case c.Failed == 0:
 		return TimedOut
@@ -267,6 +279,9 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 		s.Counts.Add(res.Verdict)
 		if res.Flaky {
 			s.Flaky++
+		}
+		if res.Decided != nil {
+			s.TrialsSaved += res.Decided.Saved
 		}
 		if res.Score != nil {
 			scores = append(scores, res.Score.Mean)

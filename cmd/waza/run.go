@@ -49,6 +49,7 @@ Exit codes:
 			&cli.StringFlag{Name: "context-dir", Category: how, Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
 			fsyncFlag(how),
+			&cli.Float64Flag{Name: "stopping", Category: how, Usage: "start no more trials of a task once it is decided with this `CONFIDENCE`, 0.5 to 1, whether it passes; 0 does them all", DefaultText: "the suite's"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: out, Usage: "print everything the run has to tell, to stderr"},
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the whole result as one line of JSON per suite, no table"},
 			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
@@ -79,6 +80,12 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 	for _, name := range []string{"trials", "trial", "workers"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
 			return o, usage("leave it out for what the suite says", "--%s: %d is not a number from 1 on", name, c.Int(name))
+		}
+	}
+	if c.IsSet("stopping") {
+		confidence := c.Float64("stopping")
+		if o.request.Stopping = &confidence; !(confidence == 0 || confidence >= 0.5 && confidence <= 1) {
+			return o, usage("0.95 is usual; 0 does all trials", "--stopping: %v is no confidence between 0.5 and 1", confidence)
 		}
 	}
 	if c.IsSet("timeout") && o.request.Timeout <= 0 {

@@ -41,6 +41,10 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 			*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, &whole}}
 		}
 	}
+	if def := defs["Stopping"]; def != nil {
+		whole := *def
+		*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "boolean"}, {Type: "number", Minimum: "0.5", Maximum: "1"}, &whole}}
+	}
 	if task := defs["Task"]; task != nil {
 		inputs := defs["Inputs"]
 		for p := inputs.Properties.Oldest(); p != nil; p = p.Next() {

@@ -38,7 +38,11 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 				fmt.Fprintf(b, "  %s\n", Clean(t.ID))
 				first = false
 			}
-			writeReason(b, o, why, t.Result.Trials.Total)
+			total := t.Result.Trials.Total
+			if t.Result.Decided != nil {
+				total -= t.Result.Decided.Saved
+			}
+			writeReason(b, o, why, total)
 		}
 	}
 }
@@ -136,6 +140,9 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 	if r.Summary != nil {
 		if r.Summary.Flaky > 0 {
 			fmt.Fprintf(b, ", %s", count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
+		}
+		if r.Summary.TrialsSaved > 0 {
+			fmt.Fprintf(b, ", %s saved", count(r.Summary.TrialsSaved, "trial", "trials"))
 		}
 	}
 	if r.Summary != nil && r.Status != runner.StatusInterrupted { // nobody knows how long that took

@@ -153,7 +153,7 @@ func taskRow(t Task) row {
 	if res.Flaky {
 		verdict += ", flaky"
 	}
-	cells := []string{Clean(t.ID), verdict, trials(res.Trials.Counts), "–", "–", "–", "–"}
+	cells := []string{Clean(t.ID), verdict, taskTrials(res), "–", "–", "–", "–"}
 	if res.Score != nil {
 		cells[3] = score(res.Score.Mean)
 	}
@@ -183,6 +183,16 @@ func trials(c runner.Counts) string {
 	return s
 }
 
+// taskTrials is trials, with those that were left out for the verdict was decided.
+func taskTrials(res *runner.TaskResult) string {
+	if res.Decided == nil {
+		return trials(res.Trials.Counts)
+	}
+	c := res.Trials.Counts
+	c.Skipped -= res.Decided.Saved
+	return trials(c) + fmt.Sprintf(", %d saved", res.Decided.Saved)
+}
+
 func interval(i stats.Interval) string {
 	return strings.TrimSuffix(percent(i.Low), " %") + "–" + percent(i.High)
 }
@@ -210,7 +220,7 @@ func Line(e *runner.Event, o Options) string {
 	if e.Task == nil {
 		return s
 	}
-	s += "  trials " + trials(e.Task.Trials.Counts)
+	s += "  trials " + taskTrials(e.Task)
 	if e.Score != nil {
 		s += "  score " + score(*e.Score)
 	}

@@ -1,0 +1,204 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// stopping is a suite of one task, done 50 times by the agent of the test, whose
+// trials pass when it says good.
+func stopping(config, more string) string {
+	return fmt.Sprintf(`
+-- eval.yaml --
+name: many
+config: {executor: agent, trials_per_task: 50, retry_errors: 0, stopping: %s}
+graders: [{type: text, config: {contains: [good]}}]
+%s
+`, config, more) + skill
+}
+
+// lines gives the verdict of each trial by its first letter, and what the task
+// says of its decision.
+func decision(res result) (trials string, decided *runner.Decided) {
+	var b strings.Builder
+	for _, trial := range res.Tasks[0].Trials {
+		b.WriteString(string(trial.Verdict)[:1])
+	}
+	return b.String(), res.Tasks[0].Decided
+}
+
+// goodBut says good in all trials but these.
+func goodBut(bad ...int) agent {
+	return func(_ context.Context, t *executor.Trial) (string, error) {
+		for _, n := range bad {
+			if n == t.Num {
+				return "bad", nil
+			}
+			if n == -t.Num {
+				return "", executor.Permanent(errors.New("broken"))
+			}
+		}
+		return "good", nil
+	}
+}
+
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	const task = "tasks: [{id: a, prompt: x}]"
+	for _, c := range []struct {
+		name, config, more string
+		agent              agent
+		req                runner.Request
+		trials             string // how they begin
+		verdict            runner.Verdict
+		decided            string // none when empty
+		saved              int
+	}{
+		{
+			name: "one failure decides where all must pass", config: "true", more: task, agent: goodBut(3),
+			trials: "ppfs", verdict: runner.Failed, decided: "decided after 3 of 50 trials: failed, whatever the others do", saved: 47,
+		},
+		{
+			name: "an error decides nothing", config: "true", more: task, agent: goodBut(-2, 4),
+			trials: "pepfs", verdict: runner.Failed, decided: "decided after 4 of 50 trials: failed, whatever the others do", saved: 46,
+		},
+		{
+			name: "a pass", config: "0.95", more: "pass_threshold: 0.8\n" + task, agent: goodBut(),
+			trials: "ppppppppppps", verdict: runner.Passed, decided: "decided after 11 of 50 trials: passed at 95 % confidence", saved: 39,
+		},
+		{
+			name: "more confidence takes more trials", config: "{confidence: 0.999}", more: "pass_threshold: 0.8\n" + task, agent: goodBut(),
+			trials: "ppppppppppppppppppps", verdict: runner.Passed, decided: "decided after 19 of 50 trials: passed at 99.9 % confidence", saved: 31,
+		},
+		{
+			name: "nothing but what is certain", config: "1", more: "pass_threshold: 0.1\n" + task, agent: goodBut(1),
+			trials: "fppppps", verdict: runner.Passed, decided: "decided after 6 of 50 trials: passed, whatever the others do", saved: 44,
+		},
+		{
+			name: "too close to tell", config: "1", more: task, agent: goodBut(50),
+			trials: strings.Repeat("p", 49) + "f", verdict: runner.Failed,
+		},
+		{
+			name: "the request has the last word", config: "true", more: task, agent: goodBut(1), req: runner.Request{Stopping: new(float64)},
+			trials: "fp", verdict: runner.Failed,
+		},
+		{
+			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + task, req: runner.Request{Trials: 8}, agent: goodBut(-1, -2),
+			trials: "eeppps", verdict: runner.Passed, decided: "decided after 5 of 8 trials: passed, whatever the others do", saved: 3,
+		},
+		{
+			name: "not beside a baseline", config: "true", more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
+			trials: "fp", verdict: runner.Failed,
+		},
+		{
+			name: "a person's score may be the one that decides", config: "true", req: runner.Request{Trials: 3},
+			more:   "tasks: [{id: a, prompt: x, graders: [{type: human, config: {}}]}]",
+			agent:  goodBut(2),
+			trials: "nfn", verdict: runner.Failed,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			res, events := runAgent(t, stopping(c.config, c.more), c.req, c.agent)
+			oneVerdictEach(t, res, events, false)
+			trials, decided := decision(res)
+			require.Equal(t, c.trials, trials[:len(c.trials)])
+			require.Equal(t, c.verdict, res.Tasks[0].Verdict)
+			require.Equal(t, c.saved, res.Summary.TrialsSaved)
+			if c.decided == "" {
+				require.Nil(t, decided)
+				require.NotContains(t, trials, "s")
+				return
+			}
+			require.Equal(t, c.decided, decided.String())
+			require.Equal(t, c.saved, strings.Count(trials, "s"))
+			require.Equal(t, "not started: "+c.decided, res.Tasks[0].Trials[len(trials)-1].Error)
+		})
+	}
+}
+
+// Trials that run at once are looked at in the order of their numbers: those that
+// fail may be the first to end. Here the failed one ends first, and decides once
+// those before it have passed; what runs by then ends, and nothing more is started.
+func TestStoppingLooksInOrder(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	ended, failed := map[int]bool{}, make(chan struct{})
+	slow := agent(func(ctx context.Context, tr *executor.Trial) (string, error) {
+		if tr.Num == 3 {
+			defer close(failed)
+			return "bad", nil
+		}
+		if tr.Num < 3 {
+			select {
+			case <-failed:
+			case <-ctx.Done():
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ended[tr.Num] = true
+		return "good", nil
+	})
+	res, events := runAgent(t, stopping("true", "tasks: [{id: a, prompt: x}]"), runner.Request{Workers: 3}, slow)
+	oneVerdictEach(t, res, events, false)
+	_, decided := decision(res)
+	require.Equal(t, 3, decided.After)
+	require.Equal(t, runner.Failed, res.Tasks[0].Verdict)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, 50, len(ended)+1+decided.Saved)
+}
+
+// One task that is decided leaves the workers to the next.
+func TestStoppingGoesOn(t *testing.T) {
+	t.Parallel()
+	res, events := runAgent(t, stopping("true", "tasks: [{id: a, prompt: x}, {id: b, prompt: x}]"), runner.Request{Trials: 5},
+		func(_ context.Context, t *executor.Trial) (string, error) {
+			if t.Task.ID == "a" {
+				return "bad", nil
+			}
+			return "good", nil
+		})
+	oneVerdictEach(t, res, events, false)
+	require.Equal(t, 4, res.Summary.TrialsSaved)
+	require.Equal(t, 5, res.Tasks[1].TaskResult.Trials.Passed)
+	require.Nil(t, res.Tasks[1].Decided)
+	require.Equal(t, runner.StatusCompleted, res.Status)
+}
+
+// Graded anew, a decision is made anew of the trials there are: it may be another,
+// or none, and then nobody knows what the trials that were left out would have been.
+func TestStoppingGradedAnew(t *testing.T) {
+	t.Parallel()
+	suite := stopping("true", "pass_threshold: 0.8\ntasks: [{id: a, prompt: x}]")
+	r := agentRunner(t, t.TempDir(), goodBut())
+	live := start(t, r, suite, runner.Request{})
+	<-live.Done()
+	before := resultOf(t, live)
+	require.Equal(t, 11, before.Tasks[0].Decided.After)
+
+	_, res := regrade(t, r, live.ID(), edited(t, suite, "contains: [good]", "contains: [better]"), runner.GradeOptions{})
+	require.Equal(t, runner.Failed, res.Tasks[0].Verdict)
+	require.Equal(t, runner.Failed, res.Tasks[0].Decided.Verdict)
+	require.Less(t, res.Tasks[0].Decided.After, 11)
+	require.Equal(t, 39, res.Summary.TrialsSaved)
+
+	// Where all must pass, 11 that do decide nothing.
+	_, res = regrade(t, r, live.ID(), edited(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), runner.GradeOptions{})
+	require.Nil(t, res.Tasks[0].Decided)
+	require.Equal(t, runner.Skipped, res.Tasks[0].Verdict)
+	require.Zero(t, res.Summary.TrialsSaved)
+
+	_, res = regrade(t, r, live.ID(), suite, runner.GradeOptions{})
+	require.Equal(t, before.Tasks[0].TaskResult, res.Tasks[0].TaskResult)
+}
