@@ -59,7 +59,7 @@ func define[P, R any](name string, class class, doc string, h func(*call, contex
 // function because rpc.discover describes the table it stands in.
 func table() []*method {
 	var all []*method
-	for _, family := range [][]*method{evalMethods(), taskMethods(), runMethods(), gradeMethods(), reviewMethods(), lifecycleMethods(), discoverMethods()} {
+	for _, family := range [][]*method{evalMethods(), taskMethods(), runMethods(), gradeMethods(), reviewMethods(), compareMethods(), lifecycleMethods(), discoverMethods()} {
 		all = append(all, family...)
 	}
 	return all

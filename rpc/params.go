@@ -235,7 +235,7 @@ func (p *parameter) set(v reflect.Value, m member) error {
 	case ok && p.min != nil && number < *p.min:
 		return p.wrong(m.name, fmt.Sprintf("must be at least %v", *p.min))
 	case ok && p.max != nil && number > *p.max:
-		return p.wrong(m.name, fmt.Sprintf("must be at most %.0f", *p.max))
+		return p.wrong(m.name, "must be at most "+strconv.FormatFloat(*p.max, 'f', -1, 64))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ type taskPair struct {
 
 func newPairing(ref, run *side, o CompareOptions) *pairing {
 	p := &pairing{options: o, ref: ref, run: run, needed: map[[3]float64]int{}, result: RunComparison{
-		Run: run.head.Name, Differences: []Difference{}, Notes: []string{}, Tasks: []TaskComparison{},
+		Run: run.head.Name, Differences: []Difference{}, Notes: []ComparisonNote{}, Tasks: []TaskComparison{},
 		Uncounted: []UncountedTask{}, OnlyReference: []string{}, OnlyRun: []string{},
 	}}
 	wanted := newFilter(o.Tasks)

@@ -75,7 +75,7 @@ func (p *pairing) notes() {
 	case single == len(p.pairs):
 		p.note("one trial per task: nothing can be decided of single tasks, only of the suite")
 	default:
-		p.note("%s with one trial only: of %s nothing can be decided", plural(single, "1 task", strconv.Itoa(single)+" tasks"), plural(single, "it", "them"))
+		p.note("%s one trial only in one of the runs, so that nothing can be decided of %s", plural(single, "1 task has", strconv.Itoa(single)+" tasks have"), plural(single, "it", "them"))
 	}
 	if n := len(r.Uncounted); n > 0 {
 		p.note("%s not compared, for no trial says anything of the agent in one of the runs", plural(n, "1 task was", strconv.Itoa(n)+" tasks were"))
@@ -85,24 +85,26 @@ func (p *pairing) notes() {
 	}
 }
 
-func (p *pairing) note(format string, args ...any) {
-	p.result.Notes = append(p.result.Notes, fmt.Sprintf(format, args...))
+func (p *pairing) note(format string, args ...any) { p.noteOf("", format, args...) }
+
+func (p *pairing) noteOf(run, format string, args ...any) {
+	p.result.Notes = append(p.result.Notes, ComparisonNote{run, fmt.Sprintf(format, args...)})
 }
 
 // noteState says what is missing of a run.
 func (p *pairing) noteState(s *side) {
-	switch s.head.Status {
+	switch name := s.head.Name; s.head.Status {
 	case StatusCompleted:
 	case StatusRunning:
-		p.note("%s goes on: what had ended is compared", s.head.Name)
+		p.noteOf(name, "goes on: what had ended is compared")
 	default:
-		p.note("%s is %s: what had ended is compared", s.head.Name, s.head.Status)
+		p.noteOf(name, "is %s: what had ended is compared", s.head.Status)
 	}
 	if s.amended {
-		p.note("%s was graded anew or reviewed: its verdicts may be those of other graders than it was run with", s.head.Name)
+		p.noteOf(s.head.Name, "was graded anew or reviewed: its verdicts may be those of other graders than it was run with")
 	}
 	if parts := uncounted(s.head.Trials); parts != "" {
-		p.note("%s: trials that say nothing of the agent are left out: %s", s.head.Name, parts)
+		p.noteOf(s.head.Name, "has trials that say nothing of the agent, and are left out: %s", parts)
 	}
 }
 

@@ -191,6 +191,11 @@ func (r *fileResult) side() (*side, error) {
 	if r.RunID == "" || r.Tasks == nil {
 		return nil, errors.New("not the result of a run: it has no runId or no tasks")
 	}
+	if r.Status == "" {
+		r.Status = StatusCompleted
+	} else if !r.Status.known() {
+		return nil, fmt.Errorf("unknown status %q", r.Status)
+	}
 	rec := &Record{RunID: r.RunID, CreatedAt: r.StartedAt, Suite: r.Suite, Config: r.Config}
 	for _, t := range r.Tasks {
 		rec.Tasks = append(rec.Tasks, t.TaskRef)
@@ -238,6 +243,14 @@ func (t *comparedTrial) check() error {
 func (v Verdict) known() bool {
 	switch v {
 	case Passed, Failed, Errored, TimedOut, Cancelled, Skipped, NeedsReview:
+		return true
+	}
+	return false
+}
+
+func (s Status) known() bool {
+	switch s {
+	case StatusRunning, StatusCompleted, StatusFailed, StatusCancelled, StatusInterrupted:
 		return true
 	}
 	return false

@@ -96,7 +96,7 @@ type RunComparison struct {
 	// Differences are those between the runs that are no outcome.
 	Differences []Difference `json:"differences"`
 	// Notes say what limits the comparison.
-	Notes []string `json:"notes"`
+	Notes []ComparisonNote `json:"notes"`
 	// Tasks are those that were compared, in the order of the reference.
 	Tasks []TaskComparison `json:"tasks"`
 	// Uncounted are tasks of both runs that say nothing of the agent in one.
@@ -104,6 +104,14 @@ type RunComparison struct {
 	// OnlyReference and OnlyRun are the ids of tasks that the other run does not have.
 	OnlyReference []string `json:"onlyReference"`
 	OnlyRun       []string `json:"onlyRun"`
+}
+
+// ComparisonNote says what limits a comparison.
+type ComparisonNote struct {
+	// Run is the name of the run that it is about; empty when it is about both.
+	Run string `json:"run,omitempty"`
+	// Text goes on where Run has named it.
+	Text string `json:"text"`
 }
 
 // Contrast is a number in two runs.

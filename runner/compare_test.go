@@ -374,7 +374,7 @@ func TestCompareSingleTrials(t *testing.T) {
 	require.Equal(t, 12, got.Undecided)
 	require.Equal(t, 28, got.Unchanged)
 	require.Equal(t, runner.OutcomeWorse, got.Outcome)
-	require.Contains(t, got.Notes, "one trial per task: nothing can be decided of single tasks, only of the suite")
+	require.Contains(t, got.Notes, runner.ComparisonNote{Text: "one trial per task: nothing can be decided of single tasks, only of the suite"})
 	for _, task := range got.Tasks {
 		require.Nil(t, task.Needed)
 	}
@@ -411,7 +411,7 @@ func TestCompareLeavesErrorsOut(t *testing.T) {
 	require.Len(t, got.Uncounted, 1)
 	require.Equal(t, "never", got.Uncounted[0].ID)
 	require.True(t, got.Partial())
-	require.Contains(t, strings.Join(got.Notes, "\n"), "10 in error")
+	require.Contains(t, got.Notes, runner.ComparisonNote{Run: b.ID(), Text: "has trials that say nothing of the agent, and are left out: 10 in error"})
 	require.Equal(t, 1.0, *got.Tokens.Ratio)
 }
 
@@ -494,16 +494,17 @@ func TestCompareBadFiles(t *testing.T) {
 	t.Parallel()
 	const task = `{"runId":"r","suite":{"name":"s"},"tasks":[{"id":"a","trials":[%s]}]}`
 	for text, want := range map[string]string{
-		"":                                      "holds no result",
-		"[]":                                    "result 1: it is [, which is not what a result has there",
-		`{"runId":"r"}`:                         "result 1: not the result of a run: it has no runId or no tasks",
-		`{"runId":"r","tasks":[`:                "result 1: it is cut off",
-		`{"runId":"r","tasks":3}`:               "result 1: tasks is 3, which is not what a result has there",
-		`{"runId":7,"tasks":[]}`:                "result 1: runId is number, which is not what a result has there",
-		`{"path":"p","error":"bad"}`:            "holds no result, for the suite was not run: bad",
-		`nonsense`:                              "result 1: not JSON: invalid character 'o' in literal null (expecting 'u')",
-		`{"runId":"r","tasks":[{"id":""}]}`:     `result 1: task 1 has no id of its own: ""`,
-		fmt.Sprintf(task, `{"verdict":"good"}`): `result 1: task a: trial 1: unknown verdict "good"`,
+		"":                           "holds no result",
+		"[]":                         "result 1: it is [, which is not what a result has there",
+		`{"runId":"r"}`:              "result 1: not the result of a run: it has no runId or no tasks",
+		`{"runId":"r","tasks":[`:     "result 1: it is cut off",
+		`{"runId":"r","tasks":3}`:    "result 1: tasks is 3, which is not what a result has there",
+		`{"runId":7,"tasks":[]}`:     "result 1: runId is number, which is not what a result has there",
+		`{"path":"p","error":"bad"}`: "holds no result, for the suite was not run: bad",
+		`{"runId":"r","tasks":[],"status":"<b>"}`: `result 1: unknown status "<b>"`,
+		`nonsense`:                                                    "result 1: not JSON: invalid character 'o' in literal null (expecting 'u')",
+		`{"runId":"r","tasks":[{"id":""}]}`:                           `result 1: task 1 has no id of its own: ""`,
+		fmt.Sprintf(task, `{"verdict":"good"}`):                       `result 1: task a: trial 1: unknown verdict "good"`,
 		fmt.Sprintf(task, `{"verdict":"passed","score":2}`):           `result 1: task a: trial 1: the score 2 is not between 0 and 1`,
 		fmt.Sprintf(task, `{"verdict":"passed","durationMs":-1}`):     `result 1: task a: trial 1: the duration -1 ms is below 0`,
 		fmt.Sprintf(task, `{"verdict":"passed"},{"verdict":"failed"`): `result 1: not JSON: invalid character ']' after object key:value pair`,

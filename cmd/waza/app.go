@@ -39,14 +39,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	p := &program{ctx: ctx, stdin: stdin, stdout: &output{w: stdout}, stderr: stderr}
 	p.app = p.newApp()
-	args, err := arrange(p.app, args)
+	arranged, err := arrange(p.app, args)
 	if err == nil {
-		err = p.app.RunContext(ctx, args)
+		err = p.app.RunContext(ctx, arranged)
 	}
 	if err == nil {
 		err = p.stdout.err
 	}
-	return p.fail(err)
+	return forBisect(args, p.fail(err))
 }
 
 func (p *program) newApp() *cli.App {
@@ -75,7 +75,7 @@ Examples:
 	}
 	app.Commands = []*cli.Command{
 		p.runCommand(), p.validateCommand(), p.listCommand(), p.tasksCommand(),
-		p.runsCommand(), p.gradeCommand(), p.reviewCommand(),
+		p.runsCommand(), p.compareCommand(), p.gradeCommand(), p.reviewCommand(),
 		p.jsonrpcCommand(),
 		p.schemaCommand(), p.completionCommand(), p.versionCommand(), p.helpCommand(),
 		p.guardCommand(), p.completeCommand(),

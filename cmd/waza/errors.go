@@ -97,6 +97,7 @@ func problemOf(err error) *problem {
 		review    *runner.ReviewError
 		busy      *runner.BusyError
 		silent    *runner.SilentError
+		several   *runner.AmbiguousRunError
 	)
 	switch {
 	case errors.As(err, &pr):
@@ -119,6 +120,8 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, "waza runs show " + busy.RunID + " tells how it stands"}
 	case errors.As(err, &silent):
 		return &problem{exitError, err, fmt.Sprintf("it may be halted: kill -CONT %d lets it go on, kill -KILL %[1]d ends it and its runs", silent.PID)}
+	case errors.As(err, &several):
+		return &problem{exitUsage, err, "give more of the id"}
 	case errors.Is(err, runner.ErrRunNotFound):
 		return &problem{exitUsage, err, "waza runs lists the runs"}
 	}

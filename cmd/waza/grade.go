@@ -100,24 +100,6 @@ func (p *program) grade(c *cli.Context) error {
 	return exit(exitCode(g.Status, g.Error, g.Summary))
 }
 
-// latestRun stands for the id of the newest run.
-const latestRun = "latest"
-
-// findRun finds a run by its id, or the newest.
-func findRun(rn *runner.Runner, id string) (runner.Handle, error) {
-	if id != latestRun {
-		return rn.Run(id)
-	}
-	infos, err := rn.List(1)
-	if err != nil {
-		return nil, err
-	}
-	if len(infos) == 0 {
-		return nil, usage("waza run SUITE makes one", "no runs are recorded")
-	}
-	return rn.Run(infos[0].RunID)
-}
-
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
 func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
 	if path == "" {

@@ -80,7 +80,7 @@ func (p *program) review(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.run == latestRun {
+	if o.run != "" {
 		h, err := findRun(rn, o.run)
 		if err != nil {
 			return err

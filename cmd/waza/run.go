@@ -54,6 +54,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the whole result as one line of JSON per suite, no table"},
 			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: out, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
+			bisectFlag(),
 		},
 		Action: p.run,
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// What --fail-on may be.
+const (
+	failOnRegression = "regression"
+	failOnDrop       = "drop"
+)
+
+func (p *program) compareCommand() *cli.Command {
+	return &cli.Command{
+		Name: "compare", Category: groupRuns,
+		Usage:     "tell what became better or worse between runs, and what is chance",
+		ArgsUsage: "[RUN|FILE…]",
+		Description: `The first run is the reference; each further one is compared with it, task by
+task. A task has improved or regressed where an exact test shows it, corrected for
+the number of tasks: by chance, in one of 20 comparisons some task is called so
+(--confidence). It is unchanged where no difference was seen, or none beyond the
+margin can be, and undecided otherwise; how many more trials would decide is told.
+Errors are no failures: they are left out.
+
+RUN is an id or the beginning of one, latest, or latest~1 for the one before it of
+the same suite. FILE is what waza run --output wrote. Of one run alone, its matrix
+is compared, each cell with the first, or the run with the one before it; without
+any, the newest is.
+
+Examples:
+  waza compare latest~1 latest
+  waza compare baseline.jsonl latest --fail-on regression
+  waza compare main-run branch-run --format markdown
+
+Exit codes:
+  0    compared; with --fail-on, nothing of the kind was seen
+  1    what --fail-on names was seen
+  2    wrong usage: no such run, or no task in common
+  3    with --fail-on, some task could not be compared because of errors, and in
+       the others nothing was seen; or a run could not be read
+  125  with --bisect, in place of 2 and 3`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "fail-on", Usage: "exit with 1 where `WHAT` is seen: regression, of some task or of all together, or drop, which may be chance", DefaultText: "nothing"},
+			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
+			&cli.Float64Flag{Name: "confidence", Usage: "call improved or regressed what chance shows at most in 1 less `SHARE` of comparisons", DefaultText: "0.95"},
+			&cli.Float64Flag{Name: "margin", Usage: "take pass rates and scores for the same that differ by less than `SHARE`", DefaultText: "0.1"},
+			&cli.StringFlag{Name: "suite", Usage: "of files with several results, take that of the suite `NAME`", DefaultText: "the only one"},
+			&cli.StringFlag{Name: "format", Usage: "print `FORMAT`: text or markdown", Value: "text", DefaultText: "text"},
+			bisectFlag(),
+			jsonFlag("print the comparison as JSON"),
+		},
+		Action: p.compare,
+	}
+}
+
+func (p *program) compare(c *cli.Context) error {
+	o, err := compareOptionsOf(c)
+	if err != nil {
+		return err
+	}
+	rn, err := p.newRunner()
+	if err != nil {
+		return err
+	}
+	sources, err := compareSources(rn, c.Args().Slice(), c.String("suite"))
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	result, err := runner.Compare(ctx, sources, o)
+	switch {
+	case err != nil && ctx.Err() != nil && p.ctx.Err() == nil:
+		return &problem{exitInterrupted, errors.New("interrupted"), ""}
+	case errors.Is(err, runner.ErrNothingCompared):
+		return usage("tasks are matched by their ids", "%w", err)
+	case err != nil:
+		return err
+	}
+	switch {
+	case c.Bool("json"):
+		err = p.printJSON(result)
+	case c.String("format") == "markdown":
+		err = report.ComparisonMarkdown(p.stdout, result)
+	default:
+		err = report.Comparison(p.stdout, result, p.reportOptions(p.stdout))
+	}
+	if err != nil {
+		return err
+	}
+	return exit(compareCode(result, c.String("fail-on")))
+}
+
+func compareOptionsOf(c *cli.Context) (o runner.CompareOptions, err error) {
+	if err := oneOf("format", c.String("format"), "text", "markdown"); err != nil {
+		return o, err
+	}
+	if c.IsSet("fail-on") {
+		if err := oneOf("fail-on", c.String("fail-on"), failOnRegression, failOnDrop); err != nil {
+			return o, err
+		}
+	}
+	if c.Bool("bisect") && !c.IsSet("fail-on") {
+		return o, usage("--fail-on regression, for example", "--bisect needs --fail-on: otherwise nothing is bad")
+	}
+	o = runner.CompareOptions{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task")}
+	if c.IsSet("confidence") && !(o.Confidence >= 0.5 && o.Confidence <= 0.999) {
+		return o, usage("0.95 is usual", "--confidence: %g is not between 0.5 and 0.999", o.Confidence)
+	}
+	if c.IsSet("margin") && !(o.Margin > 0 && o.Margin < 1) {
+		return o, usage("0.1 is ten points of pass rate", "--margin: %g is not between 0 and 1", o.Margin)
+	}
+	return o, nil
+}
+
+// compareSources turns the arguments into what is compared. One alone is compared
+// with what goes before it.
+func compareSources(rn *runner.Runner, args []string, suite string) ([]runner.Source, error) {
+	switch len(args) {
+	case 0:
+		args = []string{runner.LatestRun}
+		fallthrough
+	case 1:
+		if isFile(args[0]) || namesFile(args[0]) {
+			args = []string{args[0], runner.LatestRun}
+			break
+		}
+		h, err := findRun(rn, args[0])
+		if err != nil {
+			return nil, err
+		}
+		if cells := runner.FromCells(h); len(cells) > 1 {
+			return cells, nil
+		}
+		args = []string{h.ID() + "~1", h.ID()}
+	}
+	var sources []runner.Source
+	for _, arg := range args {
+		s, err := compareSource(rn, arg, suite)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+func compareSource(rn *runner.Runner, arg, suite string) (runner.Source, error) {
+	if !isFile(arg) && !namesFile(arg) {
+		h, err := findRun(rn, arg)
+		if err != nil {
+			return nil, err
+		}
+		return runner.FromRun(h), nil
+	}
+	s, err := runner.FromFile(arg, suite)
+	var bad *runner.ResultFileError
+	switch {
+	case errors.As(err, &bad) && len(bad.Suites) > 0:
+		return nil, usage("--suite NAME says which", "%w", err)
+	case err != nil:
+		return nil, usage("waza run --output FILE writes one", "%w", err)
+	}
+	return s, nil
+}
+
+// namesFile reports what can only be meant for a file, be there one or not.
+func namesFile(arg string) bool {
+	return strings.ContainsRune(arg, filepath.Separator) || strings.HasPrefix(filepath.Ext(arg), ".json")
+}
+
+// compareCode is the code that --fail-on asks for. What was shown counts, whatever
+// could not be compared beside it.
+func compareCode(c *runner.Comparison, failOn string) int {
+	code := exitPassed
+	for i := range c.Comparisons {
+		x := &c.Comparisons[i]
+		switch {
+		case failOn == "":
+		case x.Regressed > 0 || x.Outcome == runner.OutcomeWorse, failOn == failOnDrop && x.Dropped() > 0:
+			return exitFailed
+		case x.Partial():
+			code = exitError
+		}
+	}
+	return code
+}
+
+// findRun finds a run as [runner.Runner.Find] does.
+func findRun(rn *runner.Runner, ref string) (runner.Handle, error) {
+	h, err := rn.Find(ref)
+	if !errors.Is(err, runner.ErrRunNotFound) || ref != runner.LatestRun {
+		return h, err
+	}
+	if infos, lerr := rn.List(1); lerr == nil && len(infos) == 0 {
+		return nil, usage("waza run SUITE makes one", "no runs are recorded")
+	}
+	return nil, err
+}

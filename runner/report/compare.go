@@ -1,0 +1,238 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"waza/runner"
+)
+
+// Comparison prints what came of comparing runs.
+func Comparison(w io.Writer, c *runner.Comparison, o Options) error {
+	return comparedDocument(c).text(w, o)
+}
+
+// ComparisonMarkdown writes what came of comparing runs for a pull request or the
+// summary of a step.
+func ComparisonMarkdown(w io.Writer, c *runner.Comparison) error {
+	return comparedDocument(c).markdown(w)
+}
+
+// mostListed bounds the tasks that are listed one by one, and names in a line.
+const (
+	mostListed = 200
+	mostNames  = 20
+)
+
+// letters name the runs of a comparison, whose ids are long.
+func letter(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return letter(i/26-1) + letter(i%26)
+}
+
+// compared makes the document of a comparison.
+type compared struct {
+	*runner.Comparison
+	doc document
+}
+
+func comparedDocument(c *runner.Comparison) *document {
+	d := &compared{Comparison: c}
+	d.runs()
+	heading := d.doc.section("")
+	for i := range c.Comparisons {
+		d.headline(heading, i)
+	}
+	d.tasks()
+	d.suite()
+	for i := range c.Comparisons {
+		d.beside(i)
+	}
+	return &d.doc
+}
+
+func (d *compared) runs() {
+	s := d.doc.section("")
+	s.add(heads("", "Run", "Suite", "Executor", "Started", "Tasks passed", "Trials passed")...)
+	for i, r := range d.Runs {
+		name := r.Name
+		if r.File != "" {
+			name = r.File
+		}
+		executor := strings.Join(strings.Fields(strings.Join([]string{r.Executor, r.Agent, r.Model}, " ")), " ")
+		started := "–"
+		if !r.StartedAt.IsZero() {
+			started = r.StartedAt.Local().Format("2006-01-02 15:04")
+		}
+		s.add(plain(letter(i)), code(name), code(r.Suite.Name), code(executor), plain(started),
+			plain(fmt.Sprintf("%d/%d", r.Tasks.Passed, r.Tasks.Total)), plain(trials(r.Trials)))
+	}
+}
+
+// headline says in a line what came of a run.
+func (d *compared) headline(s *section, i int) {
+	c := &d.Comparisons[i]
+	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
+		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
+		plain(fmt.Sprintf(", %d unchanged, %d undecided of %s", c.Unchanged, c.Undecided, count(c.Compared, "task", "tasks"))))
+}
+
+func amount(n int, what string, c colour) item {
+	if n == 0 {
+		c = 0
+	}
+	return item{text: fmt.Sprintf("%d %s", n, what), colour: c}
+}
+
+var classColour = map[runner.Class]colour{runner.Improved: green, runner.Regressed: red, runner.Undecided: yellow}
+
+// tasks lists those that are not unchanged in all runs, the worst first.
+func (d *compared) tasks() {
+	order := []runner.Class{runner.Regressed, runner.Improved, runner.Undecided}
+	rows, unchanged, equal := d.taskRows()
+	s := d.doc.section("")
+	if len(d.Comparisons) == 1 {
+		s.add(heads("Task", "Became", "Pass rate", "Points", "Score", "p", "To decide")...)
+	} else {
+		s.add(item{text: "Task", colour: bold}, item{text: "A", colour: bold})
+		for i := range d.Comparisons {
+			s.rows[0] = append(s.rows[0], item{text: letter(i + 1), colour: bold})
+		}
+	}
+	listed, left := 0, 0
+	for _, class := range order {
+		for _, r := range rows {
+			if r.class != class {
+				continue
+			}
+			if listed++; listed > mostListed {
+				left++
+				continue
+			}
+			s.add(r.cells...)
+		}
+	}
+	if len(s.rows) == 1 {
+		s.rows = nil
+	}
+	if left > 0 {
+		s.line(plain(fmt.Sprintf("and %d more, which --json lists", left)))
+	}
+	if unchanged == 0 {
+		return
+	}
+	text := count(unchanged, "task is", "tasks are") + " unchanged"
+	if len(d.Comparisons) == 1 && equal > 0 {
+		text += fmt.Sprintf(", of which %d cannot differ by more than %s", equal, pointsOf(d.Margin))
+	}
+	s.line(plain(text + "."))
+}
+
+func pointsOf(margin float64) string {
+	return strings.TrimPrefix(points(margin), "+") + " points"
+}
+
+type comparedRow struct {
+	class runner.Class
+	cells []item
+}
+
+// taskRows gives a row for each task that is not unchanged in all runs: in the
+// order of the reference, then of the further runs.
+func (d *compared) taskRows() (rows []comparedRow, unchanged, equal int) {
+	var ids []string
+	tasks := map[string][]*runner.TaskComparison{}
+	for i := range d.Comparisons {
+		for j := range d.Comparisons[i].Tasks {
+			t := &d.Comparisons[i].Tasks[j]
+			if tasks[t.ID] == nil {
+				tasks[t.ID] = make([]*runner.TaskComparison, len(d.Comparisons))
+				ids = append(ids, t.ID)
+			}
+			tasks[t.ID][i] = t
+		}
+	}
+	for _, id := range ids {
+		row := comparedRow{class: worstClass(tasks[id])}
+		if row.class == runner.Unchanged {
+			unchanged++
+			if t := tasks[id][0]; t != nil && t.Equal {
+				equal++
+			}
+			continue
+		}
+		if len(d.Comparisons) == 1 {
+			row.cells = d.pairCells(tasks[id][0])
+		} else {
+			row.cells = manyCells(id, tasks[id])
+		}
+		rows = append(rows, row)
+	}
+	return rows, unchanged, equal
+}
+
+func worstClass(list []*runner.TaskComparison) runner.Class {
+	for _, class := range []runner.Class{runner.Regressed, runner.Improved, runner.Undecided} {
+		for _, t := range list {
+			if t != nil && t.Class == class {
+				return class
+			}
+		}
+	}
+	return runner.Unchanged
+}
+
+func (d *compared) pairCells(t *runner.TaskComparison) []item {
+	class := string(t.Class)
+	if t.By == "score" {
+		class += " by score"
+	}
+	cells := []item{
+		code(t.ID), {text: class, colour: classColour[t.Class]},
+		plain(percent(t.PassRate.Reference) + " → " + percent(t.PassRate.Run)),
+		plain(points(t.PassRate.Difference) + bounds(t.PassRate.Interval, points)),
+		plain("–"), plain(probability(t.P)), plain(needed(t.Needed)),
+	}
+	if t.Score != nil {
+		cells[4] = plain(score(t.Score.Reference) + " → " + score(t.Score.Run))
+	}
+	return cells
+}
+
+// needed says how many more trials of each run would decide.
+func needed(n *runner.Needed) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Trials == 0:
+		return "more than 10,000 trials"
+	}
+	return fmt.Sprintf("%d more trials", n.More)
+}
+
+func manyCells(id string, list []*runner.TaskComparison) []item {
+	cells := []item{code(id), plain("–")}
+	for _, t := range list {
+		if t == nil {
+			cells = append(cells, plain("–"))
+			continue
+		}
+		cells[1] = plain(percent(t.PassRate.Reference))
+		cells = append(cells, item{text: percent(t.PassRate.Run) + " " + string(t.Class), colour: classColour[t.Class]})
+	}
+	return cells
+}
+
+// probability rounds a p-value, but never to what would be another matter.
+func probability(p float64) string {
+	switch {
+	case p < 0.001:
+		return "<0.001"
+	case p > 0.999:
+		return "1"
+	}
+	return fmt.Sprintf("%.3f", p)
+}

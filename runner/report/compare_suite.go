@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+
+	"waza/runner"
+)
+
+// suite is the table of figures over all tasks, and what they show.
+func (d *compared) suite() {
+	s := d.doc.section("Over all tasks, with intervals of " + percent(d.Confidence))
+	s.add(plain(""))
+	for i := range d.Comparisons {
+		l := letter(i + 1)
+		s.rows[0] = append(s.rows[0], heads("A → "+l, l+" against A")...)
+	}
+	d.contrastRow(s, "Pass rate", percent, points, " points", func(c *runner.RunComparison) *runner.Contrast { return c.PassRate })
+	d.contrastRow(s, "Score", score, signed, "", func(c *runner.RunComparison) *runner.Contrast { return c.Score })
+	d.ratioRow(s, "Time/trial", milliseconds, func(c *runner.RunComparison) *runner.Ratio { return c.DurationMS })
+	d.ratioRow(s, "Tokens/trial", whole, func(c *runner.RunComparison) *runner.Ratio { return c.Tokens })
+	d.ratioRow(s, "Cost/trial", dollars, func(c *runner.RunComparison) *runner.Ratio { return c.CostUSD })
+	if len(s.rows) == 1 {
+		s.rows, s.title = nil, ""
+	}
+	for i := range d.Comparisons {
+		d.outcome(s, i)
+	}
+}
+
+// contrastRow adds a row, unless no run knows the number. Reference numbers are of
+// the tasks that are compared, and so may differ from run to run.
+func (d *compared) contrastRow(s *section, name string, form, change func(float64) string, unit string, of func(*runner.RunComparison) *runner.Contrast) {
+	d.figures(s, name, func(c *runner.RunComparison) (string, string) {
+		x := of(c)
+		if x == nil {
+			return "", ""
+		}
+		return form(x.Reference) + " → " + form(x.Run), change(x.Difference) + unit + bounds(x.Interval, change)
+	})
+}
+
+func (d *compared) ratioRow(s *section, name string, form func(float64) string, of func(*runner.RunComparison) *runner.Ratio) {
+	d.figures(s, name, func(c *runner.RunComparison) (string, string) {
+		x := of(c)
+		if x == nil {
+			return "", ""
+		}
+		return form(x.Reference) + " → " + form(x.Run), times(x)
+	})
+}
+
+func (d *compared) figures(s *section, name string, of func(*runner.RunComparison) (both, change string)) {
+	cells, known := []item{plain(name)}, false
+	for i := range d.Comparisons {
+		both, change := of(&d.Comparisons[i])
+		known = known || both != ""
+		cells = append(cells, plain(orDash(both)), plain(orDash(change)))
+	}
+	if known {
+		s.add(cells...)
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func times(r *runner.Ratio) string {
+	if r.Ratio == nil {
+		return "–"
+	}
+	form := func(x float64) string { return fmt.Sprintf("%.2f", x) }
+	return "×" + form(*r.Ratio) + bounds(r.Interval, form)
+}
+
+func whole(x float64) string   { return fmt.Sprintf("%.0f", x) }
+func dollars(x float64) string { return fmt.Sprintf("$%.4f", x) }
+
+// outcome says what is shown of the suite, and of the verdicts of its tasks.
+func (d *compared) outcome(s *section, i int) {
+	c, l := &d.Comparisons[i], letter(i+1)
+	p := fmt.Sprintf(" (p %s)", probability(c.P))
+	switch c.Outcome {
+	case runner.OutcomeBetter:
+		s.line(item{text: l + " is better than A", colour: green}, plain(p))
+	case runner.OutcomeWorse:
+		s.line(item{text: l + " is worse than A", colour: red}, plain(p))
+	case runner.OutcomeSame:
+		s.line(plain(fmt.Sprintf("%s is the same as A within %s", l, pointsOf(d.Margin))))
+	default:
+		s.line(item{text: fmt.Sprintf("Whether %s differs from A in all is undecided", l), colour: yellow}, plain(p))
+	}
+	if v := c.Verdicts; v.Lost+v.Won > 0 {
+		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", count(v.Lost, "task passed", "tasks passed"), v.Won, l, probability(v.P))))
+	}
+}
+
+// beside tells what else there is to know of a comparison.
+func (d *compared) beside(i int) {
+	c, l := &d.Comparisons[i], letter(i+1)
+	s := d.doc.section("")
+	if len(d.Comparisons) > 1 {
+		s.title = l + " and A"
+	}
+	for _, x := range c.Differences {
+		s.line(plain("Other "+x.What+": "), code(orNone(x.Reference)), plain(" → "), code(orNone(x.Run)))
+	}
+	var graders, execution []string
+	for _, t := range c.Tasks {
+		switch t.Changed {
+		case runner.ChangedGraders:
+			graders = append(graders, t.ID)
+		case runner.ChangedExecution:
+			execution = append(execution, t.ID)
+		}
+	}
+	s.names("Other graders in", graders)
+	s.names("Other prompt, files or skills in", execution)
+	s.names("Only in A:", c.OnlyReference)
+	s.names("Only in "+l+":", c.OnlyRun)
+	for n, u := range c.Uncounted {
+		if n == mostNames {
+			s.line(plain(fmt.Sprintf("and %d more that are not compared", len(c.Uncounted)-n)))
+			break
+		}
+		s.line(plain("Not compared: "), code(u.ID), plain(fmt.Sprintf(" (A %s; %s %s)", trials(u.Reference), l, trials(u.Run))))
+	}
+	for _, n := range c.Notes {
+		s.line(item{text: "Note: " + d.noted(n), colour: yellow})
+	}
+	if len(s.lines) == 0 {
+		s.title = ""
+	}
+}
+
+func (d *compared) noted(n runner.ComparisonNote) string {
+	for i, r := range d.Runs {
+		if n.Run != "" && n.Run == r.Name {
+			return letter(i) + " " + n.Text
+		}
+	}
+	return n.Text
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// names lists some.
+func (s *section) names(what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	line := []item{plain(what + " ")}
+	for i, n := range names {
+		if i == mostNames {
+			line = append(line, plain(fmt.Sprintf(" and %d more", len(names)-i)))
+			break
+		}
+		if i > 0 {
+			line = append(line, plain(", "))
+		}
+		line = append(line, code(n))
+	}
+	s.line(line...)
+}

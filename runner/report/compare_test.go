@@ -1,0 +1,106 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// exampleComparison shows everything that a comparison can hold.
+func exampleComparison() *runner.Comparison {
+	contrast := func(a, b float64) runner.Contrast {
+		return runner.Contrast{Reference: a, Run: b, Difference: b - a, Interval: &stats.Interval{Low: b - a - 0.2, High: b - a + 0.2}}
+	}
+	pointer := func(c runner.Contrast) *runner.Contrast { return &c }
+	ratio := func(a, b float64) *runner.Ratio {
+		r := b / a
+		return &runner.Ratio{Reference: a, Run: b, Ratio: &r, Interval: &stats.Interval{Low: r - 0.1, High: r + 0.1}}
+	}
+	run := func(name string) runner.ComparedRun {
+		return runner.ComparedRun{
+			Name: name, RunID: name, Status: runner.StatusCompleted, Suite: runner.SuiteRef{Name: "demo | *suite*"}, Executor: "openai", Model: "gpt-4o",
+			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: counts(4, 1, 0, 0, 0, 0), Trials: counts(40, 10, 2, 0, 0, 0),
+		}
+	}
+	c := &runner.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []runner.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
+	c.Runs[0].File = "base`line.jsonl"
+	c.Comparisons = []runner.RunComparison{{
+		Run: "20261121-101500-def", Outcome: runner.OutcomeWorse, P: 0.012, Compared: 7, Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2,
+		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: runner.Verdicts{Lost: 2, Won: 1, P: 1},
+		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
+		Differences: []runner.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
+		Notes:       []runner.ComparisonNote{{Run: "20261121-101500-def", Text: "goes on: what had ended is compared"}, {Text: "baselines and trigger tests are not compared"}},
+		Tasks: []runner.TaskComparison{
+			{ID: "same", Class: runner.Unchanged, Equal: true, PassRate: contrast(1, 1), P: 1},
+			{ID: "better", Class: runner.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
+			{ID: "who|knows\x1b[31m", Class: runner.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6, Needed: &runner.Needed{Trials: 120, More: 110}, Changed: runner.ChangedGraders},
+			{ID: "worse", Class: runner.Regressed, By: "passRate", PassRate: contrast(1, 0.2), Score: pointer(contrast(1, 0.3)), P: 0.02},
+			{ID: "never-known", Class: runner.Undecided, PassRate: contrast(0.5, 0.5), P: 1, Needed: &runner.Needed{}, Changed: runner.ChangedExecution},
+			{ID: "scored", Class: runner.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
+			{ID: "same-too", Class: runner.Unchanged, PassRate: contrast(1, 1), P: 1},
+		},
+		Uncounted:     []runner.UncountedTask{{ID: "offline", Reference: counts(3, 0, 0, 0, 0, 0), Run: counts(0, 0, 3, 0, 0, 0)}},
+		OnlyReference: []string{"gone"}, OnlyRun: []string{"fresh", "freshest"},
+	}}
+	return c
+}
+
+// manyRuns adds two further runs: one that is the same, and one that is better.
+func manyRuns() *runner.Comparison {
+	c := exampleComparison()
+	for i, outcome := range []runner.Outcome{runner.OutcomeSame, runner.OutcomeBetter} {
+		x := c.Comparisons[0]
+		x.Run, x.Outcome, x.Notes, x.Differences = c.Runs[1].RunID+letter(i), outcome, nil, nil
+		x.Tasks = x.Tasks[:4]
+		x.CostUSD, x.Score = nil, nil
+		r := c.Runs[1]
+		r.Name = x.Run
+		c.Runs, c.Comparisons = append(c.Runs, r), append(c.Comparisons, x)
+	}
+	return c
+}
+
+func TestComparisonGolden(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*runner.Comparison{"compare": exampleComparison(), "compare_many": manyRuns()} {
+		var text, md strings.Builder
+		require.NoError(t, Comparison(&text, c, Options{}))
+		golden(t, name+".txt", text.String())
+		require.NoError(t, ComparisonMarkdown(&md, c))
+		golden(t, name+".md", md.String())
+		checkMarkdown(t, md.String())
+	}
+	var coloured strings.Builder
+	require.NoError(t, Comparison(&coloured, exampleComparison(), Options{Color: true, Width: 60}))
+	require.Contains(t, coloured.String(), "\x1b[31m2 regressed\x1b[0m")
+	require.NotContains(t, coloured.String(), "who|knows\x1b")
+}
+
+// Of very many tasks the first are listed.
+func TestComparisonIsBounded(t *testing.T) {
+	t.Parallel()
+	c := exampleComparison()
+	c.Comparisons[0].Tasks = nil
+	for i := range 1000 {
+		c.Comparisons[0].Tasks = append(c.Comparisons[0].Tasks, runner.TaskComparison{ID: letter(i), Class: runner.Undecided})
+	}
+	var text strings.Builder
+	require.NoError(t, Comparison(&text, c, Options{}))
+	require.Contains(t, text.String(), "and 800 more, which --json lists")
+	require.Less(t, strings.Count(text.String(), "\n"), 300)
+}
+
+func TestComparisonOfNothing(t *testing.T) {
+	t.Parallel()
+	c := &runner.Comparison{Runs: []runner.ComparedRun{{Name: "a"}, {Name: "b"}}, Comparisons: []runner.RunComparison{{Run: "b", Outcome: runner.OutcomeUndecided, P: 1}}}
+	var text strings.Builder
+	require.NoError(t, Comparison(&text, c, Options{}))
+	require.Contains(t, text.String(), "0 undecided of 0 tasks\n")
+	require.Equal(t, "AA", letter(26))
+	require.Equal(t, "ZZ", letter(26*27-1))
+}
