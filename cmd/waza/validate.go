@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,6 +27,7 @@ Examples:
   waza validate                        check every suite below this directory
   waza validate evals/demo/eval.yaml   check one
   waza validate --strict --json        for a build machine
+  waza validate --format sarif         for code scanning, which shows findings in place
 
 Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
 		Flags: []cli.Flag{
@@ -33,7 +35,8 @@ Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
 			&cli.StringFlag{Name: "agent", Usage: "check as if run with the agent `NAME`", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "context-dir", Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "strict", Usage: "let warnings fail, too"},
-			jsonFlag("print the findings as JSON"),
+			&cli.StringFlag{Name: "format", Usage: "print the findings as `FORMAT`: text, json or sarif", Value: "text", DefaultText: "text"},
+			jsonFlag("the same as --format json"),
 		},
 		Action: p.validate,
 	}
@@ -60,7 +63,26 @@ type validations struct {
 	Suites   []validation `json:"suites"`
 }
 
+// validateFormat is how the findings are printed.
+func validateFormat(c *cli.Context) (string, error) {
+	format := c.String("format")
+	if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
+		return "", err
+	}
+	if !c.Bool("json") {
+		return format, nil
+	}
+	if c.IsSet("format") && format != "json" {
+		return "", usage("leave one of them out", "--json and --format %s do not go together", format)
+	}
+	return "json", nil
+}
+
 func (p *program) validate(c *cli.Context) error {
+	format, err := validateFormat(c)
+	if err != nil {
+		return err
+	}
 	rn, err := p.newRunner()
 	if err != nil {
 		return err
@@ -87,9 +109,12 @@ func (p *program) validate(c *cli.Context) error {
 		all.Valid = all.Valid && v.Valid
 		all.Suites = append(all.Suites, v)
 	}
-	if c.Bool("json") {
+	switch format {
+	case "json":
 		err = p.printJSON(all)
-	} else {
+	case "sarif":
+		err = p.printSARIF(all)
+	default:
 		err = p.printValidations(all)
 	}
 	if err == nil && !all.Valid {
@@ -161,6 +186,22 @@ func preflight(ctx context.Context, plan *runner.Plan, path string) eval.Diagnos
 	}
 	sortDiagnostics(ds)
 	return ds
+}
+
+// printSARIF prints the findings for code scanning.
+func (p *program) printSARIF(all validations) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var ds eval.Diagnostics
+	for _, v := range all.Suites {
+		if v.Error != "" {
+			ds = append(ds, eval.Diagnostic{File: v.Path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: v.Error})
+		}
+		ds = append(ds, v.Diagnostics...)
+	}
+	return report.SARIFDiagnostics(p.stdout, ds, dir)
 }
 
 // printValidations prints the findings, then one line that sums up.
