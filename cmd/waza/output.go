@@ -54,37 +54,38 @@ func (p *program) printLine(v any) error {
 // resultFile is a file that appears whole or not at all, unless it is a device
 // or a pipe, which is written to as it is.
 type resultFile struct {
+	flag    string // that asked for it, for messages
 	path    string
 	f       *os.File
 	temp    bool
 	written bool
 }
 
-// createResult makes sure, before anything is run, that the file can be written.
-func createResult(path string) (*resultFile, error) {
+// createFile begins a file that a flag asks for, or tells why it cannot be written.
+func createFile(flag, path string) (*resultFile, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
-			return nil, usage("name a file in it", "--output %s: is a directory", path)
+			return nil, usage("name a file in it", "%s: is a directory", flag)
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, outputProblem(path, err)
+			return nil, fileProblem(flag, err)
 		}
-		return &resultFile{path: path, f: f}, nil
+		return &resultFile{flag: flag, path: path, f: f}, nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return nil, outputProblem(path, err)
+		return nil, fileProblem(flag, err)
 	}
-	return &resultFile{path: path, f: f, temp: true}, nil
+	return &resultFile{flag: flag, path: path, f: f, temp: true}, nil
 }
 
-func outputProblem(path string, err error) error {
+func fileProblem(flag string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return usage("name a file in a directory that exists and can be written to", "--output %s: %v", path, err)
+	return usage("name a file in a directory that exists and can be written to", "%s: %v", flag, err)
 }
 
 func (r *resultFile) Write(b []byte) (int, error) {
@@ -118,7 +119,7 @@ func (r *resultFile) commit() error {
 	}
 	if err != nil {
 		os.Remove(r.f.Name())
-		return fmt.Errorf("--output %s: %w", r.path, err)
+		return fmt.Errorf("%s: %w", r.flag, err)
 	}
 	return nil
 }

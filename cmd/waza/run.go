@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,6 +24,8 @@ func (p *program) runCommand() *cli.Command {
 Several suites are run one after the other. The table goes to stdout, progress
 to stderr.
 
+` + reportsHelp + `
+
 Ctrl-C starts no more trials and waits for those that run; again, it cancels
 them; a third time, it leaves at once.
 
@@ -33,6 +36,7 @@ Examples:
   waza run evals/demo --cache
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
   waza run --json --output results.jsonl
+  waza run --report junit=out.xml --report markdown=$GITHUB_STEP_SUMMARY
 
 Exit codes:
 ` + exitCodes,
@@ -55,6 +59,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: out, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
 			bisectFlag(),
+			reportFlag(out),
 		},
 		Action: p.run,
 	}
@@ -66,6 +71,7 @@ type runOptions struct {
 	verbose      bool
 	json, events bool
 	output       string
+	reports      []reportSpec
 }
 
 func runOptionsOf(c *cli.Context) (runOptions, error) {
@@ -95,7 +101,9 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 	if o.json && o.events {
 		return o, usage("--events and --output FILE give both", "--json and --events do not go together")
 	}
-	return o, nil
+	var err error
+	o.reports, err = reportSpecs(c.StringSlice("report"))
+	return o, err
 }
 
 // executorOf is the executor asked for; who names only an agent means the one
@@ -123,10 +131,10 @@ func (p *program) run(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	session := &session{program: p, runner: rn, options: o, stop: p.watchInterrupts()}
+	session := &session{program: p, runner: rn, options: o, several: len(paths) > 1, began: time.Now(), stop: p.watchInterrupts()}
 	defer session.stop.close()
 	if o.output != "" {
-		if session.file, err = createResult(o.output); err != nil {
+		if session.file, err = createFile("--output "+o.output, o.output); err != nil {
 			return err
 		}
 	}
@@ -153,6 +161,11 @@ type session struct {
 	options runOptions
 	stop    *interrupts
 	file    *resultFile // nil without --output
+
+	several bool // suites
+	began   time.Time
+	suite   *eval.Suite    // the one that is run
+	named   map[string]int // parts of reports' names that are taken
 }
 
 // runAll runs suites one after the other and returns the worst of their codes.
@@ -235,6 +248,7 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 	if suite == nil || ds.HasErrors() {
 		return nil, ds, s.invalid(path, ds)
 	}
+	s.suite = suite
 	plan, err := s.runner.Plan(suite, req)
 	if err != nil {
 		return nil, ds, fmt.Errorf("%s: %w", path, err)
@@ -282,6 +296,7 @@ func (s *session) invalid(path string, ds eval.Diagnostics) error {
 
 // tell prints what was asked for of a run that has ended.
 func (s *session) tell(run *runner.Run, rep *report.Report) (int, error) {
+	paths, written := s.writeReports(run)
 	if s.file != nil {
 		if err := run.WriteResult(s.file); err != nil {
 			return exitError, fmt.Errorf("--output %s: %w", s.options.output, err)
@@ -294,12 +309,17 @@ func (s *session) tell(run *runner.Run, rep *report.Report) (int, error) {
 	case !s.options.events:
 		if err = rep.Write(s.stdout, s.reportOptions(s.stdout)); err == nil {
 			_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(recordedIn(run.ID())))
+			fmt.Fprint(s.stdout, reportsTold(paths))
 		}
 	}
 	if err != nil {
 		return exitError, err
 	}
-	return exitCode(rep.Status, rep.Error, rep.Summary), nil
+	code := exitCode(rep.Status, rep.Error, rep.Summary)
+	if !written {
+		code = max(code, exitError)
+	}
+	return code, nil
 }
 
 // recordedIn is the directory of a run's record.

@@ -22,7 +22,8 @@ Examples:
   waza runs show latest        that of the newest
   waza runs show RUN --json    all of it, transcripts included
   waza runs follow latest      what goes on in the newest, as waza run shows it
-  waza runs cancel RUN         end one, whichever process carries it out`,
+  waza runs cancel RUN         end one, whichever process carries it out
+  waza runs export RUN         all of it, or a report in another format`,
 		Flags:  runsListFlags(),
 		Action: p.runsList,
 		Subcommands: []*cli.Command{
@@ -30,6 +31,7 @@ Examples:
 			p.runsShowCommand(),
 			p.runsFollowCommand(),
 			p.runsCancelCommand(),
+			p.runsExportCommand(),
 		},
 	}
 }

@@ -39,23 +39,4 @@ func Always() []runner.Report {
 	return []runner.Report{{File: "junit.xml", Write: writeJUnit}}
 }
 
-// FindFormat returns the format of that name.
-func FindFormat(name string) (Format, bool) {
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return Format{}, false
-}
-
-// FormatNames lists the names of all formats.
-func FormatNames() []string {
-	var names []string
-	for _, f := range Formats() {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
 func writeJSON(w io.Writer, h runner.Handle) error { return h.WriteResult(w) }

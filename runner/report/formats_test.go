@@ -17,11 +17,11 @@ func TestFormatsAreNamedOnce(t *testing.T) {
 		require.False(t, seen[f.Name], f.Name)
 		require.False(t, seen[f.File], f.File)
 		seen[f.Name], seen[f.File] = true, true
-		found, ok := FindFormat(f.Name)
+		found, ok := Find(Formats(), f.Name)
 		require.True(t, ok)
 		require.Equal(t, f.File, found.File)
 	}
-	_, ok := FindFormat("jsno")
+	_, ok := Find(Formats(), "jsno")
 	require.False(t, ok)
-	require.Contains(t, FormatNames(), "json")
+	require.Contains(t, Names(Formats()), "json")
 }

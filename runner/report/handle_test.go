@@ -47,7 +47,7 @@ func (c *canned) Trials(visit func(int, *runner.TrialResult) error) error {
 // written is what a format makes of a run.
 func written(t *testing.T, format string, h runner.Handle) string {
 	t.Helper()
-	f, ok := FindFormat(format)
+	f, ok := Find(Formats(), format)
 	require.True(t, ok, format)
 	var b bytes.Buffer
 	require.NoError(t, f.Write(&b, h))

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// reportFlag asks for a report, and may be given several times.
+func reportFlag(category string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "report", Category: category,
+		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE whose name tells the format; repeatable. Formats: " + strings.Join(report.Names(report.Formats()), ", "),
+		DefaultText: "junit.xml in the run's record"}
+}
+
+// reportsHelp tells of --report in help texts.
+const reportsHelp = `A report is written once a suite's run has ended, also when it was interrupted,
+of what had finished by then. Without FILE it gets its format's usual name in this
+directory; FILE may be a directory. Of several suites each has a file of its own,
+with the suite's name in it: out.xml becomes out-demo.xml. What is there is
+replaced, but for the file that $GITHUB_STEP_SUMMARY names: that is added to.`
+
+// reportSpec is a report that was asked for.
+type reportSpec struct {
+	format report.Format
+	path   string // of the file, as it is for a single suite
+	// shared: all suites write to the path as it is, which is added to or no file.
+	shared bool
+	// added: the report is added to what the file holds.
+	added bool
+}
+
+// reportSpecs reads --report, and makes sure before anything is run that the files
+// can be written.
+func reportSpecs(values []string) ([]reportSpec, error) {
+	var specs []reportSpec
+	seen := map[string]bool{}
+	for _, value := range values {
+		spec, err := parseReport(value)
+		if err != nil {
+			return nil, err
+		}
+		if err := spec.prepare(); err != nil {
+			return nil, err
+		}
+		key := filepath.Clean(spec.path)
+		if seen[key] && !spec.shared {
+			return nil, usage("give each a FILE of its own", "--report: two reports go to %s", spec.path)
+		}
+		seen[key] = true
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+func parseReport(value string) (reportSpec, error) {
+	formats := report.Formats()
+	name, path, given := strings.Cut(value, "=")
+	if f, ok := report.Find(formats, name); ok {
+		switch {
+		case !given:
+			path = f.File
+		case path == "":
+			return reportSpec{}, usage("leave the = out for "+f.File, "--report %s: there is no file after the =", value)
+		case path == "-":
+			return reportSpec{}, usage("--report "+name+"=/dev/stdout writes there, too", "--report %s: stdout holds the table", value)
+		}
+		return reportSpec{format: f, path: path}, nil
+	}
+	if f, ok := report.Guess(formats, value); ok && !given {
+		return reportSpec{format: f, path: value}, nil
+	}
+	known := report.Names(formats)
+	hint := "known are " + strings.Join(known, ", ")
+	switch near := eval.Nearest(name, known); {
+	case near != "":
+		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
+	case !given && strings.ContainsAny(value, "./"):
+		return reportSpec{}, usage("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the name does not tell the format", value)
+	}
+	return reportSpec{}, usage(hint, "--report %s: unknown format %q", value, name)
+}
+
+// prepare finds out what is at the path, and whether it can be written to.
+func (r *reportSpec) prepare() error {
+	if strings.HasSuffix(r.path, "/") {
+		if err := os.MkdirAll(r.path, 0o755); err != nil {
+			return fileProblem(r.flag(), err)
+		}
+	}
+	info, err := os.Stat(r.path)
+	switch {
+	case err == nil && info.IsDir():
+		r.path = filepath.Join(r.path, r.format.File)
+	case err == nil && !info.Mode().IsRegular():
+		r.shared = true // a device or a pipe, which is opened when there is something to write
+		return nil
+	}
+	if summary := os.Getenv("GITHUB_STEP_SUMMARY"); summary != "" && samePath(summary, r.path) {
+		r.shared, r.added = true, true
+		f, err := openToAdd(r.path)
+		if err != nil {
+			return fileProblem(r.flag(), err)
+		}
+		return f.Close()
+	}
+	f, err := createFile(r.flag(), r.path)
+	if err != nil {
+		return err
+	}
+	return f.finish(false)
+}
+
+func (r *reportSpec) flag() string { return "--report " + r.format.Name + "=" + r.path }
+
+func openToAdd(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+}
+
+func samePath(a, b string) bool {
+	x, xerr := os.Stat(a)
+	y, yerr := os.Stat(b)
+	if xerr == nil && yerr == nil {
+		return os.SameFile(x, y)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}
+
+// write writes the report of a run; name is that of the suite among several, empty
+// for a single one. It returns the path of the file.
+func (r *reportSpec) write(h runner.Handle, name string) (string, error) {
+	path := r.path
+	if name != "" && !r.shared {
+		ext := filepath.Ext(path)
+		path = strings.TrimSuffix(path, ext) + "-" + name + ext
+	}
+	if r.added {
+		return path, r.add(h)
+	}
+	f, err := createFile(r.flag(), path)
+	if err != nil {
+		return path, err
+	}
+	if err := r.format.Write(f, h); err != nil {
+		return path, errors.Join(fmt.Errorf("%s: %w", r.flag(), err), f.finish(false))
+	}
+	return path, f.finish(true)
+}
+
+// add adds the report to its file. A summary on GitHub may hold so much and no
+// more, all that steps and programs added to it together.
+func (r *reportSpec) add(h runner.Handle) error {
+	f, err := openToAdd(r.path)
+	if err != nil {
+		return fileProblem(r.flag(), err)
+	}
+	err = r.addTo(f, h)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.flag(), err)
+	}
+	return nil
+}
+
+func (r *reportSpec) addTo(f *os.File, h runner.Handle) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > 0 { // a heading begins a line of its own
+		if _, err := f.WriteString("\n"); err != nil {
+			return err
+		}
+	}
+	if r.format.Name != "markdown" {
+		return r.format.Write(f, h)
+	}
+	return report.Markdown(f, h, report.MaxMarkdown-int(min(info.Size(), report.MaxMarkdown))-1)
+}
+
+// writeReports writes what was asked for of a run that has ended, each report
+// whatever becomes of the others. It returns the paths of those it wrote.
+func (s *session) writeReports(h runner.Handle) (paths []string, ok bool) {
+	name := ""
+	if s.several && len(s.options.reports) > 0 {
+		name = s.reportName(h.Record().Suite.Name)
+	}
+	ok = true
+	for i := range s.options.reports {
+		path, err := s.options.reports[i].write(h, name)
+		if err != nil {
+			s.fail(err)
+			ok = false
+			continue
+		}
+		paths = append(paths, path)
+	}
+	s.projectResults(h)
+	return paths, ok
+}
+
+// reportName is a suite's name as part of a file's, the same for no two suites.
+func (s *session) reportName(suite string) string {
+	name := fileName(suite, "suite")
+	if s.named == nil {
+		s.named = map[string]int{}
+	}
+	s.named[name]++
+	if n := s.named[name]; n > 1 {
+		return s.reportName(fmt.Sprintf("%s-%d", name, n))
+	}
+	return name
+}
+
+// fileName makes part of a file's name of any text.
+func fileName(text, otherwise string) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, text)
+	const most = 100
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most])
+	}
+	return cmp.Or(strings.Trim(name, "-."), otherwise)
+}
+
+// projectResults writes results.json where the project keeps results, as other tools
+// do which run its suites: DIR/TIME/MODEL.json, of several suites
+// DIR/TIME/SUITE/MODEL.json. Nobody asked for it in this call, so that it fails is
+// told and changes nothing.
+func (s *session) projectResults(h runner.Handle) {
+	if s.suite == nil || s.suite.Project == nil || s.suite.Project.Paths.Results == "" {
+		return
+	}
+	project, rec := s.suite.Project, h.Record()
+	err := func() error {
+		if !filepath.IsLocal(filepath.FromSlash(project.Paths.Results)) {
+			return fmt.Errorf("%q does not stay in the project", project.Paths.Results)
+		}
+		dir := filepath.Join(filepath.Dir(project.File), filepath.FromSlash(project.Paths.Results), s.began.UTC().Format("2006-01-02T150405.000"))
+		if s.several {
+			dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
+		return writeNew(dir, fileName(model, "results"), func(w io.Writer) error {
+			f, _ := report.Find(report.Formats(), "results")
+			return f.Write(w, h)
+		})
+	}()
+	if err != nil {
+		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the results are in the record of the run all the same\n", clean(project.File), clean(err.Error()))
+	}
+}
+
+// writeNew writes a file that is there no more than once: suites of one call may
+// test the same skill.
+func writeNew(dir, name string, write func(io.Writer) error) error {
+	path := filepath.Join(dir, name+".json")
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			return report.WriteFile(path, write)
+		}
+		path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
+	}
+}
+
+// reportsTold is what is printed below the table of a run.
+func reportsTold(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return "Reports: " + clean(strings.Join(paths, ", ")) + "\n"
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waza/runner"
+)
+
+// Archive is the name of the export that is no document: a run's directory, packed
+// for whoever is to look into it.
+const Archive = "archive"
+
+// Exports returns what recorded runs can be exported as: all formats, and an archive.
+func Exports(rn *runner.Runner) []Format {
+	return append(Formats(), Format{
+		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
+		func(w io.Writer, h runner.Handle) error { return rn.Archive(w, h.ID()) },
+	})
+}
+
+// Find returns the format of that name among some.
+func Find(formats []Format, name string) (Format, bool) {
+	for _, f := range formats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// Names lists the names of formats.
+func Names(formats []Format) []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Guess returns the format among some that a file's name tells: that of a default
+// file of the same name, else the only one whose files end so.
+func Guess(formats []Format, file string) (Format, bool) {
+	var guess Format
+	n := 0
+	name := strings.ToLower(filepath.Base(file))
+	for _, f := range formats {
+		if name == f.File {
+			return f, true
+		}
+		if _, end, _ := strings.Cut(f.File, "."); strings.HasSuffix(name, "."+end) && f.Name != "comment" {
+			guess = f
+			n++
+		}
+	}
+	return guess, n == 1
+}
+
+// WriteFile makes a file, or replaces it, in one piece or not at all. A path that
+// leads to something else than a file is an error.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			pe.Path = path // nobody asked for the other name
+		}
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
