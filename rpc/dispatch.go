@@ -59,7 +59,10 @@ func define[P, R any](name string, class class, doc string, h func(*call, contex
 // function because rpc.discover describes the table it stands in.
 func table() []*method {
 	var all []*method
-	for _, family := range [][]*method{evalMethods(), taskMethods(), runMethods(), gradeMethods(), reviewMethods(), compareMethods(), lifecycleMethods(), discoverMethods()} {
+	for _, family := range [][]*method{
+		evalMethods(), taskMethods(), runMethods(), gradeMethods(), reviewMethods(), compareMethods(), exportMethods(),
+		lifecycleMethods(), discoverMethods(),
+	} {
 		all = append(all, family...)
 	}
 	return all

@@ -144,16 +144,27 @@ func (c *command) exitCode(t *testing.T) int {
 	return c.ProcessState.ExitCode()
 }
 
+func reportAt(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
 func TestFirstInterruptWaitsForWhatRuns(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
-	c := startWaza(t, h.env(), "run", h.suite)
+	out := filepath.Join(t.TempDir(), "out.xml")
+	c := startWaza(t, h.env(), "run", h.suite, "--report", out)
 	h.started(1)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "interrupted: waiting for 1 trial, at most ")
 	h.release()
 	require.Equal(t, exitInterrupted, c.exitCode(t))
 	h.gone()
+	require.Regexp(t, `name="first \(trial 1\)" time="[0-9.]+">\s+<system-out>go`, reportAt(t, out), "what had finished is told")
+	require.Contains(t, reportAt(t, out), `<skipped message="skipped: `)
+	require.Contains(t, reportAt(t, out), "the run did not complete: it is cancelled")
 	require.Regexp(t, `(?m)^first +passed +1/1`, c.out.String())
 	require.Regexp(t, `(?m)^second +skipped +0/0, 1 skipped`, c.out.String())
 	require.Contains(t, c.out.String(), "The run was interrupted")
@@ -163,7 +174,8 @@ func TestFirstInterruptWaitsForWhatRuns(t *testing.T) {
 func TestSecondInterruptCancels(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "  parallel: true")
-	c := startWaza(t, h.env(), "run", h.suite)
+	out := filepath.Join(t.TempDir(), "out.xml")
+	c := startWaza(t, h.env(), "run", h.suite, "--report", out)
 	h.started(2)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "interrupted: waiting for 2 trials, at most ")
@@ -171,6 +183,8 @@ func TestSecondInterruptCancels(t *testing.T) {
 	c.says(t, "are cancelled")
 	h.gone()
 	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, 2, strings.Count(reportAt(t, out), `<skipped message="cancelled: `))
+	require.Contains(t, reportAt(t, out), "the run did not complete: it is cancelled")
 	require.Regexp(t, `(?m)^first +cancelled`, c.out.String())
 	require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 cancelled")
 }

@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"unicode/utf8"
+
+	"waza/eval"
+	"waza/rpc/wire"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func exportMethods() []*method {
+	return []*method{
+		define("run.export", heavy,
+			"Write a run down in another format: into a file, or into the reply when no path is given. A run that goes on, or was interrupted, is told as far as it has come. "+
+				"docs/reports.md tells of the formats; `archive` is the whole record as a compressed tar file.", (*call).runExport),
+	}
+}
+
+type exportParams struct {
+	RunID  string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	Format string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
+	Path   string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Absent: the reply holds the content."`
+}
+
+type runExported struct {
+	RunID    string `json:"runId"`
+	Format   string `json:"format"`
+	Path     string `json:"path,omitempty" doc:"Absolute path of the file that was written."`
+	Bytes    int64  `json:"bytes" doc:"How many there are."`
+	Content  string `json:"content,omitempty" doc:"What would stand in the file; absent with path."`
+	Encoding string `json:"encoding,omitempty" doc:"utf-8, or base64 for what is no text; absent with path."`
+}
+
+// maxExport bounds what a reply holds; a file may be of any size.
+const maxExport = 16 << 20
+
+func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, error) {
+	format, err := c.exportFormat(p.Format)
+	if err != nil {
+		return nil, err
+	}
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if p.Path == "" {
+		return c.exportContent(ctx, h, format)
+	}
+	path, err := c.resolve("path", p.Path)
+	if err != nil {
+		return nil, err
+	}
+	r := &runExported{RunID: h.ID(), Format: format.Name, Path: path}
+	err = report.WriteFile(path, func(w io.Writer) error {
+		out := &exportWriter{ctx: ctx, w: w}
+		err := format.Write(out, h)
+		r.Bytes = out.written
+		return err
+	})
+	switch place := (*fs.PathError)(nil); {
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &place) && place.Path == path:
+		return nil, &paramError{parameter: "path", message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), data: map[string]any{"path": clip(p.Path)}}
+	}
+	return nil, &runFailedError{fmt.Errorf("%s: %w", path, err)}
+}
+
+func (c *call) exportFormat(name string) (report.Format, error) {
+	formats := report.Exports(c.server.runner)
+	if name == "" {
+		name = "json"
+	}
+	f, ok := report.Find(formats, name)
+	if !ok {
+		known := report.Names(formats)
+		return f, &paramError{parameter: "format", message: fmt.Sprintf("parameter \"format\": unknown format %q", clip(name)),
+			data: map[string]any{"known": known, "suggestion": eval.Nearest(name, known)}}
+	}
+	return f, nil
+}
+
+// exportContent makes one reply at a time, as run.result does, and none while much
+// output waits.
+func (c *call) exportContent(ctx context.Context, h runner.Handle, format report.Format) (*runExported, error) {
+	select {
+	case c.result <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.after = func() { <-c.result }
+	if err := c.stream.Room(ctx); err != nil {
+		return nil, err
+	}
+	out := limitedBuffer{limit: maxExport}
+	err := format.Write(&exportWriter{ctx: ctx, w: &out}, h)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.full:
+		return nil, newFault(wire.CodeBusy, "too large for one message; give a path", map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
+	case err != nil:
+		return nil, &runFailedError{err}
+	}
+	r := &runExported{RunID: h.ID(), Format: format.Name, Bytes: int64(out.Len()), Encoding: "utf-8"}
+	if utf8.Valid(out.Bytes()) {
+		r.Content = out.String()
+	} else {
+		r.Content, r.Encoding = base64.StdEncoding.EncodeToString(out.Bytes()), "base64"
+	}
+	return r, nil
+}
+
+// exportWriter counts, and ends with ctx.
+type exportWriter struct {
+	ctx     context.Context
+	w       io.Writer
+	written int64
+}
+
+func (e *exportWriter) Write(b []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := e.w.Write(b)
+	e.written += int64(n)
+	return n, err
+}
