@@ -15,6 +15,7 @@ import (
 	"waza/rpc"
 	"waza/runner"
 	"waza/runner/grader"
+	"waza/runner/report"
 )
 
 // TestDocuments holds the documents and schemas that are generated to the code
@@ -63,6 +64,7 @@ func documents(t *testing.T) map[string]string {
 		"docs/cli.md":         cliDocument(),
 		"docs/methods.md":     rpc.Reference(),
 		"docs/diagnostics.md": diagnosticsDocument(),
+		"docs/reports.md":     reportsDocument(),
 		"docs/graders.md":     gradersDocument(t, v, schemas[schema.SuiteFile]),
 		"docs/executors.md":   executorsDocument(t, v, schemas[schema.SuiteFile]),
 		"docs/suite.md":       suiteDocument(t, v, schemas[schema.SuiteFile], schemas[schema.TriggerTestsFile]),
@@ -100,6 +102,69 @@ empty. Messages for people go to stderr in any case, as text, and the exit code 
 | ` + "`CLICOLOR_FORCE`" + ` | neither empty nor 0: colours also where there is no terminal, unless NO_COLOR forbids them |
 | ` + "`TERM`" + ` | dumb: no colours, and lines in place of the block that is drawn anew |
 `)
+	return b.String()
+}
+
+func reportsDocument() string {
+	var b strings.Builder
+	b.WriteString("# Reports\n\n`waza run --report FORMAT[=FILE]` writes them when a run has ended, `waza runs export RUN --format FORMAT` and\n`run.export` at any time.\n\n" +
+		"| format | file | what it is |\n|---|---|---|\n")
+	for _, f := range report.Exports(nil) {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.Name, f.File, inCell(f.Doc))
+	}
+	b.WriteString("\n`archive` is for exports alone.\n\n## Files\n\n" + reportsHelp + `
+
+What a report is about to replace stays as it is until the new one is whole. A report that cannot be written makes the
+exit code 3; the others are written all the same. After the third Ctrl-C none is.
+
+Each run has ` + "`junit.xml`" + ` in the directory of its record, whoever asked for the run, and also when it was cancelled or
+failed; ` + "`waza grade` and `waza review`" + ` write it anew. A run whose process was killed has none: export it.
+
+Where ` + "`.waza.yaml` has `paths.results`" + `, ` + "`waza run`" + ` writes the format ` + "`results`" + ` there, too: ` + "`TIME/MODEL.json`" + `, of several
+suites ` + "`TIME/SUITE/MODEL.json`" + `.
+
+## JUnit XML
+
+A testsuite per task, a testcase per trial, named ` + "`TASK (trial N)`" + ` of class ` + "`SUITE.TASK`" + `.
+
+| verdict | in the file |
+|---|---|
+| passed | a testcase without more |
+| failed | ` + "`<failure type=\"failed\">`" + `, with the graders that were not satisfied and what they say |
+| timeout | ` + "`<failure type=\"timeout\">`" + ` |
+| error | ` + "`<error>`" + `, never a failure |
+| skipped, cancelled, needs_review, not finished | ` + "`<skipped>`" + ` with a message |
+
+What an agent without skills did not do (` + "`baseline`" + `), and wrong answers to trigger tests, count in no task: they are
+*skipped*, with a message. A trial that failed is a failure also where ` + "`pass_threshold`" + ` lets its task pass; the property
+` + "`verdict`" + ` of the testsuite is that of the task. The testsuite ` + "`SUITE.run`" + ` has a testcase for each metric with a
+threshold and, when the run did not complete, an error that says so. A run of more than 10,000 trials has a testcase per
+task. Outputs are cut to 8 KiB, of trials that passed to 1 KiB.
+
+## Results for other tools
+
+` + "`results.json`" + ` has the members that other tools know which run these suites, under their names. The numbers are ours:
+rates and scores are of the trials that count, so an error is none; timeouts are *failed*; what was skipped or cancelled,
+or waits for review, is *skipped*.
+
+## SARIF
+
+` + "`waza validate --format sarif`" + ` tells findings about suites, each with a rule (see [diagnostics.md](diagnostics.md)), its
+place and, where one is known, a fix. As a report of a run it has a result for each trial of a task or trigger test that
+failed or ran out of time, at the first line of the task's file, 5,000 at most; errors are notifications of the tool.
+Paths are relative to the root of the repository.
+
+## CSV
+
+UTF-8, lines end with CR LF, fields are quoted as RFC 4180 says. A text that a spreadsheet would take for a formula begins
+with an apostrophe.
+
+| column | what is in it |
+|---|---|
+`)
+	for _, c := range report.CSVColumns() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, inCell(c.Doc))
+	}
 	return b.String()
 }
 
