@@ -1,13 +1,11 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -54,7 +52,7 @@ type amendment struct {
 	mu       sync.Mutex // guards the fields below
 	log      *journal.Writer
 	enc      *encoder
-	lines    *os.File // the journal, for reading
+	files    *trialFiles
 	st       *foldState
 	secrets  *provider.Redactor // nil when there can be none
 	criteria Criteria
@@ -158,18 +156,14 @@ func (a *amendment) read(run *journal.Run) error {
 	if a.st, err = refold(run, a.rec); err != nil {
 		return err
 	}
-	if a.lines, err = openJournal(run); err != nil {
+	if a.files, err = openTrials(run); err != nil {
 		return err
 	}
 	a.dirty = a.st.amended != nil
 	if head, err := (&recorded{run: run, rec: a.rec}).head(); err == nil && head.EndedAt != nil {
-		p := &a.st.progress
-		if p.EndedAt == nil { // the journal could not take it
-			p.Status, p.EndedAt, p.Error = head.Status, head.EndedAt, head.Error
-			p.Summary = cmp.Or(p.Summary, head.Summary)
-		}
-		// Else an amendment was cut short just before it wrote the result.
-		a.dirty = a.dirty || !sameJSON(p.AmendedAt, head.AmendedAt)
+		a.st.adopt(head)
+		// An amendment may have been cut short just before it wrote the result.
+		a.dirty = a.dirty || !sameJSON(a.st.progress.AmendedAt, head.AmendedAt)
 	}
 	a.criteria = a.rec.criteria()
 	if a.st.criteria != nil && len(a.st.criteria.Thresholds) == len(a.rec.Tasks) {
@@ -203,8 +197,17 @@ func (a *amendment) trial(task, num int) (*TrialResult, error) {
 	if at.size == 0 {
 		return nil, nil
 	}
+	raw, err := a.files.bytes(at, nil)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := blobsOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	blobs.tell(a.log.Blobs()) // what takes the place of the trial has the same contents
 	res := new(TrialResult)
-	return res, a.decode(at, res)
+	return res, a.files.decodeRaw(raw, res)
 }
 
 func (a *amendment) firstTrial(task int) int {
@@ -231,15 +234,13 @@ func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
 	var list [][]grader.Result
 	for _, at := range slices.Backward(places) {
 		var res tallied
-		if err := res.read(a.lines, at); err != nil {
+		if err := res.read(a.files, at); err != nil {
 			return nil, err
 		}
 		list = append(list, res.Graders)
 	}
 	return list, nil
 }
-
-func (a *amendment) decode(at place, v any) error { return at.decode(a.lines, v) }
 
 // replace puts res in the place of the trial that it names, of the task at that
 // index. was is the trial's verdict so far. It is in the journal when replace
@@ -264,10 +265,7 @@ func (a *amendment) recordLocked(e *Event) error {
 		return a.err
 	}
 	e.Time, e.Seq = time.Now().UTC(), a.log.Number()
-	line, trialAt, err := a.enc.line(e)
-	if err == nil && !a.secrets.Empty() {
-		e, line, trialAt, err = a.enc.redact(a.secrets, e, line, trialAt)
-	}
+	e, line, trialAt, _, err := a.enc.record(e, a.secrets, a.log.Blobs())
 	if err != nil {
 		return err
 	}
@@ -278,7 +276,8 @@ func (a *amendment) recordLocked(e *Event) error {
 	}
 	var at place
 	if e.Trial != nil {
-		at = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
+		at = lastMember(line, line[trialAt:len(line)-1])
+		at.off += off
 	}
 	a.st.apply(e, at)
 	return nil
@@ -300,8 +299,8 @@ func (a *amendment) close(whole bool, r *Runner) error {
 }
 
 func (a *amendment) shut() error {
-	if a.lines != nil {
-		a.lines.Close()
+	if a.files != nil {
+		a.files.Close()
 	}
 	return a.log.Close()
 }
@@ -321,7 +320,7 @@ func (a *amendment) finish() error {
 	if a.st.progress.EndedAt == nil {
 		return nil
 	}
-	err = a.log.WriteResult(func(w io.Writer) error { return writeResult(w, a.lines, a.rec, a.st, nil) })
+	err = a.log.WriteResult(func(w io.Writer) error { return writeResult(w, a.files, a.rec, a.st, resultOptions{stored: true}) })
 	if err != nil {
 		return fmt.Errorf("result not written: %w", err)
 	}
@@ -342,7 +341,7 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 				continue
 			}
 			var res tallied
-			if err := res.read(a.lines, at); err != nil {
+			if err := res.read(a.files, at); err != nil {
 				return nil, err
 			}
 			tally.addTrial(i, &res.TrialResult)

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"errors"
-	"os"
 	"slices"
 
 	"waza/runner/grader"
@@ -15,7 +14,7 @@ type source struct {
 	id    string
 	rec   *Record
 	st    *foldState
-	lines *os.File
+	files *trialFiles
 	blobs *journal.BlobReader
 	tasks map[string]int // indexes, by hash of execution
 }
@@ -52,17 +51,17 @@ func (r *Runner) openSource(id string) (*source, error) {
 			src.tasks[t.Execution] = i
 		}
 	}
-	if src.lines, err = openJournal(run); err != nil {
+	if src.files, err = openTrials(run); err != nil {
 		return nil, err
 	}
 	if src.blobs, err = run.Blobs(); err != nil {
-		return nil, errors.Join(err, src.lines.Close())
+		return nil, errors.Join(err, src.files.Close())
 	}
 	return src, nil
 }
 
 func (s *source) close() {
-	s.lines.Close()
+	s.files.Close()
 	s.blobs.Close()
 }
 
@@ -88,7 +87,7 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 	found := recordedTrial{from: s, at: s.st.tasks[task].trials[n], hash: ref.Hash, origin: s.id}
 	found.earlier = s.st.earlier[trialKey{int32(task), int32(n)}]
 	var head recordedHead
-	if found.at.size == 0 || found.at.decode(s.lines, &head) != nil {
+	if found.at.size == 0 || s.files.decode(found.at, &head) != nil {
 		return found, false
 	}
 	if found.verdict = head.Verdict; head.Cached != nil {
@@ -100,7 +99,7 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 // trial reads the whole trial.
 func (r *recordedTrial) trial() (*TrialResult, error) {
 	res := new(TrialResult)
-	return res, r.at.decode(r.from.lines, res)
+	return res, r.from.files.decode(r.at, res)
 }
 
 // grades are what graders made of the trial, the newest first. What cannot be read
@@ -109,7 +108,7 @@ func (r *recordedTrial) grades() [][]grader.Result {
 	var list [][]grader.Result
 	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
 		var res tallied
-		if at.decode(r.from.lines, &res) == nil {
+		if r.from.files.decode(at, &res) == nil {
 			list = append(list, res.Graders)
 		}
 	}

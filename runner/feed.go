@@ -154,17 +154,15 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	sizes = make([]int, len(batch))
 	places := make([]place, len(batch))
 	for i, e := range batch {
-		line, trialAt, err := enc.line(e)
-		if err == nil && !f.secrets.Empty() {
-			batch[i], line, trialAt, err = enc.redact(f.secrets, e, line, trialAt)
-		}
+		e, line, trialAt, size, err := enc.record(e, f.secrets, f.log.Blobs())
 		if err != nil {
 			return nil, err
 		}
 		off := f.log.Append(line)
-		sizes[i] = len(line)
+		batch[i], sizes[i] = e, size
 		if e.Trial != nil {
-			places[i] = place{off: off + int64(trialAt), size: int32(len(line) - trialAt - 1)}
+			places[i] = lastMember(line, line[trialAt:len(line)-1])
+			places[i].off += off
 		}
 		if i%yieldAfter == yieldAfter-1 {
 			runtime.Gosched()
@@ -286,7 +284,9 @@ func (f *feed) reread(seq, end int64) ([]*Event, error) {
 		return nil, err
 	}
 	defer r.Close()
-	events, _, err := readEvents(r, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
+	files := &trialFiles{run: f.log.Run()}
+	defer files.Close()
+	events, _, err := readEvents(r, files, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
 	return events, err
 }
 
@@ -298,14 +298,32 @@ type encoder struct {
 
 func newEncoder() *encoder {
 	e := &encoder{}
-	e.enc = json.NewEncoder(&e.buf)
-	e.enc.SetEscapeHTML(false)
+	e.enc = plainEncoder(&e.buf)
 	return e
 }
 
+// record makes the line of an event: without secrets, and without what is large,
+// which it stores in blobs. It returns the event as subscribers may see it, and how
+// large it is with all of it. The line is valid until the next call.
+func (e *encoder) record(ev *Event, secrets *provider.Redactor, blobs *journal.Blobs) (_ *Event, line []byte, trialAt, size int, err error) {
+	line, trialAt, err = e.line(ev, nil)
+	if err == nil && !secrets.Empty() {
+		ev, line, trialAt, err = e.redact(secrets, ev, line, trialAt)
+	}
+	size = len(line)
+	if err != nil || ev.Trial == nil || size <= storeAbove {
+		return ev, line, trialAt, size, err
+	}
+	if stored := ev.Trial.store(blobs); stored != nil {
+		line, trialAt, err = e.line(ev, stored)
+	}
+	return ev, line, trialAt, size, err
+}
+
 // line encodes an event without its trial first, so that it knows where in the
-// line the trial begins. The line is valid until the next call.
-func (e *encoder) line(ev *Event) (line []byte, trialAt int, err error) {
+// line the trial begins; stored, unless nil, is written for the trial. The line is
+// valid until the next call.
+func (e *encoder) line(ev *Event, stored *storedTrial) (line []byte, trialAt int, err error) {
 	e.buf.Reset()
 	head := *ev
 	head.Trial = nil
@@ -318,7 +336,11 @@ func (e *encoder) line(ev *Event) (line []byte, trialAt int, err error) {
 	e.buf.Truncate(e.buf.Len() - len("}\n"))
 	e.buf.WriteString(`,"trial":`)
 	trialAt = e.buf.Len()
-	if err := e.enc.Encode(ev.Trial); err != nil {
+	var trial any = ev.Trial
+	if stored != nil {
+		trial = stored
+	}
+	if err := e.enc.Encode(trial); err != nil {
 		return nil, 0, err
 	}
 	e.buf.Truncate(e.buf.Len() - len("\n"))
@@ -337,6 +359,6 @@ func (e *encoder) redact(secrets *provider.Redactor, ev *Event, line []byte, tri
 	if err := json.Unmarshal(clean, ev); err != nil {
 		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
 	}
-	line, trialAt, err := e.line(ev)
+	line, trialAt, err := e.line(ev, nil)
 	return ev, line, trialAt, err
 }

@@ -1,12 +1,12 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -37,6 +37,7 @@ type place struct {
 	off     int64
 	size    int32 // 0 when there is no trial
 	verdict verdictCode
+	stored  bool // it refers to contents that are elsewhere
 }
 
 // verdictCode is a verdict in a byte.
@@ -51,7 +52,7 @@ func (c verdictCode) verdict() Verdict { return verdictCodes[c] }
 // lastMember is the place of the value of a line's last member: its bytes end just
 // before the brace.
 func lastMember(line, value []byte) place {
-	return place{off: int64(len(line) - 1 - len(value)), size: int32(len(value))}
+	return place{off: int64(len(line) - 1 - len(value)), size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead))}
 }
 
 type taskFold struct {
@@ -317,6 +318,27 @@ func (s *foldState) index(e *Event) int {
 	return -1
 }
 
+// adopt takes from a result what the journal could not take: that the run ended.
+// head may be nil.
+func (s *foldState) adopt(head *resultHead) {
+	p := &s.progress
+	if head == nil || head.EndedAt == nil || p.EndedAt != nil {
+		return
+	}
+	p.Status, p.EndedAt, p.Error = head.Status, head.EndedAt, head.Error
+	p.Summary = cmp.Or(p.Summary, head.Summary)
+}
+
+// stored reports whether trials refer to contents that are elsewhere.
+func (s *foldState) stored() bool {
+	for i := range s.tasks {
+		if slices.ContainsFunc(s.tasks[i].trials, func(at place) bool { return at.stored }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *foldState) results() []*TaskResult {
 	list := make([]*TaskResult, len(s.tasks))
 	for i, t := range s.tasks {
@@ -353,7 +375,7 @@ func (f *fold) snapshot() *foldState {
 // visitTrials lifts the trials of a state out of the journal, one after the other,
 // as far as T has members for what is known of them.
 func visitTrials[T any](run *journal.Run, st *foldState, visit func(task int, t *T) error) error {
-	f, err := openJournal(run)
+	f, err := openTrials(run)
 	if err != nil {
 		return err
 	}
@@ -364,7 +386,7 @@ func visitTrials[T any](run *journal.Run, st *foldState, visit func(task int, t 
 				continue // not ended
 			}
 			t := new(T)
-			if err := at.decode(f, t); err != nil {
+			if err := f.decode(at, t); err != nil {
 				return err
 			}
 			if err := visit(i, t); err != nil {
@@ -373,25 +395,6 @@ func visitTrials[T any](run *journal.Run, st *foldState, visit func(task int, t 
 		}
 	}
 	return nil
-}
-
-// decode reads what is at the place.
-func (at place) decode(journal io.ReaderAt, v any) error {
-	b, err := at.bytes(journal)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		return fmt.Errorf("journal: a trial: %w", err)
-	}
-	return nil
-}
-
-// bytes reads what is at the place as it is.
-func (at place) bytes(journal io.ReaderAt) ([]byte, error) {
-	b := make([]byte, at.size)
-	_, err := journal.ReadAt(b, at.off)
-	return b, err
 }
 
 // refold rebuilds the state of a recorded run from its journal. What damaged lines
@@ -454,6 +457,3 @@ func readRecord(run *journal.Run) (*Record, error) {
 	}
 	return rec, nil
 }
-
-// openJournal opens the file that places refer to.
-func openJournal(run *journal.Run) (*os.File, error) { return os.Open(run.JournalPath()) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 )
 
@@ -225,12 +224,12 @@ type skipped struct{}
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // read reads the trial at a place.
-func (t *tallied) read(journal io.ReaderAt, at place) error {
-	b, err := at.bytes(journal)
-	if err == nil {
-		err = t.lift(b)
-	}
+func (t *tallied) read(files *trialFiles, at place) error {
+	b, err := files.bytes(at, nil)
 	if err != nil {
+		return err
+	}
+	if err := t.lift(b); err != nil {
 		return fmt.Errorf("journal: a trial: %w", err)
 	}
 	return nil
@@ -242,7 +241,7 @@ func (t *tallied) lift(b []byte) error {
 	known, err := true, error(nil)
 	merr := members(b, func(key, value []byte) bool {
 		switch string(key) {
-		case "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
+		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
 		case "taskId":
 			t.TaskID, err = textOf(value)
 		case "trialNum":

@@ -24,7 +24,7 @@ func TestLiftEvent(t *testing.T) {
 		{Seq: 11, Time: at, Type: TrialGraded, TaskID: odd, TaskNum: 1, TrialNum: 1, Was: Failed, Verdict: Passed, Trial: trial},
 		{Seq: 12, Time: at, Type: RunResumed, KeptTrials: 4, Kept: map[string][]TrialRange{odd: {{1, 3}, {7, 7}}}, Message: odd},
 	} {
-		line, trialAt, err := newEncoder().line(e)
+		line, trialAt, err := newEncoder().line(e, nil)
 		require.NoError(t, err)
 		lifted, place, err := new(lifter).lift(line)
 		require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"waza/runner/grader"
@@ -40,7 +39,7 @@ func (r *Runner) Questions(runID string) ([]Question, error) {
 		return nil, err
 	}
 	var list []Question
-	err = eachTrial(run, rec, func(task int, raw []byte) error {
+	err = eachTrial(run, rec, func(_ *trialFiles, task int, raw []byte) error {
 		var res tallied
 		if err := res.lift(raw); err != nil {
 			return fmt.Errorf("journal: a trial of task %s: %w", rec.Tasks[task].ID, err)
@@ -94,7 +93,7 @@ func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
 		return nil, err
 	}
 	var found *TrialResult
-	err = eachTrial(run, rec, func(task int, raw []byte) error {
+	err = eachTrial(run, rec, func(files *trialFiles, task int, raw []byte) error {
 		if rec.Tasks[task].ID != taskID || found != nil {
 			return nil
 		}
@@ -103,7 +102,7 @@ func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
 			return nil
 		}
 		found = new(TrialResult)
-		return json.Unmarshal(raw, found)
+		return files.decodeRaw(raw, found)
 	})
 	return found, err
 }
@@ -174,32 +173,28 @@ func (r *Runner) openRecord(id string) (*journal.Run, *Record, error) {
 }
 
 // eachTrial visits the trials of a run that have ended, one at a time, in the
-// order of tasks and trials. The bytes are gone after the visit.
-func eachTrial(run *journal.Run, rec *Record, visit func(task int, raw []byte) error) error {
+// order of tasks and trials, as the journal has them. The bytes are gone after the
+// visit.
+func eachTrial(run *journal.Run, rec *Record, visit func(files *trialFiles, task int, raw []byte) error) error {
 	st, err := refold(run, rec)
 	if err != nil {
 		return err
 	}
-	f, err := openJournal(run)
+	files, err := openTrials(run)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return st.visit(f, visit)
-}
-
-func (s *foldState) visit(journal *os.File, visit func(task int, raw []byte) error) error {
+	defer files.Close()
 	var buf []byte
-	for i, t := range s.tasks {
+	for i, t := range st.tasks {
 		for _, at := range t.trials {
 			if at.size == 0 {
 				continue
 			}
-			buf = slices.Grow(buf[:0], int(at.size))[:at.size]
-			if _, err := journal.ReadAt(buf, at.off); err != nil {
-				return fmt.Errorf("journal: a trial: %w", err)
+			if buf, err = files.bytes(at, buf); err != nil {
+				return err
 			}
-			if err := visit(i, buf); err != nil {
+			if err := visit(files, i, buf); err != nil {
 				return err
 			}
 		}

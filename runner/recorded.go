@@ -77,31 +77,40 @@ func (r *recorded) head() (*resultHead, error) {
 	return readSummary(f)
 }
 
-// WriteResult copies result.json or, when its process did not live to write it,
-// makes it from the journal.
+// WriteResult copies result.json or, when its process did not live to write it or
+// it refers to contents that are elsewhere, makes it from the journal.
 func (r *recorded) WriteResult(w io.Writer) error {
 	damage, err := r.Damage()
 	if err != nil {
 		return err
 	}
-	f, err := r.run.Result()
-	if err == nil {
-		defer f.Close()
-		return copyResult(w, f, damage)
+	head, err := r.head()
+	if err == nil && !head.Stored {
+		return r.copyResult(w, damage)
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	st, err := refold(r.run, r.rec)
 	if err != nil {
 		return err
 	}
-	j, err := openJournal(r.run)
+	st.adopt(head)
+	files, err := openTrials(r.run)
 	if err != nil {
 		return err
 	}
-	defer j.Close()
-	return writeResult(w, j, r.rec, st, damage)
+	defer files.Close()
+	return writeResult(w, files, r.rec, st, resultOptions{damage: damage})
+}
+
+func (r *recorded) copyResult(w io.Writer, damage *Damage) error {
+	f, err := r.run.Result()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return copyResult(w, f, damage)
 }
 
 // Trials reads the whole journal.
@@ -193,7 +202,9 @@ func (s *recordedSubscription) read(alive bool) ([]*Event, error) {
 	if !alive { // what is damaged at the end stays so
 		end = allThere
 	}
-	events, mark, err := readEvents(r, s.next, end, func(number int64) (bool, error) {
+	files := &trialFiles{run: s.run}
+	defer files.Close()
+	events, mark, err := readEvents(r, files, s.next, end, func(number int64) (bool, error) {
 		if number > s.resumed { // the end, for all that is known: is there something after it?
 			later, err := lastResumed(s.run, r.Mark())
 			if err != nil {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ const (
 // learns what he missed.
 type reread struct {
 	r      *journal.Reader
-	next   int64 // number of the event wanted next
+	files  *trialFiles // for what trials refer to
+	next   int64       // number of the event wanted next
 	again  func(number int64) (bool, error)
 	events []*Event
 	size   int
@@ -39,8 +41,8 @@ const allThere = -1
 // that are not there are lost. Those of amendments are none of the run's own, and
 // it ends before them, unless the run was taken up again later, as again tells of
 // the line of that number.
-func readEvents(r *journal.Reader, seq, end int64, again func(number int64) (bool, error)) ([]*Event, journal.Mark, error) {
-	rr := &reread{r: r, next: seq, again: again}
+func readEvents(r *journal.Reader, files *trialFiles, seq, end int64, again func(number int64) (bool, error)) ([]*Event, journal.Mark, error) {
+	rr := &reread{r: r, files: files, next: seq, again: again}
 	for !rr.full() {
 		before := r.Mark()
 		e, err := rr.event()
@@ -84,13 +86,13 @@ func (rr *reread) event() (*Event, error) {
 		rr.why = nil
 		return nil, nil
 	}
-	e := new(Event)
-	if err := json.Unmarshal(line, e); err != nil {
+	e, size, err := rr.decode(line)
+	if err != nil {
 		rr.note(rr.r.Refuse(err))
 		return nil, nil
 	}
 	e.Seq = number
-	rr.size += len(line)
+	rr.size += size
 	if !e.Type.supersedable() {
 		return e, nil
 	}
@@ -99,6 +101,24 @@ func (rr *reread) event() (*Event, error) {
 		e = superseded(e)
 	}
 	return e, err
+}
+
+// decode decodes an event, its trial whole, and tells how large it is.
+func (rr *reread) decode(line []byte) (e *Event, size int, err error) {
+	if !bytes.Contains(line, []byte(`"trial":`+storedHead)) {
+		e = new(Event)
+		return e, len(line), json.Unmarshal(line, e)
+	}
+	e, at, err := decodeEvent(line)
+	if err != nil || at.size == 0 {
+		return e, len(line), err
+	}
+	raw, err := rr.files.whole(line[at.off : at.off+int64(at.size)])
+	if err != nil {
+		return nil, 0, err
+	}
+	e.Trial = new(TrialResult)
+	return e, len(raw), json.Unmarshal(raw, e.Trial)
 }
 
 func (rr *reread) note(damaged *journal.DamagedError) {

@@ -219,6 +219,8 @@ type resultHead struct {
 	Summary   *Summary   `json:"summary"`
 	Config    RunConfig  `json:"config"`
 	Damage    *Damage    `json:"damage,omitempty"`
+	// Stored: some trials refer to contents beside the journal. No client is told so.
+	Stored bool `json:"stored,omitempty"`
 }
 
 // taskHead is a task of a result without its trials.
@@ -227,14 +229,21 @@ type taskHead struct {
 	*TaskResult
 }
 
+// resultOptions say how a whole result is written.
+type resultOptions struct {
+	damage *Damage
+	// stored leaves references of trials as they are: for result.json.
+	stored bool
+}
+
 // writeResult writes a whole result as one line of JSON, without holding the
 // trials in memory: their bytes are copied out of the journal.
-func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState, damage *Damage) error {
+func writeResult(w io.Writer, files *trialFiles, rec *Record, st *foldState, o resultOptions) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	head := resultHead{
 		RunID: rec.RunID, Status: st.progress.Status, Error: st.progress.Error, Suite: rec.Suite,
 		StartedAt: st.progress.StartedAt, EndedAt: st.progress.EndedAt, AmendedAt: st.progress.AmendedAt,
-		Summary: st.progress.Summary, Config: rec.Config, Damage: damage,
+		Summary: st.progress.Summary, Config: rec.Config, Damage: o.damage, Stored: o.stored && st.stored(),
 	}
 	if err := writeOpen(out, head, "tasks"); err != nil {
 		return err
@@ -249,8 +258,8 @@ func writeResult(w io.Writer, journal io.ReaderAt, rec *Record, st *foldState, d
 		if err := writeOpen(out, taskHead{t, st.tasks[i].result}, "trials"); err != nil {
 			return err
 		}
-		if err := writeTrials(out, journal, t, st.tasks[i].trials); err != nil {
-			return err
+		if err := writeTrials(out, files, st.tasks[i].trials, o.stored); err != nil {
+			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
 		out.WriteString("]}")
 	}
@@ -288,7 +297,7 @@ func writeOpen(out *bufio.Writer, object any, array string) error {
 	return err
 }
 
-func writeTrials(out *bufio.Writer, journal io.ReaderAt, t TaskRef, trials []place) error {
+func writeTrials(out *bufio.Writer, files *trialFiles, trials []place, stored bool) (err error) {
 	var buf []byte
 	first := true
 	for _, p := range trials {
@@ -299,11 +308,16 @@ func writeTrials(out *bufio.Writer, journal io.ReaderAt, t TaskRef, trials []pla
 			out.WriteByte(',')
 		}
 		first = false
-		buf = append(buf[:0], make([]byte, p.size)...)
-		if _, err := journal.ReadAt(buf, p.off); err != nil {
-			return fmt.Errorf("journal: a trial of task %s: %w", t.ID, err)
+		if buf, err = files.bytes(p, buf); err != nil {
+			return err
 		}
-		if _, err := out.Write(buf); err != nil {
+		trial := buf
+		if p.stored && !stored {
+			if trial, err = files.whole(buf); err != nil {
+				return err
+			}
+		}
+		if _, err := out.Write(trial); err != nil {
 			return err
 		}
 	}

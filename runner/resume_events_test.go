@@ -21,7 +21,7 @@ func recordLines(t *testing.T, log *journal.Writer, types ...EventType) {
 		if typ == End {
 			e.Status = StatusCancelled
 		}
-		line, _, err := newEncoder().line(e)
+		line, _, err := newEncoder().line(e, nil)
 		require.NoError(t, err)
 		log.Append(line)
 		require.NoError(t, log.Flush())
@@ -109,7 +109,7 @@ func TestEndIsTheLast(t *testing.T) {
 	r, err := run.Journal()
 	require.NoError(t, err)
 	defer r.Close()
-	events, _, err := readEvents(r, 1, 0, func(int64) (bool, error) {
+	events, _, err := readEvents(r, nil, 1, 0, func(int64) (bool, error) {
 		recordLines(t, log, RunResumed) // just now
 		return false, nil
 	})

@@ -88,15 +88,15 @@ const batchSize = 1024
 // choose looks at every trial that was recorded, in the order of the plan, and
 // counts those that are kept. All processors decode, for that takes the time.
 func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
-	lines, err := openJournal(run)
+	files, err := openTrials(run)
 	if err != nil {
 		return err
 	}
-	defer lines.Close()
+	defer files.Close()
 	baselines := map[*PlannedTask]*earlierTask{}
 	batch := make([]candidate, 0, batchSize)
 	flush := func() error {
-		decodeAll(lines, batch)
+		decodeAll(files, batch)
 		for i := range batch {
 			e.take(&batch[i], baselines)
 		}
@@ -124,14 +124,14 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 	return flush()
 }
 
-func decodeAll(lines *os.File, batch []candidate) {
+func decodeAll(files *trialFiles, batch []candidate) {
 	workers := runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
 			for i := w; i < len(batch); i += workers {
 				c := &batch[i]
-				c.err = c.res.read(lines, c.at)
+				c.err = c.res.read(files, c.at)
 			}
 		})
 	}
@@ -322,10 +322,10 @@ func sameScore(a, b *ScoreStats) bool {
 func (s *scheduler) keptBaseline(b *taskRun, num int) *grader.Baseline {
 	at := s.run.fold.place(trialKey{int32(b.num - 1), int32(num - b.First)})
 	res := new(TrialResult)
-	lines, err := openJournal(s.run.log.Run())
+	files, err := openTrials(s.run.log.Run())
 	if err == nil {
-		defer lines.Close()
-		err = at.decode(lines, res)
+		defer files.Close()
+		err = files.decode(at, res)
 	}
 	if err != nil {
 		return &grader.Baseline{Missing: err.Error()}

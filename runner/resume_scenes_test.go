@@ -506,6 +506,7 @@ func TestResumeDuration(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		at, err := json.Marshal(long.Add(time.Duration(i) * time.Second))
 		require.NoError(t, err)
+		line = strings.Replace(line, `,"crc":`+string(e["crc"]), "", 1) // as older journals are
 		lines = append(lines, strings.Replace(line, string(e["time"]), string(at), 1))
 	}
 	left := state{s.record, []byte(strings.Join(lines, "")), nil}

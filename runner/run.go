@@ -136,16 +136,16 @@ func (r *Run) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return r.writeResult(w, damage)
+	return r.writeResult(w, resultOptions{damage: damage})
 }
 
-func (r *Run) writeResult(w io.Writer, damage *Damage) error {
-	f, err := openJournal(r.log.Run())
+func (r *Run) writeResult(w io.Writer, o resultOptions) error {
+	files, err := openTrials(r.log.Run())
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return writeResult(w, f, r.rec, r.fold.snapshot(), damage)
+	defer files.Close()
+	return writeResult(w, files, r.rec, r.fold.snapshot(), o)
 }
 
 // Trials visits the trials that have ended so far.
@@ -303,7 +303,7 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	}
 	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, nil) }); werr != nil {
+	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
 	r.runner.writeReports(r.log, r)
