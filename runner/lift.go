@@ -260,6 +260,8 @@ func (t *tallied) lift(b []byte) error {
 			err = json.Unmarshal(value, &t.Graders)
 		case "usage":
 			err = json.Unmarshal(value, &t.Usage)
+		case "cached":
+			err = json.Unmarshal(value, &t.Cached)
 		case "attempts":
 			err = json.Unmarshal(value, &t.Attempts)
 		default:

@@ -16,7 +16,8 @@ type spending struct {
 	Graders []struct {
 		Details json.RawMessage `json:"details"`
 	} `json:"graders"`
-	Attempts []spending `json:"attempts"`
+	Attempts []spending  `json:"attempts"`
+	Cached   *CachedFrom `json:"cached"`
 }
 
 // chargeEarlier counts what earlier sessions spent, kept or not, for the budget is
@@ -49,7 +50,8 @@ func chargeEarlier(run *journal.Run, p *Plan, rec *Record) error {
 	return err
 }
 
-// eachSpending visits what each trial cost that was ever recorded.
+// eachSpending visits what each trial cost that was ever recorded, but for those
+// that were taken over from another run.
 func eachSpending(run *journal.Run, visit func(task string, s *spending)) error {
 	r, err := run.Journal()
 	if err != nil {
@@ -58,7 +60,7 @@ func eachSpending(run *journal.Run, visit func(task string, s *spending)) error 
 	defer r.Close()
 	var l lifter
 	for {
-		line, _, _, err := r.Next()
+		line, _, _, err := r.NextWhole()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -70,7 +72,7 @@ func eachSpending(run *journal.Run, visit func(task string, s *spending)) error 
 			continue
 		}
 		var s spending
-		if json.Unmarshal(line[at.off:at.off+int64(at.size)], &s) == nil {
+		if json.Unmarshal(line[at.off:at.off+int64(at.size)], &s) == nil && s.Cached == nil {
 			visit(e.TaskID, &s)
 		}
 	}
