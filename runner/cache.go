@@ -89,7 +89,7 @@ type cache struct {
 
 // findEarlier tells each task of the plan which of its trials were done before.
 // What cannot be read is not there.
-func (r *Runner) findEarlier(p *Plan) *cache {
+func (r *Runner) findEarlier(p *Plan) {
 	c := &cache{runner: r, sources: map[string]*source{}}
 	var hashes []string
 	for _, t := range p.Tasks {
@@ -103,7 +103,8 @@ func (r *Runner) findEarlier(p *Plan) *cache {
 		t.earlier = map[int]*earlierTrial{}
 		c.find(t, holders[t.Execution])
 	}
-	return c
+	p.cache = c
+	p.env.Recorded = !p.executes()
 }
 
 // find looks for the trials of a task in runs, newest first, until all are found.

@@ -15,13 +15,14 @@ import (
 // path: tasks share them. It belongs to one goroutine.
 type digests struct {
 	files, skills map[string]string
+	dirs          map[string]bool // in which skills were looked through
 	suiteDir      string
 	// own are the files that the suite itself consists of, see [digests.skill].
 	own map[string]bool
 }
 
 func newDigests(s *eval.Suite) *digests {
-	d := &digests{files: map[string]string{}, skills: map[string]string{}, suiteDir: s.Dir, own: map[string]bool{s.File: true}}
+	d := &digests{files: map[string]string{}, skills: map[string]string{}, dirs: map[string]bool{}, suiteDir: s.Dir, own: map[string]bool{s.File: true}}
 	if s.Project != nil {
 		d.own[s.Project.File] = true
 	}
@@ -114,6 +115,7 @@ func (w *skillWalk) directory(dir, rel string) error {
 	if len(w.above) == maxSkillDepth || slices.Contains(w.above, real) {
 		return nil
 	}
+	w.dirs[dir] = true
 	w.above = append(w.above, real)
 	defer func() { w.above = w.above[:len(w.above)-1] }()
 	entries, err := os.ReadDir(dir)

@@ -182,11 +182,9 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 		return nil, err
 	}
 	p.learnSecrets()
+	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
 	if req.Cache {
-		p.cache = r.findEarlier(p)
-	}
-	p.env = &grader.Env{
-		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: !p.executes(),
+		r.findEarlier(p)
 	}
 	return p, nil
 }
