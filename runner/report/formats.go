@@ -24,6 +24,7 @@ type Format struct {
 func Formats() []Format {
 	return []Format{
 		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial; each run has one in its directory.", writeJUnit},
+		{"html", "report.html", "One HTML file that needs nothing else, for people: tables, charts, transcripts and what files have changed.", WriteHTML},
 		{"markdown", "summary.md", "A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded up why some did not pass.", writeMarkdown},
 		{"comment", "comment.md", "The same for a comment on a pull request, 64 KiB at most.", writeComment},
 		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", writeCSV},

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+const (
+	// maxHTMLReasons and maxHTMLReason bound what a table tells of why trials did
+	// not pass; their transcripts tell all of it.
+	maxHTMLReasons = 5
+	maxHTMLReason  = 400
+)
+
+// htmlPage is what a report knows of a run without its trials. The page reads
+// it under these names.
+type htmlPage struct {
+	RunID     string          `json:"runId"`
+	Status    runner.Status   `json:"status"`
+	Error     string          `json:"error,omitempty"`
+	Suite     runner.SuiteRef `json:"suite"`
+	CreatedAt time.Time       `json:"createdAt"`
+	StartedAt time.Time       `json:"startedAt"`
+	EndedAt   *time.Time      `json:"endedAt,omitempty"`
+	AmendedAt *time.Time      `json:"amendedAt,omitempty"`
+	Config    htmlConfig      `json:"config"`
+	// Counted and CountedTrials are of tasks of the suite, also of those that have
+	// not ended.
+	Counted       runner.Counts   `json:"counted"`
+	CountedTrials runner.Counts   `json:"countedTrials"`
+	Summary       *runner.Summary `json:"summary,omitempty"`
+	Against       *htmlAgainst    `json:"against,omitempty"`
+}
+
+// htmlConfig is what a reader may want to know of how the run was carried out.
+type htmlConfig struct {
+	Executor    string   `json:"executor"`
+	Agent       string   `json:"agent,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	JudgeModel  string   `json:"judgeModel,omitempty"`
+	Trials      int      `json:"trials"`
+	Workers     int      `json:"workers"`
+	TaskFilters []string `json:"taskFilters,omitempty"`
+	TagFilters  []string `json:"tagFilters,omitempty"`
+	Timeout     float64  `json:"timeoutSeconds,omitempty"`
+	MaxAttempts int      `json:"maxAttempts,omitempty"`
+}
+
+// htmlTask is a row of the table of tasks.
+type htmlTask struct {
+	runner.TaskRef
+	Verdict  runner.Verdict  `json:"verdict,omitempty"` // empty: not ended
+	Counts   *runner.Counts  `json:"counts,omitempty"`
+	Rate     *float64        `json:"rate"`
+	Interval *stats.Interval `json:"interval,omitempty"`
+	Score    *float64        `json:"score"`
+	ScoreIn  *stats.Interval `json:"scoreInterval,omitempty"`
+	Flaky    bool            `json:"flaky,omitempty"`
+	MS       *float64        `json:"ms"` // median of the counted trials
+	Tokens   *int64          `json:"tokens"`
+	Cost     *float64        `json:"cost"`
+	PassK    []stats.AtK     `json:"passK,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	Reasons  []runner.Reason `json:"reasons,omitempty"`
+	// Ended is how many trials the columns hold of it.
+	Ended int      `json:"ended"`
+	Was   *htmlWas `json:"was,omitempty"`
+}
+
+// htmlData is all of a report but the transcripts.
+type htmlData struct {
+	page    htmlPage
+	tasks   []htmlTask
+	columns htmlColumns
+	// first is, for each task, the index of its first trial in the columns.
+	first []int
+	// weight is about how many bytes the transcripts are, before compression.
+	weight int64
+}
+
+// write writes one JSON object, task by task. What could end the element that it
+// stands in is escaped.
+func (d *htmlData) write(out *bufio.Writer) error {
+	enc := json.NewEncoder(out)
+	out.WriteString(`{"run":`)
+	if err := enc.Encode(d.page); err != nil {
+		return err
+	}
+	out.WriteString(`,"tasks":[`)
+	for i := range d.tasks {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := enc.Encode(&d.tasks[i]); err != nil {
+			return err
+		}
+	}
+	out.WriteString(`],"trials":`)
+	if err := enc.Encode(&d.columns); err != nil {
+		return err
+	}
+	out.WriteByte('}')
+	return nil
+}
+
+// gatherHTML reads a run without keeping transcripts.
+func gatherHTML(h, against runner.Handle) (*htmlData, error) {
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	results, err := h.Results()
+	if err != nil {
+		return nil, err
+	}
+	d := &htmlData{page: pageOf(h.Record(), progress), first: make([]int, len(results))}
+	for i, ref := range h.Record().Tasks {
+		d.tasks = append(d.tasks, htmlTaskOf(ref, results[i]))
+	}
+	d.columns = htmlColumns{Num: []int{}, Score: []score4{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Why: []int{}, Whys: []string{}}
+	if err := d.gatherTrials(h); err != nil {
+		return nil, err
+	}
+	if against != nil {
+		err = d.compare(h.Record(), against)
+	}
+	return d, err
+}
+
+func pageOf(rec *runner.Record, p runner.Progress) htmlPage {
+	page := htmlPage{
+		RunID: rec.RunID, Status: p.Status, Error: p.Error, Suite: rec.Suite,
+		CreatedAt: rec.CreatedAt, StartedAt: p.StartedAt, EndedAt: p.EndedAt, AmendedAt: p.AmendedAt, Summary: p.Summary,
+		Config: htmlConfig{
+			Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, JudgeModel: rec.Config.JudgeModel,
+			Trials: rec.Config.Trials, Workers: rec.Config.ActualWorkers, TaskFilters: rec.Config.TaskFilters,
+			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
+		},
+		Counted: p.Tasks, CountedTrials: p.Trials,
+	}
+	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary's are of what has ended
+	for _, t := range rec.Tasks {
+		if t.Role == runner.RoleTask {
+			page.Counted.Total++
+			page.CountedTrials.Total += t.Trials
+		}
+	}
+	return page
+}
+
+func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
+	t := htmlTask{TaskRef: ref}
+	t.Hash, t.Execution, t.File = "", "", filepath.Base(ref.File) // where it stands on this machine is nobody's business
+	if res == nil {
+		return t
+	}
+	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
+	t.Rate, t.Interval, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, clipText(res.Error, maxHTMLReason)
+	if res.Score != nil {
+		t.Score, t.ScoreIn = &res.Score.Mean, &res.Score.MeanInterval
+	}
+	if res.DurationMS != nil {
+		t.MS = &res.DurationMS.Median
+	}
+	if u := res.Usage; u != nil {
+		total := u.Total()
+		t.Tokens, t.Cost = &total, knownCost(u.CostUSD)
+	}
+	for _, why := range res.Reasons[:min(len(res.Reasons), maxHTMLReasons)] {
+		why.Message = clipText(why.Message, maxHTMLReason)
+		t.Reasons = append(t.Reasons, why)
+	}
+	return t
+}
+
+// someOf thins a curve out: nobody reads a hundred numbers.
+func someOf(curve []stats.AtK) []stats.AtK {
+	var out []stats.AtK
+	for _, at := range curve {
+		switch at.K {
+		case 1, 2, 3, 5, 10, 20, 50, 100:
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// knownCost is nil for 0, which means that nobody told.
+func knownCost(usd float64) *float64 {
+	if usd == 0 {
+		return nil
+	}
+	return &usd
+}

@@ -1,0 +1,119 @@
+// The data: the run and its tasks, columns of numbers of all trials, and the
+// transcripts, which stay packed until somebody opens one.
+
+const DATA = JSON.parse(byId('run').textContent);
+const RUN = DATA.run;
+const TASKS = DATA.tasks;
+const TRIALS = DATA.trials;
+const SUMMARY = RUN.summary || {};
+
+byId('run').remove(); // its text is not needed twice
+
+// Tasks know their number and where their trials are in the columns.
+const TASK_NUMBERS = new Map();
+TASKS.reduce((first, task, number) => {
+  Object.assign(task, { number, first, role: task.role || 'task', letter: letterOf(task.verdict) });
+  TASK_NUMBERS.set(task.id, number);
+  return first + task.ended;
+}, 0);
+
+// trialsOf lists the indexes of a task's trials.
+const trialsOf = (task) => Array.from({ length: task.ended }, (_, i) => task.first + i);
+
+// taskOf finds the task of a trial.
+function taskOf(at) {
+  let low = 0;
+  let high = TASKS.length - 1;
+  while (low < high) {
+    // the last task that begins at or before it
+    const mid = Math.ceil((low + high) / 2);
+    if (TASKS[mid].first <= at) low = mid;
+    else high = mid - 1;
+  }
+  return TASKS[low];
+}
+
+// findTrial returns the index of a trial by its task and number, -1 for none.
+const findTrial = (task, num) => trialsOf(task).find((at) => TRIALS.num[at] === num) ?? -1;
+
+// isChanged tells a task that went otherwise than in the earlier run. One that is
+// new has not changed.
+function isChanged(task) {
+  const was = task.was;
+  if (!was || was.new || !task.verdict) return false;
+  return was.verdict !== task.verdict || Math.abs((was.rate ?? -1) - (task.rate ?? -1)) > 1e-9;
+}
+
+// text is all of a task that a search looks through, in small letters.
+function textOf(task) {
+  if (task.text === undefined) {
+    const seen = new Set();
+    for (const at of trialsOf(task)) if (TRIALS.why[at] >= 0) seen.add(TRIALS.why[at]);
+    task.text = [
+      task.id,
+      task.name,
+      task.description,
+      task.verdict,
+      ...(task.tags || []),
+      ...(task.groups || []),
+      task.trigger && task.trigger.prompt,
+      task.error,
+      ...(task.reasons || []).flatMap((r) => [r.grader, r.message]),
+      ...[...seen].map((n) => TRIALS.whys[n]),
+    ]
+      .filter(Boolean)
+      .join('\n')
+      .toLowerCase();
+  }
+  return task.text;
+}
+
+// MEASURES are the numbers of trials that are drawn and sorted by.
+const MEASURES = {
+  score: { title: 'Score', of: TRIALS.score, form: score, most: 1, unit: '' },
+  ms: { title: 'Time', of: TRIALS.ms, form: duration, unit: 'per trial' },
+  tokens: { title: 'Tokens', of: TRIALS.tokens, form: short, unit: 'per trial' },
+  cost: { title: 'Cost', of: TRIALS.cost, form: money, unit: 'per trial' },
+};
+
+// parsed ends when the whole file was read: chunks stand at its end.
+const parsed = new Promise((done) => {
+  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', done, { once: true });
+  else done();
+});
+
+let chunks = null; // from the index of a trial to the element of its chunk
+const opened = new Map(); // unpacked chunks, the latest last
+const MOST_OPENED = 6;
+
+async function findChunk(at) {
+  await parsed;
+  if (!chunks) {
+    chunks = new Map();
+    for (const element of document.querySelectorAll('script[data-trials]')) {
+      for (const range of element.dataset.trials.split(',')) {
+        const [first, last = first] = range.split('-').map(Number);
+        for (let i = first; i <= last; i++) chunks.set(i, element);
+      }
+    }
+  }
+  return chunks.get(at);
+}
+
+async function unpack(element) {
+  const packed = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
+  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return JSON.parse(await new Response(plain).text());
+}
+
+// loadTrial gives all that the file holds of a trial: null when its transcript was
+// left out.
+async function loadTrial(at) {
+  const element = await findChunk(at);
+  if (!element) return null;
+  const list = opened.get(element) || (await unpack(element));
+  opened.delete(element);
+  opened.set(element, list);
+  if (opened.size > MOST_OPENED) opened.delete(opened.keys().next().value);
+  return list.find((trial) => trial.at === at) || null;
+}

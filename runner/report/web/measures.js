@@ -1,0 +1,172 @@
+// What is measured over the whole run: metrics, groups, the comparison with a
+// baseline, trigger tests, and how far judges agree with people.
+
+function showMeasures() {
+  const blocks = [metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
+  put(byId('measures'), blocks);
+  byId('measures').hidden = blocks.length === 0;
+}
+
+// block is a small table with a title, and a sentence above it if need be.
+function block(title, about, head, rows) {
+  return el(
+    'div',
+    { class: 'block' },
+    el('h2', {}, title),
+    about && el('p', { class: 'quiet' }, about),
+    rows.length > 0 &&
+      el(
+        'div',
+        { class: 'scroll' },
+        el(
+          'table',
+          {},
+          head &&
+            el(
+              'thead',
+              {},
+              el(
+                'tr',
+                {},
+                head.map((h, i) => el('th', { scope: 'col', class: i ? 'n' : null }, h)),
+              ),
+            ),
+          el('tbody', {}, rows),
+        ),
+      ),
+  );
+}
+
+const row = (name, ...cells) =>
+  el(
+    'tr',
+    {},
+    el('th', { scope: 'row' }, name),
+    cells.map((c) => el('td', { class: 'n' }, c)),
+  );
+
+const unmeasured = (note) => `Not measured: ${(note || 'nothing to measure').replace(/^not measured: /, '')}.`;
+
+function metrics() {
+  const list = SUMMARY.metrics || [];
+  if (!list.length) return null;
+  return block(
+    'Metrics',
+    null,
+    ['Metric', 'Value', 'At least', ''],
+    list.map((m) => {
+      const ok = m.passed === null || m.threshold === 0 ? null : m.passed;
+      return row(
+        m.name,
+        m.value === null ? el('span', { class: 'quiet', 'data-tip': m.note || null }, 'not measured') : score(m.value),
+        m.threshold ? String(Math.round(m.threshold * 1e4) / 1e4) : DASH,
+        ok === null ? '' : ok ? [mark('p'), ' met'] : el('strong', { class: 'v-failed' }, mark('f'), ' missed'),
+      );
+    }),
+  );
+}
+
+function groups() {
+  const list = SUMMARY.groups || [];
+  if (!list.length) return null;
+  return block(
+    'Groups',
+    null,
+    ['Group', 'Trials', 'Pass rate', 'Interval'],
+    list.map((g) =>
+      row(
+        g.group,
+        count(g.total),
+        [rateBar(g.passRate, g.passRateInterval, 72), ' ', percent(g.passRate)],
+        between(g.passRateInterval) || DASH,
+      ),
+    ),
+  );
+}
+
+function baseline() {
+  const b = SUMMARY.baseline;
+  if (!b) return null;
+  if (!b.measured) return block('With skills and without', unmeasured(b.note), null, []);
+  const about =
+    `Over ${plural(b.pairs, 'task')}: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged` +
+    `${b.errors ? `; ${plural(b.errors, 'error')} without skills` : ''}.`;
+  const rows = [];
+  if (b.passRate) rows.push(gainRow('Pass rate', b.passRate, percent, (x) => signed(x * 100, 0), ' points'));
+  if (b.score) rows.push(gainRow('Score', b.score, score, (x) => signed(x), ''));
+  const most = 12;
+  const changed = (b.tasks || []).filter((t) => t.passRate && (t.passRate.gain || (t.score && t.score.gain)));
+  for (const t of changed.slice(0, most))
+    rows.push(gainRow(taskLink(t.id), t.passRate, percent, (x) => signed(x * 100, 0), ' points'));
+  if (changed.length > most)
+    rows.push(
+      el('tr', {}, el('td', { colspan: 4, class: 'quiet' }, `and ${plural(changed.length - most, 'more task')}`)),
+    );
+  return block('With skills and without', about, ['', 'With', 'Without', 'Gain'], rows);
+}
+
+function gainRow(name, gain, form, difference, unit) {
+  const kind = gain.gain > 0.0049 ? 'v-passed' : gain.gain < -0.0049 ? 'v-failed' : '';
+  const interval = gain.interval ? ` [${difference(gain.interval.low)}, ${difference(gain.interval.high)}]` : '';
+  return row(name, form(gain.with), form(gain.without), [
+    el('span', { class: kind }, difference(gain.gain), unit),
+    el('span', { class: 'quiet' }, interval),
+  ]);
+}
+
+function triggers() {
+  const t = SUMMARY.triggers;
+  if (!t) return null;
+  const title = `Trigger tests${t.skill ? ` of ${t.skill}` : ''}`;
+  if (!t.measured) return block(title, `${plural(t.prompts, 'prompt')}. ${unmeasured(t.note)}`, null, []);
+  const wrong = (t.results || []).filter((p) => p.verdict !== 'passed' || p.errors || p.timeouts);
+  const rows = [
+    row(
+      'Accuracy',
+      [rateBar(t.accuracy, t.accuracyInterval, 72), ' ', percent(t.accuracy)],
+      between(t.accuracyInterval),
+    ),
+    row('Precision', score(t.precision), ''),
+    row('Recall', score(t.recall), ''),
+    row('F1', score(t.f1), ''),
+    ...wrong
+      .slice(0, 12)
+      .map((p) =>
+        row(
+          [mark(letterOf(p.verdict)), ' ', taskLink(p.id, clip(p.prompt, 60))],
+          `used ${count(p.triggered)}/${count(p.answered)}`,
+          p.shouldTrigger ? 'should' : 'should not',
+        ),
+      ),
+  ];
+  return block(
+    title,
+    `${plural((t.results || []).length, 'prompt')}${wrong.length ? `, ${count(wrong.length)} not all right` : ', all right'}.`,
+    null,
+    rows,
+  );
+}
+
+function calibrations() {
+  const list = SUMMARY.calibrations || [];
+  if (!list.length) return null;
+  return block(
+    'Agreement with people',
+    null,
+    ['Grader', 'Trials', 'Same verdict', 'Kappa', 'Scores apart'],
+    list.map((c) =>
+      row(
+        c.grader,
+        [count(c.n), c.pending ? el('span', { class: 'quiet' }, ` +${count(c.pending)} waiting`) : ''],
+        c.n ? percent(c.agreed) : DASH,
+        typeof c.kappa === 'number' ? signed(c.kappa).replace('+', '') : DASH,
+        c.n ? score(c.meanAbsoluteDifference) : DASH,
+      ),
+    ),
+  );
+}
+
+// taskLink leads to a task of this page, if it is here.
+function taskLink(id, text = id) {
+  return TASK_NUMBERS.has(id) ? el('a', { href: hashOf(TASKS[TASK_NUMBERS.get(id)]) }, text) : text;
+}

@@ -1,0 +1,216 @@
+// The head of the page: what was run, how, and how it went in a few figures.
+
+const STATUSES = {
+  running: 'Still running',
+  completed: 'Completed',
+  failed: 'Could not go on',
+  cancelled: 'Cancelled',
+  interrupted: 'Interrupted',
+};
+
+function showHead() {
+  const c = RUN.config;
+  put(byId('suite'), RUN.suite.name || RUN.suite.path);
+  put(byId('about'), RUN.suite.description || '');
+  byId('about').hidden = !RUN.suite.description;
+  const took = RUN.endedAt ? new Date(RUN.endedAt) - new Date(RUN.startedAt) : null;
+  const facts = [
+    ['Status', el('span', { class: `status s-${RUN.status}` }, STATUSES[RUN.status] || RUN.status)],
+    ['Executor', [c.executor, c.agent].filter(Boolean).join(' · ')],
+    ['Model', c.model],
+    ['Skill', RUN.suite.skill],
+    ['Started', date(RUN.startedAt)],
+    ['Took', took === null ? null : duration(took)],
+    ['Run', el('code', {}, RUN.runId)],
+  ];
+  put(
+    byId('facts'),
+    facts
+      .filter(([, value]) => value)
+      .map(([name, value]) => el('span', { class: 'fact' }, el('span', { class: 'name' }, name), ' ', value)),
+  );
+}
+
+// figure is a number with its name above and what explains it below.
+const figure = (name, value, ...below) =>
+  el(
+    'div',
+    { class: 'figure' },
+    el('h2', {}, name),
+    el('p', { class: 'value' }, value),
+    below.map((b) => b && el('p', { class: 'below' }, b)),
+  );
+
+function showOverview() {
+  const tasks = RUN.counted;
+  const trials = RUN.countedTrials;
+  const figures = [];
+  if (tasks.total > 0) {
+    figures.push(
+      figure(
+        'Tasks passed',
+        [
+          percent(SUMMARY.passRate ?? rateOf(tasks)),
+          el('small', {}, ` ${count(tasks.passed)} of ${count(countedOf(tasks))}`),
+        ],
+        SUMMARY.passRateInterval && [
+          rateBar(SUMMARY.passRate, SUMMARY.passRateInterval, 64),
+          ` ${between(SUMMARY.passRateInterval)}`,
+        ],
+      ),
+      figure(
+        'Trials passed',
+        [
+          percent((SUMMARY.trials || {}).passRate ?? rateOf(trials)),
+          el('small', {}, ` ${count(trials.passed)} of ${count(countedOf(trials))}`),
+        ],
+        (SUMMARY.trials || {}).passRateInterval && [
+          rateBar(SUMMARY.trials.passRate, SUMMARY.trials.passRateInterval, 64),
+          ` ${between(SUMMARY.trials.passRateInterval)}`,
+        ],
+      ),
+    );
+  }
+  if (SUMMARY.score) {
+    const { mean, meanInterval } = SUMMARY.score;
+    figures.push(
+      figure('Mean score', score(mean), [
+        rateBar(mean, meanInterval, 64),
+        ` ${score(meanInterval.low)}–${score(meanInterval.high)}`,
+      ]),
+    );
+  }
+  figures.push(...smallFigures());
+  put(byId('overview'), el('div', { class: 'figures' }, figures), legend(trials));
+}
+
+// countedOf is how many say something of the agent.
+const countedOf = (c) => c.passed + c.failed + c.timeouts;
+
+const rateOf = (c) => (countedOf(c) ? c.passed / countedOf(c) : null);
+
+function smallFigures() {
+  const list = [];
+  const flaky = SUMMARY.flaky ?? TASKS.filter((t) => t.flaky && t.role === 'task').length;
+  if (RUN.countedTrials.total > RUN.counted.total)
+    list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed in some trials only' : 'each task went one way'));
+  const sorted = TRIALS.ms.filter((_, at) => counted(TRIALS.verdict[at])).sort((a, b) => a - b);
+  if (sorted.length)
+    list.push(
+      figure(
+        'Time per trial',
+        duration(sorted[sorted.length >> 1]),
+        `median; 95 % within ${duration(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.95))])}`,
+      ),
+    );
+  const usage = SUMMARY.usage;
+  if (usage) {
+    const total = Math.max(usage.totalTokens || 0, usage.inputTokens + usage.outputTokens);
+    list.push(figure('Tokens', short(total), `${short(usage.inputTokens)} read, ${short(usage.outputTokens)} written`));
+    if (usage.costUsd)
+      list.push(
+        figure(
+          'Cost',
+          money(usage.costUsd),
+          TRIALS.num.length ? `${money(usage.costUsd / TRIALS.num.length)} per trial` : null,
+        ),
+      );
+  }
+  return list;
+}
+
+// legend is the bar of all trials, and says what its parts are.
+function legend(counts) {
+  const list = parts(counts);
+  if (!list.length) return null;
+  return el(
+    'div',
+    { class: 'legend' },
+    shares(counts, 1000, saying(counts)),
+    el(
+      'ul',
+      {},
+      list.map(([letter, n]) => el('li', {}, verdict(letter), ' ', el('span', { class: 'number' }, count(n)))),
+      el('li', { class: 'quiet' }, 'of ', plural(counts.total, 'trial')),
+    ),
+  );
+}
+
+// showNotes tells what a reader must know before believing the numbers.
+function showNotes() {
+  const notes = [];
+  const note = (kind, ...text) => notes.push(el('li', { class: kind }, text));
+  if (RUN.status === 'failed')
+    note('bad', el('strong', {}, 'The run could not go on: '), RUN.error || 'no reason is recorded');
+  if (RUN.status === 'cancelled')
+    note('warn', RUN.error || 'The run was cancelled: what is not below was not finished.');
+  if (RUN.status === 'interrupted')
+    note('warn', 'The process that did the run ended before the run did: what is not below was not finished.');
+  if (RUN.status === 'running') note('warn', 'The run was still going on when this report was made.');
+  if ((SUMMARY.missed || []).length)
+    note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
+  if (RUN.countedTrials.errors)
+    note(
+      'warn',
+      `${plural(RUN.countedTrials.errors, 'trial')} ended in error. That is no fault of the agent, and is not counted.`,
+    );
+  const waiting = RUN.countedTrials.needsReview + (((SUMMARY.baseline || {}).trials || {}).needsReview || 0) || 0;
+  if (waiting)
+    note(
+      'warn',
+      `${plural(waiting, 'trial waits', 'trials wait')} for a person’s score: `,
+      el('code', {}, `waza review ${RUN.runId}`),
+    );
+  if (SUMMARY.trialsSaved)
+    note('plain', `${plural(SUMMARY.trialsSaved, 'trial')} did not have to be done: their tasks were decided before.`);
+  if (SUMMARY.trialsCached)
+    note(
+      'plain',
+      `${plural(SUMMARY.trialsCached, 'trial was', 'trials were')} taken over from earlier runs, for nothing they depend on has changed.`,
+    );
+  if (RUN.amendedAt) note('plain', `Graded again on ${date(RUN.amendedAt)}.`);
+  if (RUN.against) note('plain', againstNote());
+  put(byId('notes'), el('ul', {}, notes));
+  byId('notes').hidden = notes.length === 0;
+}
+
+function againstNote() {
+  const a = RUN.against;
+  const changed = TASKS.filter((t) => t.role === 'task' && isChanged(t)).length;
+  const fresh = TASKS.filter((t) => t.role === 'task' && t.was && t.was.new).length;
+  const gone = (a.gone || []).length;
+  return [
+    'Compared with run ',
+    el('code', {}, a.runId),
+    ` of ${date(a.startedAt)}`,
+    a.model && a.model !== RUN.config.model ? ` (${a.model})` : '',
+    `: ${plural(changed, 'task has', 'tasks have')} changed`,
+    fresh ? `, ${count(fresh)} new` : '',
+    gone ? `, ${count(gone)} not here any more` : '',
+    '.',
+  ];
+}
+
+function showFoot() {
+  const c = RUN.config;
+  const facts = [
+    ['Suite', RUN.suite.path],
+    ['Version', RUN.suite.version],
+    ['Trials per task', c.trials && count(c.trials)],
+    ['Workers', c.workers && count(c.workers)],
+    ['Time limit', c.timeoutSeconds && duration(c.timeoutSeconds * 1000)],
+    ['Judge', c.judgeModel],
+    ['Attempts', c.maxAttempts > 1 && count(c.maxAttempts)],
+    ['Only tasks', (c.taskFilters || []).join(', ')],
+    ['Only tags', (c.tagFilters || []).join(', ')],
+  ].filter(([, value]) => value);
+  put(
+    byId('foot'),
+    el(
+      'p',
+      { class: 'facts' },
+      facts.map(([name, value]) => el('span', { class: 'fact' }, el('span', { class: 'name' }, name), ' ', value)),
+    ),
+    el('p', { class: 'quiet' }, 'Intervals are of 95 %. Made by waza; this page loads nothing and sends nothing.'),
+  );
+}

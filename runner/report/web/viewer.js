@@ -1,0 +1,252 @@
+// The viewer of one trial, a sheet over the page. It is opened and closed by the
+// address: see route in main.js.
+
+let viewed = -1; // the index of the trial that is shown
+
+// openTrial shows a trial, by its index in the columns.
+const openTrial = (at) => setHash(hashOf(taskOf(at), TRIALS.num[at]), true);
+
+async function showTrial(at) {
+  const viewer = byId('viewer');
+  viewed = at;
+  put(viewer, trialTitle(at), el('p', { class: 'quiet loading' }, 'Unpacking…'));
+  if (!viewer.open) viewer.showModal();
+  viewer.scrollTop = 0;
+  let body;
+  try {
+    const trial = await loadTrial(at);
+    body = trial ? trialBody(trial) : leftOut();
+  } catch (error) {
+    body = el('p', { class: 'v-error' }, `The transcript cannot be read: ${error.message}`);
+  }
+  if (viewed !== at) return; // another one was opened meanwhile
+  put(viewer, trialTitle(at, Array.isArray(body) ? partLinks(body) : null), el('div', { class: 'body' }, body));
+  viewer.dataset.shown = at;
+  viewer.querySelector('h2').focus();
+}
+
+const leftOut = () =>
+  el(
+    'p',
+    {},
+    'The transcript of this trial is not here, for the report would be too large. ',
+    el('code', {}, `waza runs show ${RUN.runId} --json`),
+    ' has all of it.',
+  );
+
+function trialTitle(at, links) {
+  const task = taskOf(at);
+  const was = TRIALS.was ? TRIALS.was[at] : ' ';
+  return el(
+    'header',
+    { class: 'sheet' },
+    el(
+      'div',
+      {},
+      el(
+        'p',
+        { class: 'quiet' },
+        el('a', { href: hashOf(task) }, task.id),
+        task.name && task.name !== task.id ? ` ${task.name}` : '',
+      ),
+      el(
+        'h2',
+        { id: 'viewer-title', tabindex: -1 },
+        `Trial ${TRIALS.num[at]}`,
+        ' ',
+        verdict(TRIALS.verdict[at]),
+        was !== ' ' &&
+          was !== TRIALS.verdict[at] &&
+          el('span', { class: 'badge' }, `was ${VERDICTS[was].word.toLowerCase()}`),
+      ),
+      links,
+    ),
+    el(
+      'div',
+      { class: 'tools' },
+      stepButton('Previous trial', '‹', at - 1),
+      stepButton('Next trial', '›', at + 1),
+      el('button', { type: 'button', class: 'tool', 'aria-label': 'Close', onclick: closeViewer }, '✕'),
+    ),
+  );
+}
+
+const stepButton = (name, sign, at) =>
+  el(
+    'button',
+    {
+      type: 'button',
+      class: 'tool',
+      'aria-label': name,
+      'data-tip': name,
+      disabled: !isTrial(at),
+      onclick: () => openTrial(at),
+    },
+    sign,
+  );
+
+const isTrial = (at) => at >= 0 && at < TRIALS.num.length;
+
+// step goes to the trial before or after.
+function step(by) {
+  if (isTrial(viewed + by)) openTrial(viewed + by);
+}
+
+function closeViewer() {
+  if (viewed >= 0) setHash(hashOf(taskOf(viewed)));
+  hideViewer();
+}
+
+function hideViewer() {
+  const at = viewed;
+  viewed = -1;
+  byId('viewer').close();
+  byId('viewer').replaceChildren();
+  const back = at < 0 ? null : document.querySelector(`[data-trial-row="${at}"]`) || byId(`task-${taskOf(at).number}`);
+  if (back) back.focus();
+}
+
+// part is a section of the sheet.
+const part = (title, ...what) => el('section', { 'data-part': title }, el('h3', {}, title), what);
+
+// partLinks lead to the sections, which may be far below.
+const partLinks = (sections) =>
+  el(
+    'nav',
+    { class: 'parts', 'aria-label': 'Parts of the trial' },
+    sections
+      .filter((s) => s.dataset.part)
+      .map((s) => el('button', { type: 'button', onclick: () => s.scrollIntoView() }, s.dataset.part)),
+  );
+
+function trialBody(t) {
+  const list = [trialFacts(t)];
+  if (t.error) list.push(el('p', { class: 'why v-error' }, t.error));
+  if (t.cut)
+    list.push(
+      el(
+        'p',
+        { class: 'quiet' },
+        `Long texts are shortened here, by ${bytes(t.cut)} in all; `,
+        el('code', {}, `waza runs show ${RUN.runId} --json`),
+        ' has them whole.',
+      ),
+    );
+  if (t.graders && t.graders.length) list.push(part('Graders', graders(t.graders)));
+  list.push(part('Prompt', prose(t.prompt)), part('Output', prose(t.output)));
+  if (t.files || t.incomplete) list.push(part('Files', files(t.files || [], t.incomplete)));
+  list.push(part('Transcript', transcript(t.transcript, { 'The prompt': t.prompt || '', 'The output': t.output })));
+  if (t.attempts && t.attempts.length) list.push(part('Earlier attempts', t.attempts.map(attempt)));
+  return list;
+}
+
+function trialFacts(t) {
+  const u = t.usage;
+  const facts = [
+    ['Score', known(t.score) && score(t.score)],
+    ['Time', duration(t.durationMs)],
+    ['Agent', t.executorMs > 0 && duration(t.executorMs)],
+    ['Startup', t.startupMs > 0 && duration(t.startupMs)],
+    ['Tokens', u && `${short(u.inputTokens)} read, ${short(u.outputTokens)} written`],
+    ['Cost', u && u.costUsd > 0 && money(u.costUsd)],
+    ['First token', t.speed && duration(t.speed.firstTokenMs)],
+    ['Speed', t.speed && t.speed.tokensPerSecond > 0 && `${short(t.speed.tokensPerSecond)} tokens/s`],
+    ['Requests', t.speed && t.speed.requests > 0 && count(t.speed.requests)],
+    ['Started', t.startedAt && date(t.startedAt)],
+    ['Attempts', t.attempts && count(t.attempts.length + 1)],
+    ['From', t.cached && t.cached.runId],
+  ].filter(([, text]) => text && text !== DASH);
+  return el(
+    'p',
+    { class: 'facts' },
+    facts.map(([name, text]) => el('span', { class: 'fact' }, el('span', { class: 'name' }, name), ' ', text)),
+  );
+}
+
+function graders(list) {
+  return el(
+    'ul',
+    { class: 'graders' },
+    list.map((g) => {
+      const letter = g.error ? 'e' : g.needsReview ? 'r' : g.passed ? 'p' : 'f';
+      return el(
+        'li',
+        {},
+        el(
+          'div',
+          { class: 'grader' },
+          mark(letter),
+          el('strong', {}, g.name),
+          g.type !== g.name && el('span', { class: 'quiet' }, g.type),
+          el('span', { class: 'took' }, g.error ? 'error' : g.needsReview ? 'waits for a person' : score(g.score)),
+          g.weight !== 1 && el('span', { class: 'quiet' }, `weight ${g.weight}`),
+          g.durationMs > 999 && el('span', { class: 'quiet' }, duration(g.durationMs)),
+        ),
+        g.error && el('p', { class: 'v-error' }, g.error),
+        g.feedback && !isChecks(g.details) && folded(g.feedback, (text) => el('p', { class: 'feedback' }, text)),
+        details(g.details),
+      );
+    }),
+  );
+}
+
+const isChecks = (d) =>
+  Array.isArray(d) &&
+  d.length > 0 &&
+  d.every((c) => c && typeof c === 'object' && typeof c.check === 'string' && typeof c.passed === 'boolean');
+
+// details are mostly checks, of which those that are not met come first.
+function details(d) {
+  if (d === undefined || d === null) return null;
+  if (!isChecks(d)) return disclosure(el('span', { class: 'quiet' }, 'Details'), () => value(d));
+  return el(
+    'ul',
+    { class: 'checks' },
+    [...d]
+      .sort((a, b) => a.passed - b.passed)
+      .slice(0, 100)
+      .map((c) =>
+        el(
+          'li',
+          { class: c.passed ? 'met' : null },
+          mark(c.passed ? 'p' : 'f', 10),
+          ' ',
+          c.check,
+          c.detail && expected(c.detail),
+        ),
+      ),
+  );
+}
+
+// expected sets what was expected and what there was below each other, where a
+// check tells both.
+function expected(detail) {
+  const found = /^([^]*?)(?:: |, )expected ("[^]*"|[^"\n]+), got ("[^]*"|[^"\n]+)$/.exec(detail);
+  if (!found) return el('p', { class: 'feedback' }, detail);
+  return [
+    el('p', { class: 'feedback' }, found[1]),
+    el(
+      'pre',
+      { class: 'diff' },
+      el('span', { class: 'minus' }, `- expected ${found[2]}`),
+      el('span', { class: 'plus' }, `+ got      ${found[3]}`),
+    ),
+  ];
+}
+
+function attempt(a, i) {
+  return disclosure(
+    [`Attempt ${i + 1} `, verdict(letterOf(a.verdict)), el('span', { class: 'took' }, duration(a.durationMs))],
+    () =>
+      [
+        a.error && el('p', { class: 'v-error' }, a.error),
+        a.graders && a.graders.length > 0 && graders(a.graders),
+        el('h4', {}, 'Transcript'),
+        transcript(a.transcript),
+        el('h4', {}, 'Output'),
+        prose(a.output),
+      ]
+        .flat()
+        .filter(Boolean),
+  );
+}
