@@ -4,6 +4,7 @@
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
+# make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -15,13 +16,14 @@ BENCHTIME  ?= 1s
 BENCHFLAGS ?=
 FUZZTIME   ?= 5s
 AGENTS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-agents
+BROWSER    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-browser
 
 BIN         := $(CURDIR)/.bin
 LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents bench fuzz docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser bench fuzz docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -70,6 +72,10 @@ unit:
 # Each scenario is listed with its result, and what is skipped says why.
 test-agents:
 	@GO='$(GO)' .ci/test-agents '$(AGENTS)'
+
+# The same, and screenshots are left in .ci/out/browser.
+test-browser:
+	@GO='$(GO)' .ci/test-browser '$(BROWSER)'
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...
