@@ -69,14 +69,34 @@ func CSVColumns() []CSVColumn {
 		})},
 		{"executor", "Executor that did the trial.", func(c csvTrial) string { return c.run.Config.Executor }},
 		{"agent", "Agent that was driven.", func(c csvTrial) string { return c.run.Config.Agent }},
-		{"model", "Model that was asked for.", func(c csvTrial) string { return c.run.Config.Model }},
+		{"model", "Model that was asked for.", func(c csvTrial) string { return modelOf(c.run, c.task) }},
+		{"cell", "Name of the cell of the matrix, where there is one.", func(c csvTrial) string {
+			if c.task.Cell == nil {
+				return ""
+			}
+			return c.task.Cell.Name
+		}},
 		{"failed_graders", "Names of the graders that were not satisfied, separated by semicolons.", failedGraders},
 		{"reason", "Why the trial did not pass, 1,000 characters at most.", func(c csvTrial) string {
 			line, text := why(c.t, c.run.RunID)
 			return clipRunes(cmp.Or(text, line), mostReason)
 		}},
+		{"cached_from", "Id of the run that executed the trial, where that was an earlier one.", func(c csvTrial) string {
+			if c.t.Cached == nil {
+				return ""
+			}
+			return c.t.Cached.RunID
+		}},
 		{"hash", "Name of the trial by its content: the same hash, the same question.", func(c csvTrial) string { return c.t.Hash }},
 	}
+}
+
+// modelOf is the model that a task's trials ask for.
+func modelOf(rec *runner.Record, t runner.TaskRef) string {
+	if t.Cell != nil {
+		return t.Cell.Model
+	}
+	return rec.Config.Model
 }
 
 func clipRunes(s string, most int) string {

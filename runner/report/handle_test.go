@@ -101,6 +101,8 @@ func cannedRun() *canned {
 	c.rec.Tasks[8].Trigger = &runner.TriggerRef{Prompt: "Explain this.", ShouldTrigger: true, Confidence: "medium"}
 	c.task("never ended", runner.RoleTask, "", c.trial(runner.Passed, polite(1, "")))
 	c.rec.Tasks[9].Trials = 3
+	c.rec.Tasks[3].Cell = &runner.CellRef{Name: "model=m-2", Model: "m-2"}
+	c.trials[1][0].Cached = &runner.CachedFrom{RunID: "earlier"}
 	return c
 }
 

@@ -278,7 +278,7 @@ func (j *junit) class() string {
 type property struct{ name, value string }
 
 func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property {
-	list := append(j.common(), property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
+	list := append(j.common(), property{"model", modelOf(j.rec, t)}, property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
 	if t.Role != runner.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
 	}
@@ -301,7 +301,7 @@ func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property 
 // common are the properties that all testsuites have.
 func (j *junit) common() []property {
 	c := &j.rec.Config
-	return []property{{"run", j.rec.RunID}, {"executor", c.Executor}, {"agent", c.Agent}, {"model", c.Model}}
+	return []property{{"run", j.rec.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
 }
 
 // number gives a number in full, the same for the same input.

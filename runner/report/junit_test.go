@@ -224,7 +224,7 @@ func TestJUnitOfManyTrials(t *testing.T) {
 func TestJUnitIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &canned{rec: &runner.Record{RunID: "r"}, progress: runner.Progress{Status: runner.StatusCompleted}}
-	big := strings.Repeat("é<", 64<<10)
+	big := strings.Repeat("é<", 8<<10)
 	var trials []*runner.TrialResult
 	for range 400 {
 		tr := c.trial(runner.Failed, grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: big})
@@ -234,8 +234,8 @@ func TestJUnitIsBounded(t *testing.T) {
 	c.task("a", runner.RoleTask, runner.Failed, trials...)
 	doc := written(t, "junit", c)
 	require.Less(t, len(doc), mostOfTask+1<<20)
-	root := junitOf(t, doc)
-	require.Equal(t, "400", root.all("testsuite")[0].attrs["failures"])
+	require.Contains(t, doc, `tests="400" failures="400"`)
+	require.Equal(t, 400, strings.Count(doc, "<failure "))
 }
 
 func FuzzXMLText(f *testing.F) {

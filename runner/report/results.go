@@ -173,13 +173,22 @@ func (r *results) beginTask() error {
 	if t.Name == "" {
 		head.DisplayName = t.ID
 	}
-	if len(t.Groups) > 0 {
-		head.Group = t.Groups[0]
-	}
+	head.Group = groupOf(t)
 	if t.Result != nil {
 		head.Status = resultsStatus(t.Result.Verdict)
 	}
 	return r.open(head, "runs")
+}
+
+// groupOf is the group that a task is compared by, of which others have one.
+func groupOf(t *Task) string {
+	switch {
+	case t.Cell != nil:
+		return t.Cell.Name
+	case len(t.Groups) > 0:
+		return t.Groups[0]
+	}
+	return ""
 }
 
 func (r *results) run(t *runner.TrialResult) error {

@@ -29,8 +29,8 @@ func (s *resultsSum) add(t *Task, st *resultsStats) {
 		s.plain = append(s.plain, st.AvgScore)
 		s.weighted = append(s.weighted, st.AvgWeightedScore)
 	}
-	if len(t.Groups) > 0 {
-		s.group(t.Groups[0], verdict == runner.Passed, st)
+	if group := groupOf(t); group != "" {
+		s.group(group, verdict == runner.Passed, st)
 	}
 }
 
