@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"sync"
 )
 
 // MaxTrialsNeeded bounds the answers of [TrialsNeeded] and [ScoreTrialsNeeded].
@@ -117,18 +116,3 @@ func upperTail(n, k, other int) float64 {
 	}
 	return sum
 }
-
-func logChoose(n, k int) float64 {
-	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
-}
-
-func logFactorial(n int) float64 { return logFactorials()[n] }
-
-// logFactorials are those that [TrialsNeeded] can ask for.
-var logFactorials = sync.OnceValue(func() []float64 {
-	list := make([]float64, 2*MaxTrialsNeeded+1)
-	for n := range list {
-		list[n], _ = math.Lgamma(float64(n) + 1)
-	}
-	return list
-})
