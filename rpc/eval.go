@@ -85,26 +85,38 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 	if err := c.complete(&req, o); err != nil {
 		return nil, err
 	}
-	plan, err := c.server.runner.Plan(suite, req)
+	run, ds, err := c.launch(ctx, path, suite, req, c.server.runner.Start)
 	if err != nil {
 		return nil, err
-	}
-	ds := plan.Preflight(ctx)
-	if err := ctx.Err(); err != nil {
-		plan.Close()
-		return nil, err
-	}
-	if ds.HasErrors() {
-		plan.Close()
-		return nil, &invalidSuiteError{path: path, diagnostics: ds}
-	}
-	run, err := c.server.runner.Start(plan)
-	if err != nil {
-		return nil, &runFailedError{err}
 	}
 	c.own(run)
 	c.follow(run, 1, c.replied())
 	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
+}
+
+// launch plans a suite and begins the run. What this machine lacks for it is
+// returned, unless that is an error.
+func (c *call) launch(
+	ctx context.Context, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
+) (*runner.Run, eval.Diagnostics, error) {
+	plan, err := c.server.runner.Plan(suite, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	ds := plan.Preflight(ctx)
+	if err := ctx.Err(); err != nil {
+		plan.Close()
+		return nil, nil, err
+	}
+	if ds.HasErrors() {
+		plan.Close()
+		return nil, nil, &invalidSuiteError{path: path, diagnostics: ds}
+	}
+	run, err := begin(plan)
+	if err != nil {
+		return nil, nil, &runFailedError{err}
+	}
+	return run, ds, nil
 }
 
 // complete puts the common options into a request.

@@ -30,14 +30,15 @@ var notifications = []notification{
 type progressParams struct {
 	RunID       string           `json:"runId"`
 	Seq         int64            `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
-	Event       runner.EventType `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete or run_complete."`
+	Event       runner.EventType `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete, or run_resumed: the run is taken up again, and what was told of trials that are not kept, and of its end, counts no more."`
 	TaskID      string           `json:"taskId,omitempty"`
 	TaskName    string           `json:"taskName,omitempty"`
 	TaskNum     int              `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
 	TotalTasks  int              `json:"totalTasks,omitempty"`
 	Role        runner.Role      `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
 	TrialNum    int              `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
-	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start."`
+	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
+	KeptTrials  *int             `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
 	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
 	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
 	DurationMS  *int64           `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
@@ -79,6 +80,8 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
 	}
 	switch e.Type {
+	case runner.RunResumed:
+		p.KeptTrials = &e.KeptTrials
 	case runner.RunComplete:
 		p.Status = string(e.Status)
 		fallthrough
@@ -134,15 +137,38 @@ func (f *follower) had(seq int64) bool {
 // what it began with, sends what was left out and then goes on.
 func (s *session) follow(run runner.Handle, seq int64, ready <-chan struct{}) int64 {
 	seq = max(1, seq)
-	f := &follower{run: run, first: seq, done: make(chan struct{})}
-	_, f.live = run.(*runner.Run)
+	var skip []span
 	if old := s.follower(run.ID()); old != nil {
 		if seq >= old.first {
 			return max(seq, old.next.Load())
 		}
 		s.unfollow(run.ID())
-		f.skip = append(slices.Clone(old.skip), span{old.first, old.next.Load()})
+		skip = old.sent()
 	}
+	s.pumpFrom(run, seq, skip, ready)
+	return seq
+}
+
+// followOn lets the session receive a run that it has just taken up again: its new
+// events and, before them, what it was still to be sent of those before.
+func (s *session) followOn(run *runner.Run, ready <-chan struct{}) {
+	seq, skip := run.First(), []span(nil)
+	if old := s.follower(run.ID()); old != nil {
+		s.unfollow(run.ID())
+		seq, skip = min(seq, old.next.Load()), old.sent()
+	}
+	s.pumpFrom(run, seq, skip, ready)
+}
+
+// sent is what the session was sent by this follower and those before it.
+func (f *follower) sent() []span {
+	return append(slices.Clone(f.skip), span{f.first, f.next.Load()})
+}
+
+// pumpFrom starts a follower.
+func (s *session) pumpFrom(run runner.Handle, seq int64, skip []span, ready <-chan struct{}) {
+	f := &follower{run: run, first: seq, skip: skip, done: make(chan struct{})}
+	_, f.live = run.(*runner.Run)
 	f.next.Store(seq)
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(s.ctx)
@@ -155,7 +181,6 @@ func (s *session) follow(run runner.Handle, seq int64, ready <-chan struct{}) in
 		defer close(f.done)
 		s.pump(ctx, f, ready)
 	})
-	return seq
 }
 
 func (s *session) follower(runID string) *follower {

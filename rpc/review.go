@@ -85,7 +85,11 @@ func reviewFault(e *runner.ReviewError) *wire.Error {
 // over, or not before somebody else has done so.
 func busyFault(e *runner.BusyError) *wire.Error {
 	if e.GoesOn {
-		return newFault(wire.CodeRunFailed, e.Error(), map[string]any{"reason": e.Error(), "runId": e.RunID})
+		data := map[string]any{"reason": e.Error(), "runId": e.RunID}
+		if e.PID != 0 {
+			data["pid"] = e.PID
+		}
+		return newFault(wire.CodeRunFailed, e.Error(), data)
 	}
 	return newFault(wire.CodeBusy, e.Error(), map[string]any{"reason": e.Error(), "runId": e.RunID, "limit": "changes of a run's record at once", "value": 1})
 }

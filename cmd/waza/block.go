@@ -46,6 +46,9 @@ func (b *block) event(e *runner.Event) {
 	if e.Type == runner.Log && b.lines.tells(e) {
 		b.above(logLine(e))
 	}
+	if e.Type == runner.RunResumed {
+		b.above(resumedLine(e))
+	}
 	if e.Type == runner.TaskComplete && b.lines.verbose {
 		b.above(report.Line(e, b.lines.options))
 	}

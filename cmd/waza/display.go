@@ -29,7 +29,7 @@ type display interface {
 
 // newDisplay is a block that is drawn anew in place on a terminal, and lines elsewhere.
 func (v *viewer) newDisplay(rep *report.Report) display {
-	p := newProgress(rep.Record)
+	p := progressOf(rep)
 	lines := &lines{w: v.stderr, options: report.Options{Color: colours(v.stderr)}, verbose: v.verbose, progress: p}
 	if f := terminalOf(v.stderr); f != nil && canMove(v.stderr) {
 		return &block{
@@ -64,8 +64,12 @@ func (l *lines) event(e *runner.Event) {
 		fmt.Fprintln(l.w, report.Line(e, l.options))
 	case e.Type == runner.Log && l.tells(e):
 		fmt.Fprintln(l.w, logLine(e))
+	case e.Type == runner.RunResumed:
+		fmt.Fprintln(l.w, resumedLine(e))
 	}
 }
+
+func resumedLine(e *runner.Event) string { return "waza: " + clean(e.Message) }
 
 // tells reports whether a log event is for those who did not ask for more.
 func (l *lines) tells(e *runner.Event) bool {

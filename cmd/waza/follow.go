@@ -36,7 +36,7 @@ func (s *session) follow(run *runner.Run, rep *report.Report) bool {
 	defer s.stop.end()
 	v := &viewer{
 		program: s.program, ctx: s.ctx, leave: s.stop.gone, steps: s.stop.steps, failed: run.Cancel,
-		verbose: s.options.verbose, events: s.options.events,
+		verbose: s.options.verbose, events: s.options.events, from: run.First(),
 	}
 	err := v.show(run, rep)
 	if err != nil && !errors.Is(err, errLeft) {

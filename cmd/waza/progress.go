@@ -14,11 +14,13 @@ import (
 
 // progress is the state of a run as its events tell it, and how that looks.
 type progress struct {
+	rep     *report.Report // events come to it first
 	suite   string
 	started time.Time
 	tasks   runner.Counts        // of the suite
 	trials  runner.Counts        // of all tasks, whatever their role
 	cached  int                  // of those trials, taken over from earlier runs
+	kept    int                  // trials of sessions before the run was taken up again
 	running map[int]*runningTask // by number
 	limits  []time.Duration      // of an attempt at a trial, by task; 0 when unknown
 	// step is how far the run is interrupted, see interrupts, and since when.
@@ -34,8 +36,12 @@ type runningTask struct {
 	retried    map[int]bool      // those that are not in their first attempt
 }
 
-func newProgress(rec *runner.Record) *progress {
-	p := &progress{suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
+func newProgress(rec *runner.Record) *progress { return progressOf(report.New(rec)) }
+
+// progressOf is the progress of a run that is gathered in rep.
+func progressOf(rep *report.Report) *progress {
+	rec := rep.Record
+	p := &progress{rep: rep, suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
 	for _, t := range rec.Tasks {
 		if t.Role == runner.RoleTask {
 			p.tasks.Total++
@@ -50,6 +56,8 @@ func (p *progress) apply(e *runner.Event) {
 	switch e.Type {
 	case runner.RunStart:
 		p.started = e.Time
+	case runner.RunResumed:
+		p.resumed(e)
 	case runner.TrialStart:
 		t := p.running[e.TaskNum]
 		if t == nil {
@@ -76,6 +84,17 @@ func (p *progress) apply(e *runner.Event) {
 	case runner.TaskComplete:
 		if e.Role == runner.RoleTask {
 			p.tasks.Add(e.Verdict)
+		}
+	}
+}
+
+// resumed begins anew with what is kept of the sessions before.
+func (p *progress) resumed(e *runner.Event) {
+	p.started, p.running, p.cached, p.kept = e.Time, map[int]*runningTask{}, 0, e.KeptTrials
+	p.tasks, p.trials = runner.Counts{Total: p.tasks.Total}, runner.Counts{Total: p.trials.Total}
+	for _, t := range p.rep.Tasks {
+		if t.Role == runner.RoleTask && t.Result != nil {
+			p.tasks.Add(t.Result.Verdict)
 		}
 	}
 }
@@ -157,7 +176,7 @@ const (
 )
 
 func (p *progress) bar(now time.Time, columns int) line {
-	done, total := p.trials.Done(), p.trials.Total
+	done, total := p.kept+p.trials.Done(), p.trials.Total
 	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
 	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.started)))
 	if left, ok := p.estimate(now); ok {
@@ -181,7 +200,7 @@ func (p *progress) bar(now time.Time, columns int) line {
 // estimate says how much longer the run takes if it goes on as it did.
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 	did := p.trials.Counted() + p.trials.Errors + p.trials.NeedsReview - p.cached
-	left := p.trials.Total - p.trials.Done()
+	left := p.trials.Total - p.trials.Done() - p.kept
 	if did <= 0 || left == 0 {
 		return 0, false
 	}

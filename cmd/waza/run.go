@@ -37,14 +37,16 @@ Examples:
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
   waza run --json --output results.jsonl
   waza run --report junit=out.xml --report markdown=$GITHUB_STEP_SUMMARY
+  waza run --resume                        go on with what was cut short
 
 Exit codes:
 ` + exitCodes,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			taskFlag(), tagFlag(),
 			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
 			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
+			&cli.BoolFlag{Name: "resume", Category: which, Usage: "go on with a run: the one named, the newest unfinished one of the suite named, or of all; see waza runs resume --help"},
 			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor says otherwise", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`", DefaultText: "the suite's"},
@@ -54,14 +56,20 @@ Exit codes:
 			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
 			fsyncFlag(how),
 			&cli.Float64Flag{Name: "stopping", Category: how, Usage: "start no more trials of a task once it is decided with this `CONFIDENCE`, 0.5 to 1, whether it passes; 0 does them all", DefaultText: "the suite's"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: out, Usage: "print everything the run has to tell, to stderr"},
-			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the whole result as one line of JSON per suite, no table"},
-			&cli.BoolFlag{Name: "events", Category: out, Usage: "print the run's events as they happen, one line of JSON each, no table"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: out, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
 			bisectFlag(),
-			reportFlag(out),
-		},
+		}, printFlags(out)...),
 		Action: p.run,
+	}
+}
+
+// printFlags say what is printed of a run.
+func printFlags(category string) []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Usage: "print everything the run has to tell, to stderr"},
+		&cli.BoolFlag{Name: "json", Category: category, Usage: "print the whole result as one line of JSON per suite, no table"},
+		&cli.BoolFlag{Name: "events", Category: category, Usage: "print the run's events as they happen, one line of JSON each, no table"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: category, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
+		reportFlag(category),
 	}
 }
 
@@ -98,6 +106,13 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 	if c.IsSet("timeout") && o.request.Timeout <= 0 {
 		return o, usage("leave it out for what the suite says", "--timeout: %s is no time to do anything in", o.request.Timeout)
 	}
+	if o.request.ContextDir != "" { // as who goes on with the run elsewhere needs it
+		dir, err := filepath.Abs(o.request.ContextDir)
+		if err != nil {
+			return o, err
+		}
+		o.request.ContextDir = dir
+	}
 	if o.json && o.events {
 		return o, usage("--events and --output FILE give both", "--json and --events do not go together")
 	}
@@ -115,7 +130,10 @@ func executorOf(c *cli.Context) string {
 	return runner.AgentExecutor
 }
 
-func (p *program) run(c *cli.Context) (err error) {
+func (p *program) run(c *cli.Context) error {
+	if c.Bool("resume") {
+		return p.resume(c)
+	}
 	o, err := runOptionsOf(c)
 	if err != nil {
 		return err
@@ -131,14 +149,22 @@ func (p *program) run(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	session := &session{program: p, runner: rn, options: o, several: len(paths) > 1, began: time.Now(), stop: p.watchInterrupts()}
+	return p.inSession(rn, o, func(s *session) int {
+		s.several = len(paths) > 1
+		return s.runAll(paths)
+	})
+}
+
+// inSession does what runs suites, with interrupts heard and results written.
+func (p *program) inSession(rn *runner.Runner, o runOptions, do func(*session) int) (err error) {
+	session := &session{program: p, runner: rn, options: o, began: time.Now(), stop: p.watchInterrupts()}
 	defer session.stop.close()
 	if o.output != "" {
 		if session.file, err = createFile("--output "+o.output, o.output); err != nil {
 			return err
 		}
 	}
-	code := session.runAll(paths)
+	code := do(session)
 	if session.file != nil {
 		if err := session.file.finish(code != exitLeft); err != nil {
 			return err
@@ -214,7 +240,10 @@ func (s *session) refuse(path string, ds eval.Diagnostics, err error) int {
 	return code
 }
 
-func (s *session) runOne(path string) (int, error) {
+func (s *session) runOne(path string) (int, error) { return s.carryOut(path, s.runner.Start) }
+
+// carryOut plans a suite and shows the run that begin makes of it.
+func (s *session) carryOut(path string, begin func(*runner.Plan) (*runner.Run, error)) (int, error) {
 	plan, ds, err := s.plan(path)
 	if err != nil {
 		return s.refuse(path, ds, err), nil
@@ -223,11 +252,14 @@ func (s *session) runOne(path string) (int, error) {
 		plan.Close()
 		return exitInterrupted, nil
 	}
-	run, err := s.runner.Start(plan)
+	run, err := begin(plan)
 	if err != nil {
 		return exitError, err
 	}
-	rep := report.New(run.Record())
+	rep, err := report.Of(run)
+	if err != nil {
+		return exitError, err
+	}
 	if !s.follow(run, rep) {
 		return exitLeft, nil
 	}
@@ -295,7 +327,7 @@ func (s *session) invalid(path string, ds eval.Diagnostics) error {
 }
 
 // tell prints what was asked for of a run that has ended.
-func (s *session) tell(run *runner.Run, rep *report.Report) (int, error) {
+func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 	paths, written := s.writeReports(run)
 	if s.file != nil {
 		if err := run.WriteResult(s.file); err != nil {

@@ -12,7 +12,7 @@ import (
 func (p *program) runsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "runs", Category: groupRuns,
-		Usage: "list, show, follow, cancel and remove runs",
+		Usage: "list, show, follow, cancel, resume and remove runs",
 		Description: `Runs are recorded in the state directory: $WAZA_STATE, else waza below
 $XDG_STATE_HOME, else ~/.local/state/waza.
 
@@ -23,7 +23,8 @@ Examples:
   waza runs show RUN --json    all of it, transcripts included
   waza runs follow latest      what goes on in the newest, as waza run shows it
   waza runs cancel RUN         end one, whichever process carries it out
-  waza runs export RUN         all of it, or a report in another format`,
+  waza runs export RUN         all of it, or a report in another format
+  waza runs resume RUN         go on with one that was cut short`,
 		Flags:  runsListFlags(),
 		Action: p.runsList,
 		Subcommands: []*cli.Command{
@@ -32,6 +33,7 @@ Examples:
 			p.runsFollowCommand(),
 			p.runsCancelCommand(),
 			p.runsExportCommand(),
+			p.runsResumeCommand(),
 		},
 	}
 }

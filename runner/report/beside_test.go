@@ -29,7 +29,7 @@ func besideExample() (*Report, *runner.Summary) {
 		result(runner.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
 		result(runner.Failed, counts(1, 1, 0, 0, 0, 0), 0.5, 9, runner.Reason{Verdict: runner.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
 	} {
-		r.Add(&runner.Event{Type: runner.TaskComplete, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
+		r.Add(&runner.Event{Type: runner.TaskComplete, TaskID: rec.Tasks[i].ID, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
 	}
 	prompt := func(id, text string, verdict runner.Verdict, triggered, answered, errors, timeouts int) runner.TriggerPrompt {
 		return runner.TriggerPrompt{ID: id, TriggerRef: runner.TriggerRef{Prompt: text}, Verdict: verdict,

@@ -7,6 +7,8 @@
 package report
 
 import (
+	"slices"
+
 	"waza/runner"
 )
 
@@ -62,15 +64,44 @@ func Of(h runner.Handle) (*Report, error) {
 func (r *Report) Add(e *runner.Event) {
 	switch e.Type {
 	case runner.TaskComplete:
-		if e.TaskNum >= 1 && e.TaskNum <= len(r.Tasks) {
-			r.Tasks[e.TaskNum-1].Result = e.Task
+		if t := r.task(e); t != nil {
+			t.Result = e.Task
 		}
+	case runner.RunResumed:
+		r.keep(e.Kept)
 	case runner.RunComplete:
 		r.Summary = e.Summary
 	case runner.End:
 		r.Status, r.Error = e.Status, e.Error
 		if e.Summary != nil {
 			r.Summary = e.Summary
+		}
+	}
+}
+
+// task finds the task of an event by its id: before a run was taken up again it may
+// have had others.
+func (r *Report) task(e *runner.Event) *Task {
+	if n := e.TaskNum; n >= 1 && n <= len(r.Tasks) && r.Tasks[n-1].ID == e.TaskID {
+		return &r.Tasks[n-1]
+	}
+	if i := slices.IndexFunc(r.Tasks, func(t Task) bool { return t.ID == e.TaskID }); i >= 0 {
+		return &r.Tasks[i]
+	}
+	return nil
+}
+
+// keep forgets what counts no more of a run that is taken up again: its end, and
+// tasks of which trials are done anew.
+func (r *Report) keep(kept map[string][]runner.TrialRange) {
+	r.Status, r.Summary, r.Error = runner.StatusRunning, nil, ""
+	for i := range r.Tasks {
+		t, n := &r.Tasks[i], 0
+		for _, trials := range kept[t.ID] {
+			n += trials[1] - trials[0] + 1
+		}
+		if t.Result != nil && (n < t.Trials || t.Result.Trials.Total != t.Trials) {
+			t.Result = nil
 		}
 	}
 }

@@ -53,7 +53,7 @@ func example() *Report {
 	r := New(rec)
 	for i, res := range results {
 		if res != nil {
-			r.Add(&runner.Event{Type: runner.TaskComplete, TaskNum: i + 1, Task: res})
+			r.Add(&runner.Event{Type: runner.TaskComplete, TaskID: ids[i], TaskNum: i + 1, Task: res})
 		}
 	}
 	return r
@@ -111,7 +111,7 @@ func TestReportGolden(t *testing.T) {
 func TestReportOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	r := New(&runner.Record{Tasks: []runner.TaskRef{{ID: "a", Trials: 1}}})
-	r.Add(&runner.Event{Type: runner.TaskComplete, TaskNum: 1, Task: result(runner.Cancelled, counts(0, 0, 0, 0, 1, 0), 0, 0)})
+	r.Add(&runner.Event{Type: runner.TaskComplete, TaskID: "a", TaskNum: 1, Task: result(runner.Cancelled, counts(0, 0, 0, 0, 1, 0), 0, 0)})
 	r.Add(&runner.Event{Type: runner.End, Status: runner.StatusCancelled})
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
@@ -161,4 +161,27 @@ func TestInterruptedAndGraded(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	require.Contains(t, b.String(), "1 of 2 tasks passed, 1 not finished; 2 of 2 counted trials passed\n")
+}
+
+// When a run is taken up again, what is not kept of it counts no more; tasks are
+// found by their id, as there may be others than before.
+func TestReportOfAResumedRun(t *testing.T) {
+	t.Parallel()
+	r := New(&runner.Record{Tasks: []runner.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}}})
+	for i, id := range []string{"gone", "kept", "part", "more"} { // their order then
+		r.Add(&runner.Event{Type: runner.TaskComplete, TaskID: id, TaskNum: i + 1, Task: result(runner.Passed, counts(2, 0, 0, 0, 0, 0), 1, 1)})
+	}
+	r.Add(&runner.Event{Type: runner.RunComplete, Summary: &runner.Summary{}})
+	r.Add(&runner.Event{Type: runner.End, Status: runner.StatusFailed, Error: "why"})
+	r.Add(&runner.Event{Type: runner.RunResumed, Kept: map[string][]runner.TrialRange{"kept": {{1, 2}}, "part": {{2, 2}}, "more": {{1, 1}, {2, 3}}}})
+	require.Equal(t, runner.StatusRunning, r.Status)
+	require.Nil(t, r.Summary)
+	require.Empty(t, r.Error)
+	var ended []string
+	for _, task := range r.Tasks {
+		if task.Result != nil {
+			ended = append(ended, task.ID)
+		}
+	}
+	require.Equal(t, []string{"kept"}, ended)
 }

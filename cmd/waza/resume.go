@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func (p *program) runsResumeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "go on with a run that was cut short", ArgsUsage: "[RUN|SUITE]",
+		Description: `Trials that passed, failed, took too long or wait for a person are kept as long as
+their task is what it was. What was never begun, was cut off, cancelled or skipped,
+was in error or has changed is done, and the run ends as if nothing had happened. It
+is carried out as it was asked for, by its suite as that is now; it keeps its id.
+
+latest means the newest run. A suite means the newest run of it that was
+interrupted, cancelled or failed; no argument means the newest such run of all. waza
+run --resume is the same.
+
+Examples:
+  waza runs resume
+  waza runs resume evals/demo/eval.yaml
+  waza run --resume RUN --json
+
+Exit codes: as of waza run.
+` + exitCodes,
+		Flags:  append(printFlags(""), fsyncFlag("")),
+		Action: p.resume,
+	}
+}
+
+// goesWithResume are the flags of waza run that do not change what is asked for.
+var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "bisect"}
+
+func (p *program) resume(c *cli.Context) error {
+	for _, name := range c.LocalFlagNames() {
+		if f := flagOf(c, name); !slices.Contains(goesWithResume, f) {
+			return usage("waza run SUITE makes a run of its own", "--%s does not go with --resume: a run goes on as it was asked for", f)
+		}
+	}
+	if err := most(c, 1); err != nil {
+		return err
+	}
+	o, err := runOptionsOf(c)
+	if err != nil {
+		return err
+	}
+	rn, err := p.recordingRunner(c)
+	if err != nil {
+		return err
+	}
+	h, err := p.runToResume(rn, c.Args().First())
+	if err != nil {
+		return err
+	}
+	rec := h.Record()
+	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
+		return usage("a run goes on with its own suite; waza run SUITE makes a run of another", "the suite of run %s is not there any more: %s", rec.RunID, rec.Suite.Path)
+	}
+	o.request = rec.Asked
+	o.request.Verbose = o.request.Verbose || o.verbose
+	return p.inSession(rn, o, func(s *session) int {
+		code, err := s.goOn(h)
+		if err != nil {
+			return s.refuse(rec.Suite.Path, nil, err)
+		}
+		return code
+	})
+}
+
+// flagOf is the long name of a flag that was given by any of its names.
+func flagOf(c *cli.Context, name string) string {
+	for _, f := range c.Command.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f.Names()[0]
+		}
+	}
+	return name
+}
+
+// goOn takes a run up again and shows it. One that has nothing left to run is told
+// of as it stands.
+func (s *session) goOn(h runner.Handle) (int, error) {
+	code, err := s.carryOut(h.Record().Suite.Path, func(plan *runner.Plan) (*runner.Run, error) {
+		return s.runner.Resume(s.stop.ctx, h.ID(), plan)
+	})
+	var nothing *runner.NothingLeftError
+	switch {
+	case errors.As(err, &nothing):
+		fmt.Fprintf(s.stderr, "waza: %s\n", nothing)
+		rep, err := report.Of(h)
+		if err != nil {
+			return exitError, err
+		}
+		return s.tell(h, rep)
+	case err != nil && s.stop.level() > 0:
+		return exitInterrupted, nil
+	}
+	return code, err
+}
+
+// runToResume finds the run that an argument means, which may be empty.
+func (p *program) runToResume(rn *runner.Runner, arg string) (runner.Handle, error) {
+	if arg == "" {
+		return newestUnfinished(rn, "", "no run was cut short")
+	}
+	h, err := findRun(rn, arg)
+	if !errors.Is(err, runner.ErrRunNotFound) {
+		return h, err
+	}
+	if _, serr := os.Stat(arg); serr != nil {
+		return nil, usage("waza runs lists the runs", "%s: neither a run nor a suite", arg)
+	}
+	paths, err := p.findSuites([]string{arg}, rn.Vocabulary())
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) > 1 {
+		return nil, usage("name one of them", "%s: there are %d suites below it, and one run is resumed", arg, len(paths))
+	}
+	path, err := filepath.Abs(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	return newestUnfinished(rn, path, paths[0]+": no run of this suite was cut short")
+}
+
+func newestUnfinished(rn *runner.Runner, suite, none string) (runner.Handle, error) {
+	id, err := rn.Unfinished(suite)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, usage("waza runs lists the runs; one that completed is resumed by its id", "%s", none)
+	}
+	return rn.Run(id)
+}

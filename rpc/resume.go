@@ -1,0 +1,53 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"waza/rpc/wire"
+	"waza/runner"
+)
+
+func resumeMethods() []*method {
+	return []*method{
+		define("run.resume", heavy,
+			"Take a run up again that was interrupted, cancelled or failed, or that has trials in error: as it was asked for, by its suite as that is now. "+
+				"Trials that passed, failed, took too long or wait for a person are kept as long as their task is what it was; all others are done, and the run ends as if it had never been cut short. "+
+				"It keeps its id and its events go on counting. The reply comes before every new notification of the run, the first of which is the event run_resumed; the client receives them up to eval.complete, and owns the run as if it had started it. "+
+				"A run that goes on, in whatever process, is an error, as is one that has nothing left to run.", (*call).runResume),
+	}
+}
+
+func (c *call) runResume(ctx context.Context, p *runParams) (*runStarted, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	rec := h.Record()
+	asked := rec.Asked
+	suite, err := c.loadValid(ctx, rec.Suite.Path, loadOptions{asked.Executor, asked.Agent, asked.ContextDir})
+	if err != nil {
+		return nil, err
+	}
+	run, ds, err := c.launch(ctx, rec.Suite.Path, suite, asked, func(plan *runner.Plan) (*runner.Run, error) {
+		return c.server.runner.Resume(ctx, rec.RunID, plan)
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	case err != nil:
+		return nil, resumeFault(rec.RunID, err)
+	}
+	c.own(run)
+	c.followOn(run, c.replied())
+	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
+}
+
+// resumeFault says of which run it is that it has nothing left to run.
+func resumeFault(id string, err error) error {
+	var nothing *runner.NothingLeftError
+	if !errors.As(err, &nothing) {
+		return err
+	}
+	return newFault(wire.CodeRunFailed, nothing.Error(), map[string]any{"reason": nothing.Error(), "runId": id, "status": nothing.Status})
+}
