@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,32 +146,19 @@ func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, e
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
 		return nil, &paramError{parameter: "status", message: "parameter \"status\" must be one of " + allStatuses.String(), data: map[string]any{"known": allStatuses}}
 	}
-	limit, all := p.Limit, 0
-	if limit == 0 {
-		limit = 100
-	}
-	path := ""
+	f := runner.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
 	if p.Path != "" {
 		var err error
-		if path, err = c.resolve("path", p.Path); err != nil {
+		if f.Path, err = c.resolve("path", p.Path); err != nil {
 			return nil, err
 		}
 	}
-	if path == "" && p.Status == "" {
-		all = limit
-	}
-	infos, err := c.server.runner.List(all)
+	infos, err := c.server.runner.ListBy(f)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(infos, func(a, b runner.Info) int { return b.StartedAt.Compare(a.StartedAt) })
-	r := &runListResult{Runs: []runner.Info{}}
-	for _, info := range infos {
-		if (p.Status == "" || p.Status == info.Status) && (path == "" || path == info.Suite.Path) && len(r.Runs) < limit {
-			r.Runs = append(r.Runs, info)
-		}
-	}
-	return r, ctx.Err()
+	return &runListResult{Runs: infos}, ctx.Err()
 }
 
 // runResult is a whole result. The members are there for documents; what is

@@ -1,8 +1,12 @@
 package runner_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -84,4 +88,82 @@ func delays(b *testing.B, here, there runner.Handle) []time.Duration {
 		list[i] = max(0, arrived[1][i].Sub(arrived[0][i]))
 	}
 	return list
+}
+
+// BenchmarkList lists 10,000 recorded runs: by a catalog that has them all, and
+// the first time, when there is none.
+func BenchmarkList(b *testing.B) {
+	const runs = 10_000
+	dir := b.TempDir()
+	r, err := runner.New(runner.Options{StateDir: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run, err := startBench(b, r, benchSuite(20, 5, 2, 0))
+	if err != nil {
+		b.Fatal(err)
+	}
+	copyRuns(b, dir, run.ID(), runs-1)
+	list := func(b *testing.B, f runner.Filter, want int) {
+		infos, err := r.ListBy(f)
+		if err != nil || len(infos) != want {
+			b.Fatal(err, len(infos))
+		}
+	}
+	catalog := filepath.Join(dir, "runs.catalog")
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			if err := os.RemoveAll(catalog); err != nil {
+				b.Fatal(err)
+			}
+			list(b, runner.Filter{}, runs)
+		}
+	})
+	for name, c := range map[string]struct {
+		f    runner.Filter
+		want int
+	}{
+		"all":    {runner.Filter{}, runs},
+		"newest": {runner.Filter{Limit: 100}, 100},
+		"status": {runner.Filter{Status: runner.StatusFailed}, 0},
+		"path":   {runner.Filter{Path: "/elsewhere/eval.yaml"}, 0},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				list(b, c.f, c.want)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms")
+		})
+	}
+}
+
+// copyRuns makes so many runs of one, each with an id of its own.
+func copyRuns(b *testing.B, state, id string, n int) {
+	from := filepath.Join(state, "runs", id)
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if e.Name() != "journal.jsonl" { // nobody looks into that of a run which has a result
+			files[e.Name()] = data
+		}
+	}
+	for i := range n {
+		other := fmt.Sprintf("20200101-000000.%03d-copy%06d", i%1000, i)
+		dir := filepath.Join(state, "runs", other)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), bytes.ReplaceAll(data, []byte(id), []byte(other)), 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }

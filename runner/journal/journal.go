@@ -183,6 +183,10 @@ func (s *Store) Open(id string) (*Run, error) {
 	return r, nil
 }
 
+// At gives access to a run that [Store.List] told of, without a look whether it is
+// there still.
+func (s *Store) At(id string) *Run { return s.run(id) }
+
 // validID keeps ids from naming anything outside the runs directory.
 func validID(id string) bool {
 	return id != "" && len(id) <= 128 && id[0] != '.' && !strings.ContainsFunc(id, func(r rune) bool {

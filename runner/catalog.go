@@ -1,0 +1,143 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// The catalog remembers the Info of runs that are over, so that a list of many
+// runs costs a look at each one's files and not into them. It is a file of lines
+//
+//	waza-catalog <version and shape of Info>
+//	<checksum> <run> <stamp> <Info as JSON>
+//
+// and a mere cache: an entry counts as long as the run has the same stamp, see
+// [journal.Run.Stamp], and what is missing, damaged, of another version or of a
+// run that is gone is made again, or dropped. Several processes may write it; the
+// last one's stays, and costs the others' entries at worst.
+const (
+	catalogFile    = "runs.catalog"
+	catalogHead    = "waza-catalog "
+	catalogVersion = 1 // raise it when Info comes to mean something else
+)
+
+// catalogSlack is how many entries may be missing before the catalog is written
+// anew: reading so many runs takes as long as writing it.
+const catalogSlack = 32
+
+type catalog struct {
+	entries map[string]catalogEntry
+	missing int // entries that were added or dropped
+}
+
+// catalogEntry is a line. Info is decoded when it is wanted.
+type catalogEntry struct {
+	stamp string
+	info  []byte
+}
+
+// readCatalog takes a file apart. Nothing that it may hold is an error.
+func readCatalog(data []byte) *catalog {
+	c := &catalog{entries: map[string]catalogEntry{}}
+	head, rest, _ := bytes.Cut(data, []byte("\n"))
+	if string(head) != catalogHeader {
+		return c
+	}
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if id, e, ok := parseEntry(line); ok {
+			c.entries[id] = e
+		}
+	}
+	return c
+}
+
+// parseEntry takes a line apart.
+func parseEntry(line []byte) (id string, e catalogEntry, ok bool) {
+	sum, body, _ := bytes.Cut(line, []byte(" "))
+	want, err := strconv.ParseUint(string(sum), 16, 32)
+	if err != nil || uint32(want) != crc32.ChecksumIEEE(body) {
+		return "", e, false
+	}
+	name, body, _ := bytes.Cut(body, []byte(" "))
+	stamp, info, ok := bytes.Cut(body, []byte(" "))
+	return string(name), catalogEntry{string(stamp), info}, ok
+}
+
+func appendEntry(b []byte, id string, e catalogEntry) []byte {
+	body := append([]byte(id+" "+e.stamp+" "), e.info...)
+	b = fmt.Appendf(b, "%08x ", crc32.ChecksumIEEE(body))
+	return append(append(b, body...), '\n')
+}
+
+// encode is the file of the entries of the given runs.
+func (c *catalog) encode(ids []string) []byte {
+	b := []byte(catalogHeader + "\n")
+	for _, id := range ids {
+		if e, ok := c.entries[id]; ok {
+			b = appendEntry(b, id, e)
+		}
+	}
+	return b
+}
+
+// find returns the Info of a run that has the stamp.
+func (c *catalog) find(id, stamp string) (e catalogEntry, ok bool) {
+	e, ok = c.entries[id]
+	return e, ok && stamp != "" && e.stamp == stamp
+}
+
+// put remembers an Info.
+func (c *catalog) put(id, stamp string, info *Info) {
+	b, err := json.Marshal(info)
+	if err != nil || stamp == "" {
+		return
+	}
+	c.entries[id] = catalogEntry{stamp, b}
+	c.missing++
+}
+
+// decode returns the Info, or false when it is of no use.
+func (e catalogEntry) decode(id string) (info Info, ok bool) {
+	err := json.Unmarshal(e.info, &info)
+	return info, err == nil && info.RunID == id
+}
+
+// saveCatalog writes the catalog if that is worth it. ids are all runs there are.
+func (r *Runner) saveCatalog(c *catalog, ids []string) {
+	missing := c.missing + max(0, len(c.entries)-len(ids))
+	if missing <= catalogSlack {
+		return
+	}
+	if err := r.store.WriteCache(catalogFile, c.encode(ids)); err != nil {
+		r.log.Debug("catalog of runs not written", "error", err)
+	}
+}
+
+func (r *Runner) loadCatalog() *catalog { return readCatalog(r.store.ReadCache(catalogFile)) }
+
+var catalogHeader = catalogHead + strconv.Itoa(catalogVersion) + "-" +
+	strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]())))), 36)
+
+// shape tells types apart by what JSON makes of them: a catalog that was written by
+// a waza whose Info has other fields is of no use.
+func shape(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return "*" + shape(t.Elem())
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
+		s := "{"
+		for i := range t.NumField() {
+			f := t.Field(i)
+			s += f.Name + " " + f.Tag.Get("json") + " " + shape(f.Type) + ";"
+		}
+		return s + "}"
+	}
+	return t.String()
+}

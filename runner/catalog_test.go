@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+)
+
+// endedRuns records so many runs that are over, and returns their ids, newest first.
+func endedRuns(t *testing.T, dir string, n int) []string {
+	t.Helper()
+	store := journal.NewStore(dir)
+	var ids []string
+	for i := range n {
+		id := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC).Format("20060102-150405.000-") + "abcdefghij"
+		w, err := store.Create(id, []byte(`{"runId":"`+id+`","suite":{"path":"/x/eval.yaml","name":"x"},"tasks":[]}`))
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		writeEnd(t, dir, id, StatusCompleted)
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// writeEnd writes a result, as the end of a run or an amendment does.
+func writeEnd(t *testing.T, dir, id string, status Status) {
+	t.Helper()
+	path := filepath.Join(dir, "runs", id, "result.json")
+	data := `{"runId":"` + id + `","status":"` + string(status) + `","startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z","summary":{"total":2,"passed":1,"failed":1,"trials":{"total":2}},"tasks":[]}` + "\n"
+	require.NoError(t, os.WriteFile(path+"~", []byte(data), 0o600))
+	require.NoError(t, os.Rename(path+"~", path))
+}
+
+func listed(t *testing.T, r *Runner) []Info {
+	t.Helper()
+	infos, err := r.List(0)
+	require.NoError(t, err)
+	return infos
+}
+
+// The catalog is written when many runs are missing, and tells what their files do.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := New(Options{StateDir: dir})
+	require.NoError(t, err)
+	file := filepath.Join(dir, catalogFile)
+	ids := endedRuns(t, dir, catalogSlack)
+	first := listed(t, r)
+	require.Len(t, first, catalogSlack)
+	require.NoFileExists(t, file, "not worth it")
+
+	w, err := journal.NewStore(dir).Create("20260201-000000.000-abcdefghij", []byte(`{"runId":"20260201-000000.000-abcdefghij","tasks":[]}`))
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoError(t, os.WriteFile(file, []byte("something else\n"), 0o600))
+	writeEnd(t, dir, "20260201-000000.000-abcdefghij", StatusFailed)
+	before := listed(t, r)
+	require.Len(t, before, len(ids)+1)
+	c := r.loadCatalog()
+	require.Len(t, c.entries, len(ids)+1)
+	require.Empty(t, cmp.Diff(before, listed(t, r)))
+
+	// Whatever stands in a run's own files would be another if they were read.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "runs", ids[3], "run.json"), []byte("{"), 0o600))
+	require.Empty(t, cmp.Diff(before, listed(t, r)))
+
+	// A result that is written anew is read anew.
+	writeEnd(t, dir, ids[5], StatusCancelled)
+	after := listed(t, r)
+	require.Equal(t, StatusCancelled, after[6].Status)
+	// A run that is resumed has none.
+	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[5], "result.json")))
+	require.Equal(t, StatusInterrupted, listed(t, r)[6].Status)
+	// One that is removed is gone.
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "runs", ids[5])))
+	require.Len(t, listed(t, r), len(ids))
+}
+
+// A run without a result that was interrupted is remembered, and one that is taken
+// up again is running, whatever is remembered.
+func TestCatalogOfInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := New(Options{StateDir: dir})
+	require.NoError(t, err)
+	ids := endedRuns(t, dir, catalogSlack+1)
+	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
+	require.Equal(t, StatusInterrupted, listed(t, r)[0].Status)
+	require.Contains(t, r.loadCatalog().entries, ids[0])
+	run, err := r.store.Open(ids[0])
+	require.NoError(t, err)
+	w, err := run.Reopen()
+	require.NoError(t, err)
+	require.Equal(t, StatusRunning, listed(t, r)[0].Status)
+	require.NoError(t, w.Close())
+	require.Equal(t, StatusInterrupted, listed(t, r)[0].Status)
+}
+
+// However the file is damaged, the list is the same.
+func TestCatalogHeals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := New(Options{StateDir: dir})
+	require.NoError(t, err)
+	endedRuns(t, dir, catalogSlack+2)
+	want := listed(t, r)
+	file := filepath.Join(dir, catalogFile)
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	for name, data := range map[string][]byte{
+		"empty":           {},
+		"half":            good[:len(good)/2],
+		"only its head":   lines[0],
+		"another version": append([]byte("waza-catalog 0\n"), bytes.Join(lines[1:], nil)...),
+		"zeros":           make([]byte, 1000),
+		"another run's":   bytes.ReplaceAll(good, []byte("20260101-0003"), []byte("20260101-0004")),
+		"swapped":         slices.Concat(lines[0], bytes.Join(lines[5:], nil), lines[3], lines[2]),
+		"a flipped word":  bytes.ReplaceAll(good, []byte("completed"), []byte("cancelled")),
+	} {
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		require.Empty(t, cmp.Diff(want, listed(t, r)), name)
+		require.Empty(t, cmp.Diff(want, listed(t, r)), name)
+	}
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	require.Empty(t, cmp.Diff(want, listed(t, r)), "it cannot be written")
+}
+
+// Filters choose the same by the catalog and without it.
+func TestListBy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := New(Options{StateDir: dir})
+	require.NoError(t, err)
+	ids := endedRuns(t, dir, catalogSlack+8)
+	for _, id := range ids[10:15] {
+		writeEnd(t, dir, id, StatusFailed)
+	}
+	for range 2 {
+		infos, err := r.ListBy(Filter{Status: StatusFailed, Path: "/x/eval.yaml", Limit: 3})
+		require.NoError(t, err)
+		require.Len(t, infos, 3)
+		require.Equal(t, ids[10], infos[0].RunID)
+		infos, err = r.ListBy(Filter{Path: "/y/eval.yaml"})
+		require.NoError(t, err)
+		require.Empty(t, infos)
+		infos, err = r.ListBy(Filter{Status: StatusCompleted})
+		require.NoError(t, err)
+		require.Len(t, infos, len(ids)-5)
+	}
+}
+
+// What Info is made of is a part of the head, so that a field more makes another.
+func TestCatalogShape(t *testing.T) {
+	t.Parallel()
+	type a struct {
+		X int `json:"x"`
+		Y *struct{ T time.Time }
+	}
+	type b struct {
+		X int `json:"y"`
+		Y *struct{ T time.Time }
+	}
+	require.Equal(t, `{X x int;Y  *{T  time.Time;};}`, shape(reflect.TypeFor[a]()))
+	require.NotEqual(t, shape(reflect.TypeFor[a]()), shape(reflect.TypeFor[b]()))
+}
+
+// Any file is a catalog of something, and what it tells survives being written.
+func FuzzCatalog(f *testing.F) {
+	c := &catalog{entries: map[string]catalogEntry{}}
+	c.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
+	f.Add(c.encode([]string{"20260101-000000.000-abcdefghij"}))
+	f.Add([]byte(catalogHeader + "\n00000000 a b {}\n"))
+	f.Add([]byte("\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := readCatalog(data)
+		var ids []string
+		for id, e := range c.entries {
+			ids = append(ids, id)
+			info, ok := e.decode(id)
+			require.True(t, !ok || info.RunID == id)
+		}
+		again := readCatalog(c.encode(ids))
+		require.Equal(t, c.entries, again.entries)
+	})
+}
