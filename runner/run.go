@@ -245,7 +245,7 @@ func (r *Run) execute(s *scheduler) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if !p.executes() { // then nothing needs what hooks prepare
+	if !s.executes() { // then nothing needs what hooks prepare
 		if err := s.bind(); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,18 @@ func newScheduler(r *Run) *scheduler {
 
 // isKept reports whether the trial at an index is not to be done again.
 func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index] }
+
+// executes reports whether a trial of the task has to be executed.
+func (t *taskRun) executes() bool {
+	for i := range t.Trials {
+		if !t.isKept(i) && t.earlier[t.First+i] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
 // taskEnv is the environment of a task's processes: this process's, then the
 // task's own, then what tells them where they are.

@@ -292,5 +292,8 @@ func (w *Watch) finish() {
 // finished reports whether all that was to be learned of a task was: nothing of it
 // was cut short, or fell to an error. nil is not.
 func (res *TaskResult) finished() bool {
-	return res != nil && res.Error == "" && res.Trials.Errors+res.Trials.Cancelled+res.Trials.Skipped == 0
+	if res == nil || res.Error != "" || res.Trials.Errors+res.Trials.Cancelled > 0 {
+		return false
+	}
+	return res.Trials.Skipped == 0 || res.Decided != nil
 }

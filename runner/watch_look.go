@@ -124,9 +124,12 @@ type content struct {
 	hash          string
 	first, trials int
 	threshold     float64
+	stopping      float64 // the confidence at which no more trials are started
 }
 
-func (t *PlannedTask) content() content { return content{t.Hash, t.First, t.Trials, t.threshold} }
+func (p *Plan) content(t *PlannedTask) content {
+	return content{t.Hash, t.First, t.Trials, t.threshold, p.config.Stopping.Confidence}
+}
 
 // contents are those of all tasks by their ids; nil when the suite cannot be run.
 func (l *look) contents() map[string]content {
@@ -135,7 +138,7 @@ func (l *look) contents() map[string]content {
 	}
 	contents := make(map[string]content, len(l.plan.Tasks))
 	for _, t := range l.plan.Tasks {
-		contents[t.ID] = t.content()
+		contents[t.ID] = l.plan.content(t)
 	}
 	return contents
 }
@@ -145,7 +148,7 @@ func (l *look) contents() map[string]content {
 func (l *look) due(finished map[string]content) map[string]bool {
 	due := map[string]bool{}
 	for _, t := range l.plan.Tasks {
-		if finished[t.ID] == t.content() {
+		if finished[t.ID] == l.plan.content(t) {
 			continue
 		}
 		due[t.ID] = true
