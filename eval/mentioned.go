@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,8 @@ const maxMentioned = 1000
 // suite's directory that shell commands name, or the arguments of a program:
 // relative to dir, which is relative to the suite's, or by $WAZA_SUITE_DIR. It
 // takes commands for words and runs nothing, so what a command makes up of parts
-// it does not find. Each file is returned once.
+// it does not find; what a command writes to by '>' is none. Each file is returned
+// once.
 func (s *Suite) Mentioned(dir string, commands ...string) []string {
 	base := filepath.FromSlash(dir)
 	if !filepath.IsAbs(base) {
@@ -23,7 +25,7 @@ func (s *Suite) Mentioned(dir string, commands ...string) []string {
 	var files []string
 	words := 0
 	for _, command := range commands {
-		for word := range strings.FieldsFuncSeq(command, betweenWords) {
+		for word := range wordsOf(command) {
 			if words++; words > maxMentioned {
 				return files
 			}
@@ -37,6 +39,28 @@ func (s *Suite) Mentioned(dir string, commands ...string) []string {
 		}
 	}
 	return files
+}
+
+// wordsOf gives the words of a shell command, but for those that output goes to.
+func wordsOf(command string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := command; rest != ""; {
+			start := strings.IndexFunc(rest, func(r rune) bool { return !betweenWords(r) })
+			if start < 0 {
+				return
+			}
+			written := strings.Contains(rest[:start], ">")
+			rest = rest[start:]
+			end := strings.IndexFunc(rest, betweenWords)
+			if end < 0 {
+				end = len(rest)
+			}
+			if !written && !yield(rest[:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
 }
 
 // betweenWords reports what parts the words of a shell command.

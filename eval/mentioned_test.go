@@ -28,6 +28,8 @@ func TestMentioned(t *testing.T) {
 		{"", "--script=a.sh", "a.sh"},
 		{s.Dir, "a.sh", "a.sh"},
 		{"", "", ""},
+		{"", `lib/b.py >a.sh 2>&1; lib/b.py >> "$WAZA_SUITE_DIR/a.sh"`, "lib/b.py"},
+		{"", "x > a.sh a.sh", "a.sh"},
 	} {
 		var got []string
 		for _, file := range s.Mentioned(c.dir, c.command) {

@@ -23,6 +23,7 @@ type notification struct {
 var notifications = []notification{
 	{"eval.progress", "Something happened in a run. The events of one task come in the order in which they happened.", reflect.TypeFor[progressParams]()},
 	{"eval.log", "A run has something to tell to people.", reflect.TypeFor[logParams]()},
+	{"eval.changed", "A suite that is watched was read, at first and after each change. The notifications of its run follow, if there is one.", reflect.TypeFor[changedParams]()},
 	{"eval.complete", "A run has ended: the last notification of every run, sent exactly once, also for runs that failed or were cancelled.", reflect.TypeFor[completeParams]()},
 }
 

@@ -25,6 +25,8 @@ import (
 //   - one for each long request: ends by itself, early when ctx is cancelled;
 //   - one follower for each run that is received: ends after eval.complete, or
 //     when its ctx is cancelled;
+//   - one for each suite that is watched: ends with eval.unwatch, and when the
+//     client's input has ended;
 //   - on stdio, one that watches the output and one that watches the process of
 //     initialize: serve ends both.
 //
@@ -47,6 +49,8 @@ type session struct {
 	exitOnce sync.Once
 	ended    chan struct{} // closed when end has done its work
 	endOnce  sync.Once
+
+	watches watches
 
 	mu         sync.Mutex // guards the fields below
 	authorised bool
@@ -107,6 +111,7 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 // runs themselves. ctx ends when the client goes.
 func (s *session) finish(ctx context.Context) {
 	s.calls.Wait(ctx)
+	s.endWatches()
 	if s.stdio {
 		for _, r := range s.ownRuns() {
 			select {
@@ -203,6 +208,7 @@ func (s *session) end(ctx context.Context) {
 		<-s.ready
 		s.cancelCalls()
 		s.calls.Wait(ctx)
+		s.endWatches()
 		s.waitRuns(ctx)
 		s.conn.Close()
 		s.cancel()

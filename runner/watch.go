@@ -121,7 +121,7 @@ func (w *Watch) Next(ctx context.Context) (*Round, error) {
 }
 
 // Close ends the watch and waits until nothing of it is left. A run that goes on
-// does so.
+// does so, but for one whose round was not taken: that is cancelled.
 func (w *Watch) Close() {
 	w.cancel()
 	<-w.done
@@ -133,6 +133,7 @@ func (w *Watch) loop(ctx context.Context) {
 	defer w.files.close()
 	defer w.wait.stop()
 	defer func() { w.seen.close() }()
+	defer w.orphans()
 	w.lookAgain(ctx)
 	for {
 		var out chan *Round
@@ -164,6 +165,15 @@ func (w *Watch) loop(ctx context.Context) {
 		case <-over:
 			w.finish()
 			w.react(ctx)
+		}
+	}
+}
+
+// orphans cancels a run that nobody was told of.
+func (w *Watch) orphans() {
+	for _, round := range w.queue {
+		if round.Run != nil {
+			round.Run.Cancel()
 		}
 	}
 }

@@ -1,0 +1,227 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"waza/eval"
+	"waza/rpc/wire"
+	"waza/runner"
+)
+
+func watchMethods() []*method {
+	return []*method{
+		define("eval.watch", heavy,
+			"Run a suite, and again whenever it has changed, as far as it has: each time eval.changed tells of it, and the notifications of the run, if there is one, follow. "+
+				"A run whose tasks have changed before they were done is cancelled for the next. It ends with eval.unwatch or with the connection.", (*call).evalWatch),
+		define("eval.unwatch", long, "Watch a suite no more: no eval.changed of it follows the reply. A run that goes on does so.", (*call).evalUnwatch),
+	}
+}
+
+// maxWatches bounds the suites that one connection watches.
+const maxWatches = 16
+
+type evalWatchParams struct {
+	Path  string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Tasks []string `json:"tasks" doc:"Run only tasks whose id or name matches one of these globs."`
+	Tags  []string `json:"tags" doc:"Run only tasks with a tag that matches one of these globs."`
+	RunOptions
+}
+
+type watchStarted struct {
+	WatchID string `json:"watchId" doc:"Id of the watch, among those of the connection."`
+}
+
+type changedParams struct {
+	WatchID string   `json:"watchId"`
+	RunID   string   `json:"runId,omitempty" doc:"Id of the run that does what is due; absent when nothing is run."`
+	Files   []string `json:"files" doc:"Absolute paths of the files that have changed, are new or gone; none the first time."`
+	Tasks   []string `json:"tasks" doc:"Ids of the tasks that are run, those of trigger tests included: the ones whose trials are others by their content, or were not finished."`
+	Total   int      `json:"totalTasks" doc:"How many tasks there are, run or not; 0 when the suite cannot be read."`
+	// Diagnostics and Error are only there when there is something to tell.
+	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"Findings about the suite and this machine; with errors among them nothing is run until the next change. Absent when none."`
+	Error       string           `json:"error,omitempty" doc:"What keeps the suite from being run, or its files from being watched, besides; absent when nothing does."`
+}
+
+// watches are the suites that a session watches, each with a goroutine that sends
+// its rounds.
+type watches struct {
+	mu     sync.Mutex // guards the fields below
+	number int        // of the last
+	closed bool
+	byID   map[string]*watching
+}
+
+type watching struct {
+	watch  *runner.Watch
+	cancel context.CancelFunc // of what is being sent
+	done   chan struct{}      // closed when no round is sent any more
+}
+
+// end waits until nothing more is sent, and no run started.
+func (g *watching) end() {
+	g.cancel()
+	g.watch.Close()
+	<-g.done
+}
+
+func (c *call) evalWatch(ctx context.Context, p *evalWatchParams) (*watchStarted, error) {
+	o, err := c.watchOptions(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	id, err := c.session.watch(o, c.replied())
+	if err != nil {
+		return nil, err
+	}
+	return &watchStarted{WatchID: id}, nil
+}
+
+// watchOptions finds the suite. What is wrong with it is told later, and again with
+// each change.
+func (c *call) watchOptions(p *evalWatchParams) (o runner.WatchOptions, err error) {
+	p.Executor = executorFor(p.Executor, p.Agent)
+	if p.Executor != "" {
+		if err := c.server.runner.CheckExecutor(p.Executor); err != nil {
+			return o, err
+		}
+	}
+	path, err := c.resolve("path", p.Path)
+	if err != nil {
+		return o, err
+	}
+	o.Request = runner.Request{Tasks: p.Tasks, Tags: p.Tags}
+	if err := c.complete(&o.Request, p.RunOptions); err != nil {
+		return o, err
+	}
+	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}
+	if o.Path, err = eval.Find(path, eval.Options{Vocabulary: c.server.runner.Vocabulary()}); err != nil {
+		return o, &suiteError{given: p.Path, path: path, err: err}
+	}
+	return o, nil
+}
+
+// watch begins to watch, and sends what there is to tell once ready is closed.
+func (s *session) watch(o runner.WatchOptions, ready <-chan struct{}) (id string, err error) {
+	w := &s.watches
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return "", runner.ErrClosed
+	case len(w.byID) >= maxWatches:
+		return "", newFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	watch, err := s.server.runner.Watch(ctx, o)
+	if err != nil {
+		cancel()
+		return "", &runFailedError{errors.New(watchText(err))}
+	}
+	if w.byID == nil {
+		w.byID = map[string]*watching{}
+	}
+	w.number++
+	id = fmt.Sprintf("w%d", w.number)
+	g := &watching{watch: watch, cancel: cancel, done: make(chan struct{})}
+	w.byID[id] = g
+	s.following.Go(func() {
+		defer close(g.done)
+		defer watch.Close()
+		defer cancel()
+		s.rounds(ctx, id, watch, ready)
+	})
+	return id, nil
+}
+
+// watchText is the error of a watch with what to do about it.
+func watchText(err error) string {
+	var e *runner.WatchError
+	if errors.As(err, &e) && e.Hint != "" {
+		return err.Error() + "; " + e.Hint
+	}
+	return err.Error()
+}
+
+// rounds sends the rounds of a watch until it ends. A run is the client's before
+// anything is sent of it.
+func (s *session) rounds(ctx context.Context, id string, watch *runner.Watch, ready <-chan struct{}) {
+	if ready != nil {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return
+		}
+	}
+	for {
+		round, err := watch.Next(ctx)
+		if err != nil {
+			return
+		}
+		p := &changedParams{WatchID: id, Files: list(round.Files), Tasks: list(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics}
+		if round.Err != nil {
+			p.Error = watchText(round.Err)
+		}
+		if round.Run != nil {
+			p.RunID = round.Run.ID()
+			s.own(round.Run)
+		}
+		if s.stream.Notify(ctx, "eval.changed", p) != nil {
+			return
+		}
+		if round.Run != nil {
+			s.follow(round.Run, 1, nil)
+		}
+	}
+}
+
+// list is a list that JSON shows as one, also when it is empty.
+func list(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}
+
+// endWatches lets go of all suites that are watched, and waits until no further run
+// is started.
+func (s *session) endWatches() {
+	w := &s.watches
+	w.mu.Lock()
+	w.closed = true
+	var all []*watching
+	for id, g := range w.byID {
+		all = append(all, g)
+		delete(w.byID, id)
+	}
+	w.mu.Unlock()
+	for _, g := range all {
+		g.end()
+	}
+}
+
+type unwatchParams struct {
+	WatchID string `json:"watchId" jsonschema:"required" doc:"Id of the watch."`
+}
+
+type unwatched struct {
+	WatchID string `json:"watchId"`
+	Watched bool   `json:"watched" doc:"Whether there was such a watch."`
+}
+
+func (c *call) evalUnwatch(_ context.Context, p *unwatchParams) (*unwatched, error) {
+	w := &c.watches
+	w.mu.Lock()
+	g := w.byID[p.WatchID]
+	delete(w.byID, p.WatchID)
+	w.mu.Unlock()
+	if g != nil {
+		g.end()
+	}
+	return &unwatched{p.WatchID, g != nil}, nil
+}
