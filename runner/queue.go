@@ -156,7 +156,9 @@ func (q *queue) drop(t *taskRun) []int {
 		nums = append(nums, t.takeLocked())
 	}
 	same := func(other *taskRun) bool { return other == t }
-	q.tasks, q.aside = slices.DeleteFunc(q.tasks, same), slices.DeleteFunc(q.aside, same)
+	for _, list := range []*[]*taskRun{&q.tasks, &q.aside, &q.held} {
+		*list = slices.DeleteFunc(*list, same)
+	}
 	return nums
 }
 

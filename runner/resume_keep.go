@@ -33,6 +33,7 @@ type earlier struct {
 type earlierTask struct {
 	kept   []bool // by index; nil when nothing is
 	n      int    // how many are
+	again  int    // trials whose verdict does not say what became of them
 	tally  taskTally
 	result *TaskResult // nil when the task had not ended
 	held   bool        // a task before it failed, and fail_fast is on
@@ -104,13 +105,14 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return context.Cause(ctx)
 	}
 	for i, t := range e.plan.Tasks {
+		e.tasks[i].tally = newTaskTally(&e.rec.Tasks[i], t.threshold)
 		baselines[t] = &e.tasks[i]
 		e.tasks[i].result = e.state.tasks[i].result
 		for j, at := range e.state.tasks[i].trials {
 			switch {
 			case at.size == 0:
 			case !at.verdict.verdict().keepable():
-				e.again++
+				e.tasks[i].again++
 			default:
 				batch = append(batch, candidate{task: i, index: j, at: at})
 			}
@@ -121,7 +123,15 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 			}
 		}
 	}
-	return flush()
+	if err := flush(); err != nil {
+		return err
+	}
+	for i := range e.tasks {
+		if e.tasks[i].tally.early.decided == nil { // what was left out stays so
+			e.again += e.tasks[i].again
+		}
+	}
+	return nil
 }
 
 func decodeAll(files *trialFiles, batch []candidate) {
@@ -161,13 +171,26 @@ func (e *earlier) take(c *candidate, baselines map[*PlannedTask]*earlierTask) {
 	et.n++
 	e.kept++
 	et.tally.add(res)
+	et.tally.early.add(c.index, res.Verdict)
 	e.tally.addTrial(c.task, res)
 }
 
 func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[index] }
 
-// whole reports whether nothing of a task is to be done.
-func (e *earlier) whole(task int) bool { return e.tasks[task].n == e.plan.Tasks[task].Trials }
+// whole reports whether nothing of a task is to be done: all its trials are kept, or
+// they decide its verdict.
+func (e *earlier) whole(task int) bool {
+	et := &e.tasks[task]
+	return et.n == e.plan.Tasks[task].Trials || et.tally.early.decided != nil
+}
+
+// verdict is that of a task of which nothing is to be done.
+func (t *earlierTask) verdict(threshold float64) Verdict {
+	if d := t.tally.early.decided; d != nil && t.broken() == "" {
+		return d.Verdict
+	}
+	return taskVerdict(t.tally.counts, threshold, t.broken() != "")
+}
 
 // compareTasks finds out which tasks came and went.
 func (e *earlier) compareTasks(was *Record) {
@@ -196,7 +219,7 @@ func (e *earlier) holdTasks() {
 		et := &e.tasks[i]
 		et.held = failed
 		if e.whole(i) {
-			failed = failed || e.plan.failsFast(t, taskVerdict(et.tally.counts, t.threshold, et.broken() != ""))
+			failed = failed || e.plan.failsFast(t, et.verdict(t.threshold))
 		}
 	}
 }
@@ -284,18 +307,23 @@ func (s *scheduler) carryOver(e *earlier) {
 }
 
 // settle ends the tasks of which nothing is to be done: without a word those whose
-// result stands in the journal, and anew those whose threshold has changed, or whose
-// end the process did not live to tell. Hooks do not run, for nothing does.
+// result stands in the journal, and anew those whose threshold has changed, whose
+// end the process did not live to tell, or whose verdict was decided before all
+// trials were started. Hooks do not run, for nothing does.
 func (s *scheduler) settle() {
 	e := s.run.earlier
 	if e == nil {
 		return
 	}
 	for i, t := range s.tasks {
-		if t.left > 0 {
+		if t.left > 0 && t.tally.early.decided == nil {
 			continue
 		}
 		t.tally.broken = e.tasks[i].broken()
+		if t.left > 0 {
+			s.skipDecided(t, t.tally.early.decided)
+			continue
+		}
 		res := t.tally.result(t.threshold)
 		t.tally = taskTally{}
 		if sameResult(res, e.tasks[i].result) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -131,32 +132,44 @@ func TestStopping(t *testing.T) {
 // those before it have passed; what runs by then ends, and nothing more is started.
 func TestStoppingLooksInOrder(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	ended, failed := map[int]bool{}, make(chan struct{})
-	slow := agent(func(ctx context.Context, tr *executor.Trial) (string, error) {
-		if tr.Num == 3 {
+	failed, decided := make(chan struct{}), make(chan struct{})
+	wait := func(ctx context.Context, c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-ctx.Done():
+		}
+	}
+	r := agentRunner(t, t.TempDir(), func(ctx context.Context, tr *executor.Trial) (string, error) {
+		switch {
+		case tr.Num == 3:
 			defer close(failed)
 			return "bad", nil
+		case tr.Num < 3:
+			wait(ctx, failed)
+		default:
+			wait(ctx, decided)
 		}
-		if tr.Num < 3 {
-			select {
-			case <-failed:
-			case <-ctx.Done():
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		ended[tr.Num] = true
 		return "good", nil
 	})
-	res, events := runAgent(t, stopping("true", "tasks: [{id: a, prompt: x}]"), runner.Request{Workers: 3}, slow)
-	oneVerdictEach(t, res, events, false)
-	_, decided := decision(res)
-	require.Equal(t, 3, decided.After)
+	live := start(t, r, stopping("true", "tasks: [{id: a, prompt: x}]"), runner.Request{Workers: 3})
+	sub := live.Subscribe(1)
+	for skipped := false; !skipped; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		for _, e := range events {
+			skipped = skipped || e.Verdict == runner.Skipped
+		}
+	}
+	close(decided)
+	<-live.Done()
+	res := resultOf(t, live)
+	oneVerdictEach(t, res, follow(t, live, 1), false)
 	require.Equal(t, runner.Failed, res.Tasks[0].Verdict)
-	mu.Lock()
-	defer mu.Unlock()
-	require.Equal(t, 50, len(ended)+1+decided.Saved)
+	require.Equal(t, "decided after 3 of 50 trials: failed, whatever the others do", res.Tasks[0].Decided.String())
+	trials, _ := decision(res)
+	require.Equal(t, "ppf", trials[:3])
+	require.Equal(t, res.Summary.TrialsSaved, strings.Count(trials, "s"))
+	require.GreaterOrEqual(t, res.Summary.TrialsSaved, 45)
 }
 
 // One task that is decided leaves the workers to the next.
@@ -201,4 +214,44 @@ func TestStoppingGradedAnew(t *testing.T) {
 
 	_, res = regrade(t, r, live.ID(), suite, runner.GradeOptions{})
 	require.Equal(t, before.Tasks[0].TaskResult, res.Tasks[0].TaskResult)
+}
+
+// Taken up again, a run decides as if it had never been cut short: by the trials
+// that are kept, and those that it does anew.
+func TestStoppingResumed(t *testing.T) {
+	t.Parallel()
+	suite := stopping("true", "pass_threshold: 0.8\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]")
+	var mu sync.Mutex
+	asked := map[string]int{}
+	state := t.TempDir()
+	r := agentRunner(t, state, func(_ context.Context, tr *executor.Trial) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[fmt.Sprintf("%s/%d", tr.Task.ID, tr.Num)]++
+		return "good", nil
+	})
+	live := start(t, r, suite, runner.Request{})
+	<-live.Done()
+	whole := resultOf(t, live)
+	require.Equal(t, 78, whole.Summary.TrialsSaved)
+	require.Len(t, asked, 22)
+
+	_, err := resume(t, r, live.ID())
+	var nothing *runner.NothingLeftError
+	require.ErrorAs(t, err, &nothing, "what was left out is not left to do")
+
+	// The process died in b, and had not told the end of all that was left out of a.
+	dir := filepath.Join(state, "runs", live.ID())
+	cut(t, dir, before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
+	got, events := resumed(t, r, live.ID())
+	equalResults(t, whole, got)
+	require.Equal(t, 15, events[0].KeptTrials)
+	require.Equal(t, "the run is taken up again: 15 of 100 trials are kept", events[0].Message)
+	require.Len(t, asked, 22)
+	require.Equal(t, 1, asked["a/11"])
+
+	cut(t, dir, before(`"taskNum":1,"totalTasks":2,"trialNum":30`))
+	got, _ = resumed(t, r, live.ID())
+	equalResults(t, whole, got)
+	require.Equal(t, 1, asked["a/11"])
 }
