@@ -80,6 +80,9 @@ func (p *pairing) notes() {
 	if n := len(r.Uncounted); n > 0 {
 		p.note("%s not compared, for no trial says anything of the agent in one of the runs", plural(n, "1 task was", strconv.Itoa(n)+" tasks were"))
 	}
+	if n := p.run.cached[p.ref.rec.RunID]; n > 0 {
+		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", plural(n, "1 trial", strconv.Itoa(n)+" trials"))
+	}
 	if p.ref.beside+p.run.beside > 0 {
 		p.note("baselines and trigger tests are not compared")
 	}

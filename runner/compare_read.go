@@ -77,6 +77,8 @@ type side struct {
 	amended bool // its grades may not be those of its graders
 	// beside counts the tasks that are not the suite's own.
 	beside int
+	// cached counts, by the run that executed them, the trials that were taken over.
+	cached map[string]int
 	tasks  []*sideTask
 	byID   map[string]*sideTask
 	// at finds the task of an index of the record; nil for those left out.
@@ -103,7 +105,7 @@ type sideTrial struct {
 }
 
 func newSide(rec *Record, status Status, cell *CellRef) *side {
-	s := &side{rec: rec, byID: map[string]*sideTask{}, at: make([]*sideTask, len(rec.Tasks))}
+	s := &side{rec: rec, cached: map[string]int{}, byID: map[string]*sideTask{}, at: make([]*sideTask, len(rec.Tasks))}
 	s.head = ComparedRun{
 		Name: rec.RunID, RunID: rec.RunID, Status: status, Suite: rec.Suite, StartedAt: rec.CreatedAt,
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
@@ -144,6 +146,9 @@ func (s *side) add(task int, res *comparedTrial) error {
 		return nil
 	}
 	trial := sideTrial{num: res.TrialNum, passed: res.Verdict == Passed, score: res.Score, ms: float64(res.DurationMS)}
+	if res.Cached != nil {
+		s.cached[res.Cached.RunID]++
+	}
 	usage := addUsage(nil, res.Usage)
 	for _, a := range res.Attempts {
 		usage = addUsage(usage, a.Usage)

@@ -245,4 +245,5 @@ type comparedTrial struct {
 	Attempts   []struct {
 		Usage *executor.Usage `json:"usage"`
 	} `json:"attempts"`
+	Cached *CachedFrom `json:"cached"`
 }

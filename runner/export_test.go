@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 
+	"waza/runner/executor"
 	"waza/runner/journal"
 	"waza/runner/provider"
 )
@@ -33,3 +34,8 @@ func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets
 func (s *Snapshot) Restore(dir string, blobs *journal.BlobReader) error { return s.restore(dir, blobs) }
 
 func (s *Snapshot) Lost(path string) error { return s.lost(path) }
+
+// DigestOf names what an agent did in a run.
+func DigestOf(runID, output string, transcript []executor.Entry) string {
+	return newNormalizer(runID).digest(output, transcript)
+}
