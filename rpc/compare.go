@@ -15,6 +15,8 @@ func compareMethods() []*method {
 		define("run.compare", heavy,
 			"Tell what became better or worse from the first run to each further one, task by task and in all, and what may be chance. "+
 				"Of a run that goes on, what has ended is compared. One run alone is compared by the cells of its matrix, each with the first.", (*call).runCompare),
+		define("task.history", heavy,
+			"Tell what became of the tasks of a suite over its recorded runs, the flakiest first: verdicts, trials, and where each change of verdict comes from.", (*call).taskHistory),
 	}
 }
 
@@ -64,6 +66,29 @@ func (c *call) findRef(parameter, ref string) (runner.Handle, error) {
 			reason = ""
 		}
 		return nil, newFault(wire.CodeRunNotFound, "", compact(map[string]any{"runId": clip(ref), "reason": clip(reason)}))
+	}
+	return h, err
+}
+
+type historyParams struct {
+	Path   string `json:"path" jsonschema:"required" doc:"Suite file, the directory that holds it, or the name of the suite; it need not be there any more."`
+	TaskID string `json:"taskId" doc:"Only this task; a glob may stand for several."`
+	Limit  int    `json:"limit" jsonschema:"minimum=1,maximum=1000" doc:"Most runs, the newest; 20 when absent."`
+}
+
+func (c *call) taskHistory(ctx context.Context, p *historyParams) (*runner.History, error) {
+	path, err := c.resolve("path", p.Path)
+	if err != nil {
+		return nil, err
+	}
+	o := runner.HistoryOptions{Suites: []string{p.Path, path}, Limit: p.Limit}
+	if p.TaskID != "" {
+		o.Tasks = []string{p.TaskID}
+	}
+	h, err := c.server.runner.History(ctx, o)
+	var none *runner.NoHistoryError
+	if errors.As(err, &none) {
+		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"path": clip(p.Path), "reason": clip(none.Error())})
 	}
 	return h, err
 }

@@ -85,7 +85,9 @@ type pairing struct {
 	ref, run *side
 	pairs    []*taskPair
 	needed   map[[3]float64]int // trials by rates and level, as many tasks share them
-	result   RunComparison
+	// everywhere: all tasks are executed otherwise.
+	everywhere bool
+	result     RunComparison
 }
 
 // taskPair is a task with trials that count in both runs.

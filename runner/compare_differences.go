@@ -51,11 +51,13 @@ func (p *pairing) changedTasks() {
 			p.result.Tasks[i].Changed = ChangedGraders
 		}
 	}
-	if execution == known && known > 1 {
-		for i := range p.result.Tasks {
-			p.result.Tasks[i].Changed = ""
-		}
+	if execution < known || known < 2 {
+		return
 	}
+	for i := range p.result.Tasks {
+		p.result.Tasks[i].Changed = ""
+	}
+	p.everywhere = true
 }
 
 // notes says what limits the comparison.
@@ -79,6 +81,9 @@ func (p *pairing) notes() {
 	}
 	if n := len(r.Uncounted); n > 0 {
 		p.note("%s not compared, for no trial says anything of the agent in one of the runs", plural(n, "1 task was", strconv.Itoa(n)+" tasks were"))
+	}
+	if a, b := p.ref.head, p.run.head; p.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
+		p.note("what is executed is another in every task: settings, skills or the program")
 	}
 	if n := p.run.cached[p.ref.rec.RunID]; n > 0 {
 		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", plural(n, "1 trial", strconv.Itoa(n)+" trials"))

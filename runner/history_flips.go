@@ -135,7 +135,7 @@ func whatChanged(a, b *historyRun, changed string) string {
 	case changed == ChangedGraders:
 		return "other graders"
 	}
-	return "other prompt, files, skills or settings"
+	return "other prompt, files, skills, program or settings"
 }
 
 func orNone(s string) string {

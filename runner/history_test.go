@@ -141,7 +141,7 @@ func TestHistoryAttributesFlips(t *testing.T) {
 		"judged":   {{1, runner.Passed, runner.Failed, runner.CauseJudge, "mood"}},
 		"program":  {{1, runner.Passed, runner.Failed, runner.CauseGrader, "flag"}},
 		"regraded": {{1, runner.Passed, runner.Failed, runner.CauseGrader, "other graders: good"}},
-		"changed":  {{1, runner.Passed, runner.Failed, runner.CauseChange, "other prompt, files, skills or settings"}, {2, runner.Failed, runner.Passed, runner.CauseAgent, ""}},
+		"changed":  {{1, runner.Passed, runner.Failed, runner.CauseChange, "other prompt, files, skills, program or settings"}, {2, runner.Failed, runner.Passed, runner.CauseAgent, ""}},
 		"offline":  {{1, runner.Passed, runner.Errored, runner.CauseInfrastructure, "no network"}, {2, runner.Errored, runner.Passed, runner.CauseInfrastructure, "no network"}},
 		"slow":     {{1, runner.Passed, runner.TimedOut, runner.CauseInfrastructure, "time was up"}, {2, runner.TimedOut, runner.Passed, runner.CauseInfrastructure, "time was up"}},
 		"stable":   nil,

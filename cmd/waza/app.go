@@ -75,7 +75,7 @@ Examples:
 	}
 	app.Commands = []*cli.Command{
 		p.runCommand(), p.validateCommand(), p.listCommand(), p.tasksCommand(),
-		p.runsCommand(), p.compareCommand(), p.gradeCommand(), p.reviewCommand(),
+		p.runsCommand(), p.compareCommand(), p.historyCommand(), p.gradeCommand(), p.reviewCommand(),
 		p.jsonrpcCommand(),
 		p.schemaCommand(), p.completionCommand(), p.versionCommand(), p.helpCommand(),
 		p.guardCommand(), p.completeCommand(),

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"waza/runner"
+)
+
+// newestFlips bounds the flips that are listed one by one.
+const newestFlips = 20
+
+// History prints what became of the tasks of a suite over its runs.
+func History(w io.Writer, h *runner.History, o Options) error {
+	var d document
+	first, last := h.Runs[0], h.Runs[len(h.Runs)-1]
+	d.section("").line(item{text: h.Suite.Name, colour: bold}, plain(fmt.Sprintf(", %s from %s to %s", count(len(h.Runs), "run", "runs"),
+		first.StartedAt.Local().Format("2006-01-02 15:04"), last.StartedAt.Local().Format("2006-01-02 15:04"))))
+	s := d.section("")
+	s.add(heads("Task", "Oldest to newest", "Passed", "Flaky", "Flips", "Because of")...)
+	for i := range h.Tasks {
+		s.add(historyRow(&h.Tasks[i])...)
+	}
+	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not ended  · not in the run", colour: dim})
+	historyFlips(&d, h)
+	return d.text(w, o)
+}
+
+func historyRow(t *runner.TaskHistory) []item {
+	var marks strings.Builder
+	for _, in := range t.Runs {
+		marks.WriteString(historyMark(in))
+	}
+	cells := []item{code(t.ID), plain(marks.String()), plain(fmt.Sprintf("%d/%d", t.Passed, t.Counted)), plain("–"), plain(fmt.Sprint(len(t.Flips))), plain(causes(t))}
+	if t.Flakiness != nil {
+		cells[3] = plain(percent(*t.Flakiness))
+		if *t.Flakiness > 0 {
+			cells[3] = item{text: fmt.Sprintf("%s [%s]", percent(*t.Flakiness), interval(*t.FlakinessInterval)), colour: yellow}
+		}
+	}
+	return cells
+}
+
+// historyMark is one column for a run.
+func historyMark(in *runner.TaskInRun) string {
+	switch {
+	case in == nil:
+		return "·"
+	case in.Trials.Passed > 0 && in.Trials.Passed < in.Trials.Counted():
+		return "±"
+	case in.Verdict == runner.Passed:
+		return "✓"
+	case in.Verdict == runner.Failed || in.Verdict == runner.TimedOut:
+		return "✗"
+	case in.Verdict == runner.Errored:
+		return "!"
+	case in.Verdict == runner.NeedsReview:
+		return "?"
+	}
+	return "-"
+}
+
+// causes lists what made a task flip, the most frequent first.
+func causes(t *runner.TaskHistory) string {
+	var list []runner.Cause
+	for c := range t.Causes {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b runner.Cause) int {
+		return cmp.Or(cmp.Compare(t.Causes[b], t.Causes[a]), cmp.Compare(a, b))
+	})
+	parts := make([]string, len(list))
+	for i, c := range list {
+		parts[i] = fmt.Sprintf("%s %d", c, t.Causes[c])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// historyFlips lists the newest flips.
+func historyFlips(d *document, h *runner.History) {
+	type flip struct {
+		task string
+		runner.Flip
+	}
+	var list []flip
+	for _, t := range h.Tasks {
+		for _, f := range t.Flips {
+			list = append(list, flip{t.ID, f})
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b flip) int { return cmp.Compare(b.Run, a.Run) })
+	s := d.section("Newest flips")
+	s.add(heads("Task", "Run", "Was", "Became", "Because of")...)
+	for i, f := range list {
+		if i == newestFlips {
+			s.line(plain(fmt.Sprintf("and %d more, which --json lists", len(list)-i)))
+			break
+		}
+		was, became := item{text: string(f.Was), colour: verdictColour(f.Was)}, item{text: string(f.Verdict), colour: verdictColour(f.Verdict)}
+		if f.From == "" {
+			was, became = plain("within"), plain("the run")
+		}
+		why := string(f.Cause)
+		if f.Detail != "" {
+			why += ": " + f.Detail
+		}
+		s.add(code(f.task), code(f.Run), was, became, plain(why))
+	}
+}
