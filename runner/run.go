@@ -57,6 +57,7 @@ func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *
 	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
 	})
+	run.feed.unrecorded = r.unrecorded
 	return run
 }
 
@@ -303,8 +304,10 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	}
 	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
-		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
+	if !r.feed.unrecorded {
+		if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
+			r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
+		}
 	}
 	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {

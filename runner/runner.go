@@ -63,6 +63,8 @@ type Runner struct {
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
+	unrecorded bool // see feed; for benchmarks
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 

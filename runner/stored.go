@@ -279,18 +279,25 @@ func compactJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
-// content reads what is stored. The file may have been made after others were opened.
+// content reads what is stored.
 func (f *trialFiles) content(blob journal.Blob) ([]byte, error) {
+	blobs, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return blobs.Get(blob)
+}
+
+// open opens the file of contents, when there is one: it is made with the first.
+func (f *trialFiles) open() (*journal.BlobReader, error) {
 	f.mu.Lock()
-	blobs := f.blobs
-	if blobs == nil {
-		var err error
-		if blobs, err = f.run.Blobs(); err != nil {
-			f.mu.Unlock()
-			return nil, err
-		}
+	defer f.mu.Unlock()
+	if f.blobs != nil {
+		return f.blobs, nil
+	}
+	blobs, err := f.run.Blobs()
+	if err == nil && !blobs.Empty() {
 		f.blobs = blobs
 	}
-	f.mu.Unlock()
-	return blobs.Get(blob)
+	return blobs, err
 }

@@ -180,6 +180,9 @@ func (r *Run) Blobs() (*BlobReader, error) {
 	return &BlobReader{file: f}, nil
 }
 
+// Empty reports whether the run had kept nothing when the reader was opened.
+func (b *BlobReader) Empty() bool { return b.file == nil }
+
 // Get returns a content. The error tells of one that is not there any more, or
 // that is another than it was.
 func (b *BlobReader) Get(blob Blob) ([]byte, error) {
