@@ -5,6 +5,7 @@
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
+# make test-crash  kill runs, fill their disk and cut their journals, at length  (WAZA_TEST_SEED=of a test that failed)
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -23,7 +24,7 @@ LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser bench fuzz docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-crash bench fuzz docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -76,6 +77,11 @@ test-agents:
 # The same, and screenshots are left in .ci/out/browser.
 test-browser:
 	@GO='$(GO)' .ci/test-browser '$(BROWSER)'
+
+# What make test does of this in little. A seed that is printed repeats it.
+test-crash:
+	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' ./cmd/waza
+	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' ./runner
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...

@@ -1,0 +1,426 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"waza/runner"
+)
+
+// The tests of this file end a run in the midst of its work, over and over, by
+// SIGKILL or for want of room on the disk, and resume it until it is done. Then each
+// trial counts once, none that had finished was done twice, all totals are those of
+// a run that nobody disturbed, and nothing is left of it but its record.
+//
+// They are small in make test and large in make test-crash, which sets
+// WAZA_TEST_CRASH. WAZA_TEST_SEED repeats what happened to a seed that was printed.
+
+// crashSize says how much is done.
+type crashSize struct{ tasks, trials, kills, fills int }
+
+func crashSizeOf() crashSize {
+	if os.Getenv("WAZA_TEST_CRASH") != "" {
+		return crashSize{tasks: 40, trials: 50, kills: 50, fills: 20}
+	}
+	return crashSize{tasks: 10, trials: 20, kills: 5, fills: 3}
+}
+
+// crash is a suite that is run and disturbed.
+type crash struct {
+	*testing.T
+	state string // the state directory
+	waza  string // the program
+	size  crashSize
+	rand  *rand.Rand
+	dir   string
+	suite string
+	log   string // a line for each execution of a trial
+	mark  string // in the environment of every process
+	env   []string
+	id    string
+	// finished are, by name, the trials that the journal told the end of when a
+	// session was over, and how often each had been executed by then.
+	finished map[string]int
+}
+
+func newCrash(t *testing.T, state string) *crash {
+	c := &crash{T: t, state: state, waza: crashBinary(t), size: crashSizeOf(), dir: t.TempDir(), finished: map[string]int{}}
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("WAZA_TEST_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("WAZA_TEST_SEED=%d", seed)
+	c.rand = rand.New(rand.NewPCG(seed, 0))
+	c.log = filepath.Join(t.TempDir(), "log")
+	c.mark = fmt.Sprintf("WAZA_TEST_MARK=%d-%s", os.Getpid(), t.Name())
+	c.env = append(environment(t), c.mark, "WAZA_STATE="+state, "EXECUTED="+c.log)
+	c.suite = filepath.Join(c.dir, "eval.yaml")
+	require.NoError(t, os.WriteFile(c.suite, []byte(c.suiteText()), 0o600))
+	return c
+}
+
+// suiteText is a suite of which each trial notes that it is executed, leaves a file
+// in its workspace and, one in ten, a process of a session of its own. What comes out
+// depends on the trial alone.
+func (c *crash) suiteText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `name: crash
+config:
+  executor: command
+  command: |
+    echo "$WAZA_TASK_ID/$WAZA_TRIAL" >> "$EXECUTED"
+    cd "$WAZA_WORKSPACE_DIR" && echo "$WAZA_TRIAL" > left || exit 75 # the disk is full
+    case $WAZA_TRIAL in *0) setsid sleep 1000 </dev/null >/dev/null 2>&1 & esac
+    case $WAZA_TRIAL in *7) echo poor;; *) echo fine;; esac
+  trials_per_task: %d
+  parallel: true
+  workers: 4
+  group_by: tags
+graders:
+  - {name: says_fine, type: text, config: {contains: [fine]}}
+  - {name: left, type: file, config: {must_exist: [left]}}
+metrics: [{name: task_completion, threshold: 0.5}, {name: says_fine, threshold: 0.5}]
+tasks:
+`, c.size.trials)
+	for i := range c.size.tasks {
+		fmt.Fprintf(&b, "  - {id: t%d, prompt: x, pass_threshold: 0.%d, tags: [g%d]}\n", i, 85+i%2*10, i%3)
+	}
+	return b.String()
+}
+
+// crashBinary is the program under test: what is released, when there is time to
+// build it.
+func crashBinary(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("WAZA_TEST_CRASH") == "" {
+		return wazaPath(t)
+	}
+	path := filepath.Join(t.TempDir(), "waza")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// command makes a call of waza, which prints to what is returned.
+func (c *crash) command(args ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
+	cmd, out = exec.Command(c.waza, args...), &bytes.Buffer{}
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.dir, out, out
+	return cmd, out
+}
+
+// args are those of the next session.
+func (c *crash) args() []string {
+	if c.id == "" {
+		return []string{"run", c.suite}
+	}
+	return []string{"run", "--resume", c.id}
+}
+
+// runDir is the directory of the run, empty before there is one: what was killed
+// while it made the directory has left no record in it.
+func (c *crash) runDir() string {
+	records, err := filepath.Glob(filepath.Join(c.state, "runs", "*", "run.json"))
+	require.NoError(c, err)
+	if len(records) == 0 {
+		return ""
+	}
+	require.Len(c, records, 1, "it is one run all the time")
+	return filepath.Dir(records[0])
+}
+
+// undisturbed returns the result of the suite as it is when nothing happens.
+func (c *crash) undisturbed() map[string]any {
+	c.Helper()
+	cmd, out := c.command("run", "--json", c.suite)
+	cmd.Env = append(cmd.Env, "WAZA_STATE="+c.TempDir(), "EXECUTED=/dev/null")
+	cmd.Stderr = io.Discard
+	_ = cmd.Run()
+	require.Equal(c, exitFailed, cmd.ProcessState.ExitCode(), "%s", out)
+	return c.decode(out.Bytes())
+}
+
+// decode reads a result without what no two runs have in common.
+func (c *crash) decode(result []byte) map[string]any {
+	c.Helper()
+	var doc map[string]any
+	require.NoError(c, json.Unmarshal(result, &doc))
+	forget(doc)
+	return doc
+}
+
+// timely are the members that tell of one run only.
+var timely = []string{"runId", "startedAt", "endedAt", "durationMs", "executorMs", "startupMs", "time", "transcript", "workspace"}
+
+func forget(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range timely {
+			delete(v, name)
+		}
+		for _, m := range v {
+			forget(m)
+		}
+	case []any:
+		for _, m := range v {
+			forget(m)
+		}
+	}
+}
+
+// executed counts how often each trial was.
+func (c *crash) executed() map[string]int {
+	c.Helper()
+	b, err := os.ReadFile(c.log)
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(c, err)
+	}
+	times := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		times[strings.TrimSpace(line)]++
+	}
+	return times
+}
+
+// sessionOver notes what had finished when a session was over, for which no process
+// of it must be left that could add to it.
+func (c *crash) sessionOver() {
+	c.Helper()
+	dir := c.runDir()
+	if dir == "" {
+		return
+	}
+	c.id = filepath.Base(dir)
+	f, err := os.Open(filepath.Join(dir, "journal.jsonl"))
+	require.NoError(c, err)
+	defer f.Close()
+	times := c.executed()
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return // a last line that was cut off tells nothing
+		}
+		var e runner.Event
+		require.NoError(c, json.Unmarshal(line, &e))
+		name := fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)
+		if _, known := c.finished[name]; !known && e.Type == runner.TrialComplete && (e.Verdict == runner.Passed || e.Verdict == runner.Failed) {
+			c.finished[name] = times[name]
+		}
+	}
+}
+
+// marked lists the processes that are left.
+func (c *crash) marked() (pids []int) {
+	names, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(c, err)
+	for _, dir := range names {
+		env, err := os.ReadFile(dir + "/environ")
+		if err != nil || !bytes.Contains(env, []byte(c.mark+"\x00")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		require.NoError(c, err)
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// kill ends a session as an operating system does that is out of memory; now and
+// then the process that would clean up, too, which leaves that to the next session.
+func (c *crash) kill(cmd *exec.Cmd) {
+	c.Helper()
+	if c.rand.IntN(3) == 0 {
+		for _, pid := range c.marked() {
+			if cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(cmdline), "waza\x00guard\x00") {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+	}
+	require.NoError(c, cmd.Process.Kill())
+	_ = cmd.Wait()
+}
+
+// done checks what is left in the end.
+func (c *crash) done(want map[string]any) {
+	c.Helper()
+	cmd, out := c.command("runs", "show", "--json", c.id)
+	require.NoError(c, cmd.Run(), "%s", out)
+	got := c.decode(out.Bytes())
+	require.Empty(c, cmp.Diff(want["summary"], got["summary"]))
+	require.Empty(c, cmp.Diff(want, got))
+	summary := got["summary"].(map[string]any)["trials"].(map[string]any)
+	require.EqualValues(c, c.size.tasks*c.size.trials, summary["total"])
+
+	times := c.executed()
+	require.Len(c, times, c.size.tasks*c.size.trials)
+	for name, before := range c.finished {
+		require.Equal(c, before, times[name], "%s had finished and was done again", name)
+	}
+	left, err := os.ReadDir(filepath.Join(c.state, "work"))
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(c, err)
+	}
+	require.Empty(c, left, "workspaces")
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); len(c.marked()) > 0; <-tick.C {
+		require.True(c, time.Now().Before(deadline), "processes are left: %v", c.marked())
+	}
+	c.replay()
+}
+
+// replay checks that who follows the run from its beginning gets each event once.
+func (c *crash) replay() {
+	c.Helper()
+	cmd, out := c.command("runs", "follow", "--events", c.id)
+	_ = cmd.Run()
+	seq := int64(0)
+	ends := 0
+	for line := range bytes.Lines(out.Bytes()) {
+		var e runner.Event
+		if json.Unmarshal(line, &e) != nil || e.Seq == 0 {
+			continue // stderr
+		}
+		seq++
+		require.Equal(c, seq, e.Seq)
+		if e.Type == runner.End {
+			ends++
+		}
+	}
+	require.Equal(c, 1, ends)
+}
+
+// A run that is killed at random moments and resumed each time ends as one that
+// nobody disturbed.
+func TestCrashKilled(t *testing.T) {
+	t.Parallel()
+	c := newCrash(t, t.TempDir())
+	want := c.undisturbed()
+	for kills := range c.size.kills {
+		cmd, out := c.command(c.args()...)
+		require.NoError(c, cmd.Start())
+		c.await(c.size.kills - kills)
+		c.kill(cmd)
+		require.Equal(c, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "it ended before: %s", out)
+		c.sessionOver()
+	}
+	t.Logf("%d of %d trials had finished before the last session", len(c.finished), c.size.tasks*c.size.trials)
+	c.lastSession()
+	c.done(want)
+}
+
+// await waits for the moment of the next kill, after which so many, itself included,
+// are to come: now and then while the session begins, else after some of the trials
+// that are left, but never all of them.
+func (c *crash) await(kills int) {
+	c.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	left := c.size.tasks*c.size.trials - len(c.finished)
+	trials := c.rand.IntN(max(1, 2*left/(kills+2)))
+	if c.rand.IntN(5) == 0 {
+		trials = 0
+	}
+	const line = len("t1/10\n")
+	logged := func() int64 {
+		info, err := os.Stat(c.log)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	begin, deadline := logged(), time.Now().Add(patience)
+	for logged() < begin+int64(trials*line) {
+		require.True(c, time.Now().Before(deadline), "the session does nothing")
+		<-tick.C
+	}
+	for range c.rand.IntN(50) { // milliseconds, in which sessions begin and trials end
+		<-tick.C
+	}
+}
+
+// lastSession resumes the run to its end.
+func (c *crash) lastSession() {
+	c.Helper()
+	cmd, out := c.command(c.args()...)
+	_ = cmd.Run()
+	require.Equal(c, exitFailed, cmd.ProcessState.ExitCode(), "%s", out)
+	c.sessionOver()
+}
+
+// A run whose disk is full over and over, and that is resumed when there is room
+// again, ends as one that nobody disturbed.
+func TestCrashFullDisk(t *testing.T) {
+	t.Parallel()
+	c := newCrash(t, smallDisk(t, 64<<20))
+	want := c.undisturbed()
+	for range c.size.fills {
+		empty := c.fill(c.rand.Int64N(100 << 10))
+		cmd, out := c.command(c.args()...)
+		require.NoError(c, cmd.Start())
+		within(t, "waza does not end when the disk is full", func() { _ = cmd.Wait() })
+		require.Equal(c, exitError, cmd.ProcessState.ExitCode(), "%s", out)
+		require.NotContains(c, out.String(), "panic")
+		require.NotContains(c, out.String(), "goroutine ")
+		empty()
+		c.sessionOver()
+	}
+	t.Logf("%d of %d trials had finished before the last session", len(c.finished), c.size.tasks*c.size.trials)
+	c.lastSession()
+	c.done(want)
+}
+
+// smallDisk mounts a file system in memory, of that many bytes.
+func smallDisk(t *testing.T, size int64) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", size)); err != nil {
+		t.Skipf("no small disk can be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill leaves about so many bytes of the disk free, until empty is called.
+func (c *crash) fill(free int64) (empty func()) {
+	c.Helper()
+	var st unix.Statfs_t
+	require.NoError(c, unix.Statfs(c.state, &st))
+	f, err := os.Create(filepath.Join(c.state, "ballast"))
+	require.NoError(c, err)
+	defer f.Close()
+	_, err = io.CopyN(f, zeros{}, max(0, int64(st.Bavail)*st.Bsize-free))
+	require.NoError(c, err)
+	return func() { require.NoError(c, os.Remove(f.Name())) }
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
