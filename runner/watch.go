@@ -14,7 +14,8 @@ import (
 
 // WatchOptions say what is watched.
 type WatchOptions struct {
-	// Path is the suite file. What it refers to is found by reading it.
+	// Path is the suite file; findings show it as it is written here. What it
+	// refers to is found by reading it.
 	Path string
 	// Load says how the suite is read; its Vocabulary and Looked are not used.
 	Load eval.Options
@@ -58,6 +59,7 @@ type Round struct {
 type Watch struct {
 	runner *Runner
 	o      WatchOptions
+	path   string // absolute
 	files  *fileWatch
 	wait   debounce
 
@@ -88,13 +90,12 @@ func (r *Runner) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Path = path
 	files, err := newFileWatch()
 	if err != nil {
 		return nil, err
 	}
 	w := &Watch{
-		runner: r, o: o, files: files, wait: debounce{quiet: watchQuiet, most: watchMost},
+		runner: r, o: o, path: path, files: files, wait: debounce{quiet: watchQuiet, most: watchMost},
 		rounds: make(chan *Round), done: make(chan struct{}), finished: map[string]content{},
 		known: known{sums: map[string]string{}, dirs: map[string]bool{}}, first: true,
 	}

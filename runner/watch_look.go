@@ -21,7 +21,7 @@ type look struct {
 // look reads the suite anew. The plan in it is the caller's.
 func (w *Watch) look() *look {
 	l := &look{}
-	paths := map[string]bool{w.o.Path: true}
+	paths := map[string]bool{w.path: true}
 	load := w.o.Load
 	load.Vocabulary = w.runner.Vocabulary()
 	load.Looked = func(path string) { paths[path] = true }

@@ -112,8 +112,14 @@ type command struct {
 
 func startWaza(t *testing.T, env []string, args ...string) *command {
 	t.Helper()
+	return startWazaIn(t, "", env, args...)
+}
+
+// startWazaIn starts waza in a directory; empty means this one.
+func startWazaIn(t *testing.T, dir string, env []string, args ...string) *command {
+	t.Helper()
 	c := &command{Cmd: exec.Command(wazaPath(t), args...)}
-	c.Env = env
+	c.Env, c.Dir = env, dir
 	c.Stdout = &c.out
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)

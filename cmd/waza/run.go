@@ -26,6 +26,9 @@ to stderr.
 
 ` + reportsHelp + `
 
+With --watch it stays, and runs the tasks that a change of the suite's files
+concerns. Graders that changed grade what was recorded.
+
 Ctrl-C starts no more trials and waits for those that run; again, it cancels
 them; a third time, it leaves at once.
 
@@ -34,6 +37,7 @@ Examples:
   waza run evals/demo --tag smoke --trials 5 --workers 4
   waza run evals/demo --agent opencode
   waza run evals/demo --cache
+  waza run evals/demo --watch
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
   waza run --json --output results.jsonl
   waza run --report junit=out.xml --report markdown=$GITHUB_STEP_SUMMARY
@@ -56,6 +60,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
 			fsyncFlag(how),
 			&cli.Float64Flag{Name: "stopping", Category: how, Usage: "start no more trials of a task once it is decided with this `CONFIDENCE`, 0.5 to 1, whether it passes; 0 does them all", DefaultText: "the suite's"},
+			&cli.BoolFlag{Name: "watch", Category: how, Usage: "stay, and run what has changed whenever a file of the suite has; ends with Ctrl-C"},
 			bisectFlag(),
 		}, printFlags(out)...),
 		Action: p.run,
@@ -80,6 +85,7 @@ type runOptions struct {
 	json, events bool
 	output       string
 	reports      []reportSpec
+	watch        bool
 }
 
 func runOptionsOf(c *cli.Context) (runOptions, error) {
@@ -90,7 +96,7 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
 		},
-		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"),
+		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"), watch: c.Bool("watch"),
 	}
 	for _, name := range []string{"trials", "trial", "workers"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
@@ -149,7 +155,15 @@ func (p *program) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.watch {
+		if err := checkWatch(o, paths); err != nil {
+			return err
+		}
+	}
 	return p.inSession(rn, o, func(s *session) int {
+		if o.watch {
+			return s.watch(paths[0])
+		}
 		s.several = len(paths) > 1
 		return s.runAll(paths)
 	})

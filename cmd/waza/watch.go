@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// checkWatch refuses what makes no sense for runs without an end.
+func checkWatch(o runOptions, paths []string) error {
+	switch {
+	case o.output != "":
+		return usage("--json prints the result of each run as a line", "--watch and --output do not go together")
+	case len(paths) != 1:
+		return usage("name one: waza run --watch "+paths[0], "--watch watches one suite, not %d", len(paths))
+	}
+	_, err := eval.Find(paths[0], eval.Options{})
+	return err
+}
+
+// watch runs a suite, and what has changed of it with each change, until somebody
+// interrupts it. That is how it ends well, and yet no success.
+func (s *session) watch(path string) int {
+	req := s.options.request
+	w, err := s.runner.Watch(s.stop.ctx, runner.WatchOptions{
+		Path: path, Request: req, Load: eval.Options{Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir},
+	})
+	if err != nil {
+		return s.refuse(path, nil, watchProblem(err))
+	}
+	defer s.endWatch(w)
+	for {
+		round, err := w.Next(s.stop.ctx)
+		if err != nil {
+			return exitInterrupted
+		}
+		if code := s.round(path, round); code == exitLeft || errors.Is(s.stdout.err, errBrokenPipe) {
+			return code
+		}
+		if s.stop.level() > 0 {
+			return exitInterrupted
+		}
+		fmt.Fprintf(s.stderr, "waza: watching %s (Ctrl-C ends)\n", clean(path))
+	}
+}
+
+// endWatch waits for a run that was started and not shown yet.
+func (s *session) endWatch(w *runner.Watch) {
+	w.Close()
+	if s.stop.level() < lastStep {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
+		defer cancel()
+		_ = s.runner.Close(ctx) // what is left is ended by the guard
+	}
+}
+
+// watchProblem says what to do where files cannot be watched.
+func watchProblem(err error) error {
+	var e *runner.WatchError
+	if errors.As(err, &e) {
+		return &problem{code: exitError, err: err, hint: e.Hint}
+	}
+	return err
+}
+
+// round tells what has changed, and shows the run of it.
+func (s *session) round(path string, r *runner.Round) int {
+	if len(r.Files) > 0 {
+		fmt.Fprintln(s.stderr, clean(changed(r)))
+	}
+	if err := s.printDiagnostics(s.worthTelling(r.Diagnostics)); err != nil {
+		return exitError
+	}
+	switch {
+	case r.Diagnostics.HasErrors():
+		return s.refuse(path, r.Diagnostics, s.invalid(path, r.Diagnostics))
+	case r.Err != nil:
+		return s.refuse(path, nil, watchProblem(r.Err))
+	case r.Run == nil:
+		return exitPassed
+	}
+	rep := report.New(r.Run.Record())
+	if !s.follow(r.Run, rep) {
+		return exitLeft
+	}
+	<-r.Run.Done()
+	if r.Run.Cancelled() && s.stop.level() == 0 && !s.options.json {
+		fmt.Fprintln(s.stderr, "waza: cancelled, for what was to be run has changed")
+		return exitPassed
+	}
+	code, err := s.tell(r.Run, rep)
+	if err != nil {
+		return s.refuse(path, nil, err)
+	}
+	return code
+}
+
+// changed tells of a round in one line.
+func changed(r *runner.Round) string {
+	const most = 3
+	var names []string
+	for _, file := range r.Files[:min(len(r.Files), most)] {
+		names = append(names, fromHere(file))
+	}
+	line := strings.Join(names, ", ")
+	if n := len(r.Files) - most; n > 0 {
+		line += fmt.Sprintf(" and %d more", n)
+	}
+	line += " changed"
+	switch {
+	case r.Run != nil:
+		line += fmt.Sprintf(": running %d of %s", len(r.Tasks), plural(r.Total, "task", "tasks"))
+	case r.Err == nil && !r.Diagnostics.HasErrors():
+		line += ": nothing to run"
+	}
+	return line
+}
+
+// fromHere is a path as one types it in this directory.
+func fromHere(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if wd, err = filepath.EvalSymlinks(wd); err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
