@@ -111,6 +111,9 @@ func (p *pairing) noteState(s *side) {
 	if s.amended {
 		p.noteOf(s.head.Name, "was graded anew or reviewed: its verdicts may be those of other graders than it was run with")
 	}
+	if s.stopped > 0 {
+		p.noteOf(s.head.Name, "stopped %s early, whose rates are further from the threshold than the true ones, and less certain than told", plural(s.stopped, "1 task", strconv.Itoa(s.stopped)+" tasks"))
+	}
 	if parts := uncounted(s.head.Trials); parts != "" {
 		p.noteOf(s.head.Name, "has trials that say nothing of the agent, and are left out: %s", parts)
 	}

@@ -76,7 +76,7 @@ type fileResult struct {
 type fileTask struct {
 	TaskRef
 	Verdict Verdict         `json:"verdict"`
-	Error   string          `json:"error"`
+	Decided *Decided        `json:"decided"`
 	Trials  []comparedTrial `json:"trials"`
 }
 
@@ -210,7 +210,7 @@ func (r *fileResult) side() (*side, error) {
 		}
 		seen[t.ID] = true
 		if t.Verdict != "" {
-			s.setVerdict(i, &TaskResult{Verdict: t.Verdict, Error: t.Error})
+			s.setVerdict(i, &TaskResult{Verdict: t.Verdict, Decided: t.Decided})
 		}
 		for j := range t.Trials {
 			if err := t.Trials[j].check(); err != nil {

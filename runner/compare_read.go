@@ -79,8 +79,11 @@ type side struct {
 	beside int
 	// cached counts, by the run that executed them, the trials that were taken over.
 	cached map[string]int
-	tasks  []*sideTask
-	byID   map[string]*sideTask
+	// stopped counts the tasks of which no more trials were done once their
+	// verdict was decided.
+	stopped int
+	tasks   []*sideTask
+	byID    map[string]*sideTask
 	// at finds the task of an index of the record; nil for those left out.
 	at []*sideTask
 }
@@ -89,7 +92,6 @@ type sideTask struct {
 	ref     TaskRef
 	id      string // by which it is matched
 	verdict Verdict
-	broken  bool // an error whatever its trials are
 	counts  Counts
 	trials  []sideTrial // those that count, by number
 }
@@ -131,8 +133,13 @@ func newSide(rec *Record, status Status, cell *CellRef) *side {
 }
 
 func (s *side) setVerdict(task int, res *TaskResult) {
-	if t := s.at[task]; t != nil && res != nil {
-		t.verdict, t.broken = res.Verdict, res.Error != ""
+	t := s.at[task]
+	if t == nil || res == nil {
+		return
+	}
+	t.verdict = res.Verdict
+	if res.Decided != nil {
+		s.stopped++
 	}
 }
 

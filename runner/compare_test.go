@@ -490,6 +490,59 @@ func TestCompareFile(t *testing.T) {
 	require.ErrorContains(t, err, `holds no result of the suite "third"`)
 }
 
+// Rates of tasks that were stopped early are no plain rates, which is told.
+func TestCompareTellsOfStopping(t *testing.T) {
+	t.Parallel()
+	const suite = `
+-- eval.yaml --
+name: stopped
+config: {executor: agent, trials_per_task: 60, stopping: {confidence: 0.95}}
+graders: [{name: good, type: text, config: {contains: [good]}}]
+tasks: [{id: a, prompt: x}]
+`
+	h := record(t, t.TempDir(), suite, func(context.Context, *executor.Trial) (string, error) { return "bad", nil })
+	require.Positive(t, resultOf(t, h).Summary.TrialsSaved)
+	var told []string
+	for _, n := range compare(t, runner.CompareOptions{}, h, h).Comparisons[0].Notes {
+		told = append(told, n.Text)
+	}
+	require.Contains(t, strings.Join(told, "\n"), "stopped 1 task early")
+}
+
+// The cells of a matrix are compared with the first, tasks being matched by their
+// ids in the suite.
+func TestCompareCells(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const suite = `
+-- eval.yaml --
+name: cells
+config: {executor: agent, trials_per_task: 8}
+graders: [{name: good, type: text, config: {contains: [good]}}]
+tasks: [{id: "a[x]", prompt: x}, {id: "b[x]", prompt: x}, {id: "a[y]", prompt: x}, {id: "b[y]", prompt: x}]
+`
+	h := record(t, dir, suite, func(_ context.Context, t *executor.Trial) (string, error) {
+		if t.Task.ID == "a[y]" {
+			return "bad", nil
+		}
+		return "good", nil
+	})
+	require.Nil(t, runner.FromCells(h))
+	for i := range h.Record().Tasks {
+		ref := &h.Record().Tasks[i]
+		ref.Task, ref.Cell = ref.ID[:1], &runner.CellRef{Name: ref.ID[2:3], Model: "model-" + ref.ID[2:3]}
+	}
+	cells := runner.FromCells(h)
+	require.Len(t, cells, 2)
+	c, err := runner.Compare(t.Context(), cells, runner.CompareOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{h.ID() + "[x]", h.ID() + "[y]"}, []string{c.Runs[0].Name, c.Runs[1].Name})
+	require.Equal(t, 16, c.Runs[1].Trials.Total)
+	require.Equal(t, []string{"a"}, ofClass(&c.Comparisons[0], runner.Regressed))
+	require.Equal(t, []string{"b"}, ofClass(&c.Comparisons[0], runner.Unchanged))
+	require.Contains(t, c.Comparisons[0].Differences, runner.Difference{What: "model", Reference: "model-x", Run: "model-y"})
+}
+
 func TestCompareBadFiles(t *testing.T) {
 	t.Parallel()
 	const task = `{"runId":"r","suite":{"name":"s"},"tasks":[{"id":"a","trials":[%s]}]}`

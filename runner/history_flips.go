@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"waza/runner/executor"
 	"waza/runner/grader"
 )
 
@@ -183,7 +182,7 @@ func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
 	if r.normal == nil {
 		r.normal = newNormalizer(r.rec.RunID)
 	}
-	err := visitTrials(r.run, only, func(_ int, t *readTrial) error {
+	err := visitTrials(r.run, only, func(_ int, t *TrialResult) error {
 		if !t.Verdict.counted() {
 			return nil
 		}
@@ -195,18 +194,6 @@ func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
 		return nil
 	})
 	return found, err
-}
-
-// readTrial is what is read of a trial that flipped.
-type readTrial struct {
-	Verdict    Verdict          `json:"verdict"`
-	Output     string           `json:"output"`
-	Transcript []executor.Entry `json:"transcript"`
-	Graders    []struct {
-		Name   string `json:"name"`
-		Type   string `json:"type"`
-		Passed bool   `json:"passed"`
-	} `json:"graders"`
 }
 
 // causeOf says why some trials passed and others did not. Where one that passed

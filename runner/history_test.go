@@ -168,6 +168,27 @@ func TestHistoryAttributesFlips(t *testing.T) {
 	require.Equal(t, "stable", h.Tasks[len(h.Tasks)-1].ID, "in the order of the suite where all is equal")
 }
 
+// Outputs that are so large that they stand beside the journal are looked at, too.
+func TestHistoryOfLargeOutputs(t *testing.T) {
+	t.Parallel()
+	m := newMoods(t)
+	long := strings.Repeat("blah ", 100_000)
+	suite := fmt.Sprintf("name: large\nconfig: {executor: agent}\ntasks:\n  - {id: same, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %s\"]}}]}\n  - {id: other, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %[1]s\"]}}]}\n", m.flag)
+	for i := range 2 {
+		m.does(func(_ context.Context, t *executor.Trial) (string, error) {
+			if t.Task.ID == "other" {
+				return long + strings.Repeat("!", i), nil
+			}
+			return long, nil
+		})
+		m.run(suite, runner.Request{})
+		require.NoError(t, os.WriteFile(m.flag, nil, 0o644))
+	}
+	h := m.history(runner.HistoryOptions{})
+	require.Equal(t, runner.CauseGrader, taskOf(t, h, "same").Flips[0].Cause)
+	require.Equal(t, runner.CauseAgent, taskOf(t, h, "other").Flips[0].Cause)
+}
+
 // Within a run flips are told, too; and what was taken over from another run is no
 // trial of its own.
 func TestHistoryWithinRuns(t *testing.T) {
