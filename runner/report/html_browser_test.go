@@ -99,10 +99,57 @@ func makeReports(t *testing.T, dir string) {
 	write("demo.html", demo, HTMLOptions{})
 	write("against.html", demo, HTMLOptions{Against: before})
 	write("hostile.html", runSuite(t, r, "hostile", runner.Request{}), HTMLOptions{})
+	write("states.html", stateful(), HTMLOptions{})
 	many := runSuite(t, r, "many", runner.Request{})
 	write("many.html", many, HTMLOptions{})
 	write("small.html", many, HTMLOptions{TranscriptBytes: 100_000})
+	writeBuilt(t, dir)
 	write("long.html", runSuite(t, r, longSuite(t), runner.Request{}), HTMLOptions{})
+}
+
+// writeBuilt lets the built program run the demo and write its report.
+func writeBuilt(t *testing.T, dir string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "waza")
+	out, err := exec.Command("go", "build", "-o", program, "waza/cmd/waza").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	suite := filepath.Join("testdata", "html", "demo", "eval.yaml")
+	cmd := exec.Command(program, "run", suite, "--trials", "2", "--report", "html="+filepath.Join(dir, "built.html"))
+	cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+	out, err = cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "%s", out)
+	require.Equal(t, 3, exit.ExitCode(), "some of its trials end in error: %s", out)
+}
+
+// stateful is a run in which there is one of everything that real runs seldom have
+// together: all verdicts, a matrix, trials taken over, a task decided early, a run
+// that could not go on and a damaged record.
+func stateful() runner.Handle {
+	c := cannedRun()
+	c.progress.Status, c.progress.Error = runner.StatusFailed, "the disk is full"
+	c.progress.Summary.TrialsSaved, c.progress.Summary.TrialsCached = 3, 2
+	for i, cell := range []string{"m-1", "m-2"} {
+		task := runner.TaskRef{ID: "prime[" + cell + "]", Task: "prime", Name: "prime", Trials: 5, First: 1,
+			Cell: &runner.CellRef{Name: cell, Model: cell, Params: map[string]any{"temperature": 0.5}}}
+		res := result(runner.Passed, counts(2, i, 0, 0, 0, 0), 0.9, 12)
+		rate := float64(2) / float64(2+i)
+		res.Trials.PassRate = &rate
+		res.Decided = &runner.Decided{Verdict: runner.Passed, After: 2, Of: 5, Saved: 3, Confidence: 0.95}
+		c.rec.Tasks, c.results = append(c.rec.Tasks, task), append(c.results, res)
+		trial := func(n int) *runner.TrialResult {
+			return &runner.TrialResult{TaskID: task.ID, TrialNum: n, Verdict: runner.Passed, Cached: &runner.CachedFrom{RunID: "earlier-run"}}
+		}
+		c.trials = append(c.trials, []*runner.TrialResult{trial(1), trial(2)})
+	}
+	return damagedRun{&held{canned: c}}
+}
+
+// damagedRun is a run of whose journal a part is lost.
+type damagedRun struct{ *held }
+
+func (damagedRun) Damage() (*runner.Damage, error) {
+	return &runner.Damage{Events: 4, Parts: 1, Bytes: 80, Line: 12, Error: "not JSON"}, nil
 }
 
 // longSuite is a suite of ten thousand tasks.

@@ -28,6 +28,8 @@ type htmlColumns struct {
 	Tries   []int    `json:"tries"`  // attempts
 	Why     []int    `json:"why"`    // index in Whys, -1 for none
 	Whys    []string `json:"whys"`
+	// Cached are the indexes of trials that were taken over from earlier runs.
+	Cached []int `json:"cached"`
 	// Was holds the verdicts in the run that this one is compared with, a blank
 	// where there is none. It is empty without one.
 	Was string `json:"was,omitempty"`
@@ -99,6 +101,9 @@ func (c *htmlColumns) add(t *runner.TrialResult, why int) {
 		if u.CostUSD > 0 {
 			usd = cost(u.CostUSD)
 		}
+	}
+	if t.Cached != nil {
+		c.Cached = append(c.Cached, len(c.Num))
 	}
 	c.Num = append(c.Num, t.TrialNum)
 	c.Score = append(c.Score, score)

@@ -34,7 +34,9 @@ type htmlPage struct {
 	Counted       runner.Counts   `json:"counted"`
 	CountedTrials runner.Counts   `json:"countedTrials"`
 	Summary       *runner.Summary `json:"summary,omitempty"`
-	Against       *htmlAgainst    `json:"against,omitempty"`
+	// Damage tells what of the record is lost; empty when nothing is.
+	Damage  string       `json:"damage,omitempty"`
+	Against *htmlAgainst `json:"against,omitempty"`
 }
 
 // htmlConfig is what a reader may want to know of how the run was carried out.
@@ -65,8 +67,11 @@ type htmlTask struct {
 	Tokens   *int64          `json:"tokens"`
 	Cost     *float64        `json:"cost"`
 	PassK    []stats.AtK     `json:"passK,omitempty"`
-	Error    string          `json:"error,omitempty"`
-	Reasons  []runner.Reason `json:"reasons,omitempty"`
+	// Decided tells when trials that were left out could not change the verdict
+	// any more; empty when none were.
+	Decided string          `json:"decided,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Reasons []runner.Reason `json:"reasons,omitempty"`
 	// Ended is how many trials the columns hold of it.
 	Ended int      `json:"ended"`
 	Was   *htmlWas `json:"was,omitempty"`
@@ -118,11 +123,18 @@ func gatherHTML(h, against runner.Handle) (*htmlData, error) {
 	if err != nil {
 		return nil, err
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return nil, err
+	}
 	d := &htmlData{page: pageOf(h.Record(), progress), first: make([]int, len(results))}
 	for i, ref := range h.Record().Tasks {
 		d.tasks = append(d.tasks, htmlTaskOf(ref, results[i]))
 	}
-	d.columns = htmlColumns{Num: []int{}, Score: []score4{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Why: []int{}, Whys: []string{}}
+	if damage != nil {
+		d.page.Damage = damage.String()
+	}
+	d.columns = htmlColumns{Num: []int{}, Score: []score4{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}
@@ -155,12 +167,18 @@ func pageOf(rec *runner.Record, p runner.Progress) htmlPage {
 
 func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 	t := htmlTask{TaskRef: ref}
-	t.Hash, t.Execution, t.File = "", "", filepath.Base(ref.File) // where it stands on this machine is nobody's business
+	t.Hash, t.Execution = "", "" // nobody reads them
+	if ref.File != "" {
+		t.File = filepath.Base(ref.File)
+	}
 	if res == nil {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
 	t.Rate, t.Interval, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, clipText(res.Error, maxHTMLReason)
+	if res.Decided != nil {
+		t.Decided = res.Decided.String()
+	}
 	if res.Score != nil {
 		t.Score, t.ScoreIn = &res.Score.Mean, &res.Score.MeanInterval
 	}

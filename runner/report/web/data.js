@@ -9,6 +9,8 @@ const SUMMARY = RUN.summary || {};
 
 byId('run').remove(); // its text is not needed twice
 
+const CACHED = new Set(TRIALS.cached); // trials that were taken over from earlier runs
+
 // Tasks know their number and where their trials are in the columns.
 const TASK_NUMBERS = new Map();
 TASKS.reduce((first, task, number) => {
@@ -47,7 +49,7 @@ function isChanged(task) {
 // text is all of a task that a search looks through, in small letters.
 function textOf(task) {
   if (task.text === undefined) {
-    const seen = new Set();
+    const seen = new Set(); // reasons of its trials
     for (const at of trialsOf(task)) if (TRIALS.why[at] >= 0) seen.add(TRIALS.why[at]);
     task.text = [
       task.id,

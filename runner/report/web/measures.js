@@ -1,8 +1,8 @@
-// What is measured over the whole run: metrics, groups, the comparison with a
-// baseline, trigger tests, and how far judges agree with people.
+// What is measured over the whole run: the matrix of a run over several models or
+// parameters, metrics, groups, the comparison with a baseline, trigger tests, and how far judges agree with people.
 
 function showMeasures() {
-  const blocks = [metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
+  const blocks = [matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -46,6 +46,41 @@ const row = (name, ...cells) =>
   );
 
 const unmeasured = (note) => `Not measured: ${(note || 'nothing to measure').replace(/^not measured: /, '')}.`;
+
+const MOST_CELLS = 12;
+const MOST_MATRIX_TASKS = 40;
+
+// matrix holds the tasks of a run against the models and parameters they were done
+// with.
+function matrix() {
+  const own = TASKS.filter((t) => t.cell && t.role === 'task');
+  const cells = [...new Set(own.map((t) => t.cell.name))];
+  if (cells.length < 2 || cells.length > MOST_CELLS) return null; // groups tell of them, too
+  const byTask = new Map();
+  for (const t of own) byTask.set(t.task, (byTask.get(t.task) || new Map()).set(t.cell.name, t));
+  const rows = [...byTask]
+    .slice(0, MOST_MATRIX_TASKS)
+    .map(([id, found]) => row(id, ...cells.map((name) => matrixCell(found.get(name)))));
+  const about = byTask.size > rows.length ? `The first ${count(rows.length)} of ${plural(byTask.size, 'task')}.` : null;
+  const made = block('Matrix', about, ['Task', ...cells], rows);
+  made.classList.add('whole');
+  return made;
+}
+
+function matrixCell(task) {
+  if (!task) return DASH;
+  return el(
+    'a',
+    {
+      class: 'plain',
+      href: hashOf(task),
+      'data-tip': task.interval ? `95 % interval ${between(task.interval)}` : null,
+    },
+    mark(task.letter),
+    ' ',
+    percent(task.rate),
+  );
+}
 
 function metrics() {
   const list = SUMMARY.metrics || [];

@@ -147,6 +147,7 @@ function showNotes() {
   if (RUN.status === 'interrupted')
     note('warn', 'The process that did the run ended before the run did: what is not below was not finished.');
   if (RUN.status === 'running') note('warn', 'The run was still going on when this report was made.');
+  if (RUN.damage) note('bad', el('strong', {}, 'The record is damaged: '), RUN.damage);
   if ((SUMMARY.missed || []).length)
     note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
   if (RUN.countedTrials.errors)

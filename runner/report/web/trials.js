@@ -10,7 +10,7 @@ function taskDetails(task) {
     ['File', task.file],
     ['Tags', (task.tags || []).join(', ')],
     ['Groups', (task.groups || []).join(', ')],
-    ['Model', task.cell && task.cell.model],
+    ...cellOf(task),
     ['Must pass', task.passThreshold !== undefined && task.passThreshold < 1 && percent(task.passThreshold)],
     [
       'Score',
@@ -57,14 +57,15 @@ function passK(task) {
 
 // decided tells of a task that was stopped early.
 function decided(task) {
-  const missing = task.totalTrials - task.ended;
-  return task.decided && missing > 0
-    ? el(
-        'p',
-        { class: 'quiet' },
-        `Decided after ${plural(task.ended, 'trial')}; ${plural(missing, 'trial')} did not have to be done.`,
-      )
-    : null;
+  if (!task.decided) return null;
+  return el('p', { class: 'quiet' }, task.decided[0].toUpperCase() + task.decided.slice(1), '.');
+}
+
+// cellOf tells what the task was done with, in a run over several models or parameters.
+function cellOf(task) {
+  if (!task.cell) return [];
+  const params = Object.entries(task.cell.params || {});
+  return [['Model', task.cell.model], ...params.map(([name, value]) => [name, String(value)])];
 }
 
 function reasons(task) {
@@ -189,6 +190,7 @@ function trialRow(task, at) {
       {},
       verdict(letter),
       was !== ' ' && was !== letter && el('span', { class: 'badge' }, `was ${VERDICTS[was].word.toLowerCase()}`),
+      CACHED.has(at) && el('span', { class: 'badge', 'data-tip': 'Taken over from an earlier run' }, 'cached'),
     ),
     TRIAL_NUMBERS.map(([, form]) => numberCell(form(at))),
     el('td', { class: 'why' }, [why, tries].filter(Boolean).join(' · ')),

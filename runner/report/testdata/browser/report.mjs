@@ -365,11 +365,16 @@ const scenarios = {
   async 'texts can be read in both'(v) {
     for (const colorScheme of ['light', 'dark']) {
       await v.page.emulateMedia({ colorScheme });
-      await v.open('against.html', '#task/repair/trial/3');
-      await v.trial();
-      await v.page.keyboard.press('e');
-      const poor = await v.page.evaluate(contrasts);
-      assert.deepEqual(poor, [], colorScheme);
+      for (const [file, hash] of [
+        ['against.html', '#task/repair/trial/3'],
+        ['states.html', '#task/prime%5Bm-2%5D/trial/1'],
+      ]) {
+        await v.open(file, hash);
+        await v.trial();
+        await v.page.keyboard.press('e');
+        const poor = await v.page.evaluate(contrasts);
+        assert.deepEqual(poor, [], `${file}, ${colorScheme}`);
+      }
     }
   },
 
@@ -536,26 +541,19 @@ const scenarios = {
     assert.match(await v.page.locator('#viewer').ariaSnapshot(), /dialog "Trial 3 Failed"/);
   },
 
-  // The time from the navigation until rows are shown, and until a filter was
-  // applied; the best of three, for the machine may have other things to do.
+  // The time from the navigation until the table is painted, and how long a filter
+  // takes then; the best of three, for the machine may have other things to do.
   async 'ten thousand trials in two seconds'(v) {
     const notes = [];
     for (const file of ['many.html', 'long.html']) {
       const times = [];
       for (let i = 0; i < 3; i++) {
-        const start = performance.now();
-        await v.page.goto(pathToFileURL(path.join(reports, file)).href, { waitUntil: 'commit' });
-        await v.page.waitForSelector('#table tbody tr');
-        const shown = performance.now() - start;
-        await v.filter('errors');
-        await v.page.waitForFunction(
-          () => document.querySelector('[data-filter="errors"]').getAttribute('aria-pressed') === 'true',
-        );
-        times.push([shown, performance.now() - start]);
+        await v.open(file);
+        times.push(await v.page.evaluate(firstUse));
       }
-      const [shown, filtered] = [0, 1].map((k) => Math.min(...times.map((t) => t[k])));
-      notes.push(`${file}: table after ${Math.round(shown)} ms, filtered after ${Math.round(filtered)} ms`);
-      assert.ok(filtered <= 2000, notes.join('; '));
+      const best = times.sort((a, b) => a.shown + a.filtered - b.shown - b.filtered)[0];
+      notes.push(`${file}: table after ${best.shown} ms, a filter takes ${best.filtered} ms`);
+      assert.ok(best.shown + best.filtered <= 2000, notes.join('; '));
     }
     await v.open('many.html');
     assert.match(await v.text('.legend'), /of 10,000 trials/);
@@ -588,7 +586,83 @@ const scenarios = {
     await v.trial();
     assert.match(await v.text('#viewer .body'), /more than I can do/, 'those that failed come first');
   },
+  async 'a report that the built program wrote'(v) {
+    await v.open('built.html');
+    assert.equal(await v.text('#suite'), 'code-explainer');
+    await v.filter('failed');
+    await v.page.click('.row >> nth=0');
+    await v.page.click('[data-trial-row] >> nth=0');
+    assert.match(await v.trial(), /^Trial 1 /);
+  },
+
+  async 'what runs seldom have'(v) {
+    await v.open('states.html');
+    const notes = await v.text('#notes');
+    for (const want of [
+      'could not go on: the disk is full',
+      'The record is damaged: the journal is damaged at line 12',
+      '3 trials did not have to be done',
+      '2 trials were taken over from earlier runs',
+    ]) {
+      assert.ok(notes.includes(want), `${want} in ${notes}`);
+    }
+    const marks = await v.page.$$eval('#table .verdicts', (list) =>
+      [...new Set(list.map((c) => c.innerText.replace(/\s*flaky/, '').trim()))].sort(),
+    );
+    assert.deepEqual(marks, [
+      'Cancelled',
+      'Error',
+      'Failed',
+      'Not ended',
+      'Passed',
+      'Skipped',
+      'Timed out',
+      'To review',
+    ]);
+    const shapes = await v.page.$$eval('.legend .mark path', (list) => list.map((p) => p.getAttribute('d')));
+    assert.equal(new Set(shapes).size, shapes.length, 'each verdict has a shape of its own');
+    assert.match(await v.text('.block.whole'), /Matrix[^]*m-1\s+m-2[^]*prime\s+100\s%\s+67\s%/);
+    await v.page.click('.block.whole a >> nth=1');
+    await v.page.waitForSelector('#table .inner');
+    const inner = await v.text('#table .inner');
+    for (const want of [
+      /Model m-2/,
+      /temperature 0\.5/,
+      /Decided after 2 of 5 trials: passed at 95 % confidence/,
+      /cached/,
+    ])
+      assert.match(inner, want);
+    await v.page.click('[data-trial-row] >> nth=0');
+    await v.trial();
+    assert.match(await v.text('#viewer'), /From earlier-run/);
+    await v.page.keyboard.press('Escape');
+    for (const id of await v.page.$$eval('[data-task]', (list) => list.map((b) => b.dataset.task))) {
+      const button = v.page.locator(`#task-${id}`);
+      if ((await button.getAttribute('aria-expanded')) === 'false') await button.click();
+    }
+    const trials = await v.page.$$eval('[data-trial-row]', (list) => list.map((b) => b.dataset.trialRow));
+    for (const at of trials) {
+      await v.page.click(`[data-trial-row="${at}"]`);
+      await v.page.waitForSelector(`#viewer[data-shown="${at}"] .body`);
+      await v.page.keyboard.press('Escape');
+    }
+    await v.shot('states');
+  },
 };
+
+// firstUse runs in the page and tells when, in milliseconds since the navigation,
+// the table was painted, and how long it takes until a filter is.
+async function firstUse() {
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  await painted();
+  const shown = Math.max(
+    ...['shown', 'first-contentful-paint'].map((name) => performance.getEntriesByName(name)[0].startTime),
+  );
+  const start = performance.now();
+  document.querySelector('[data-filter="errors"]').click();
+  await painted();
+  return { shown: Math.round(shown), filtered: Math.round(performance.now() - start) };
+}
 
 // contrasts runs in the page and lists texts that stand out too little from what
 // is behind them.
