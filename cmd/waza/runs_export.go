@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"waza/eval"
+	"waza/runner"
 	"waza/runner/report"
 )
 
@@ -23,10 +25,12 @@ Examples:
   waza runs export latest                          all of it, as one line of JSON
   waza runs export RUN --format csv -o trials.csv
   waza runs export RUN -o junit.xml                the name tells the format
-  waza runs export RUN --format archive -o DIR`,
+  waza runs export RUN --format archive -o DIR
+  waza runs export RUN --against EARLIER -o report.html`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(report.Names(report.Exports(nil)), ", "), DefaultText: "what FILE's name tells, else json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
+			&cli.StringFlag{Name: "against", Usage: "let an HTML report tell what has changed since `RUN`", DefaultText: "none"},
 			jsonFlag("the same as --format json"),
 		},
 		Action: p.runsExport,
@@ -49,6 +53,11 @@ func (p *program) runsExport(c *cli.Context) error {
 	h, err := findRun(rn, c.Args().First())
 	if err != nil {
 		return err
+	}
+	if earlier := c.String("against"); earlier != "" {
+		if format, err = exportAgainst(rn, format, earlier); err != nil {
+			return err
+		}
 	}
 	if path == "" || path == "-" {
 		if out, ok := p.stdout.w.(*os.File); ok && format.Name == report.Archive && term.IsTerminal(int(out.Fd())) {
@@ -95,4 +104,19 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 		return f, usage(hint, "--format: unknown format %q", name)
 	}
 	return f, nil
+}
+
+// exportAgainst makes a format compare with an earlier run.
+func exportAgainst(rn *runner.Runner, format report.Format, earlier string) (report.Format, error) {
+	if format.Name != "html" {
+		return format, usage("waza compare compares runs in other ways", "--against: a report of format %s does not compare, html does", format.Name)
+	}
+	against, err := findRun(rn, earlier)
+	if err != nil {
+		return format, err
+	}
+	format.Write = func(w io.Writer, h runner.Handle) error {
+		return report.HTML(w, h, report.HTMLOptions{Against: against})
+	}
+	return format, nil
 }
