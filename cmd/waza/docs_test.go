@@ -123,6 +123,21 @@ failed; ` + "`waza grade` and `waza review`" + ` write it anew. A run whose proc
 Where ` + "`.waza.yaml` has `paths.results`" + `, ` + "`waza run`" + ` writes the format ` + "`results`" + ` there, too: ` + "`TIME/MODEL.json`" + `, of several
 suites ` + "`TIME/SUITE/MODEL.json`" + `.
 
+## HTML
+
+One file for people. It loads nothing, so it works from a disk and can be sent to somebody; a content policy lets nothing
+in it act but its own program, whatever agents wrote. Tasks are filtered, searched and sorted; a task opens to its
+trials, and a trial to its graders, files and transcript. ` + "`?`" + ` shows the keys. The address names what is open
+(` + "`#task/ID/trial/2`" + `), so that it can be linked to.
+
+What files have changed is told of those that the task put into the workspace: what they held before and after, as a
+unified diff. ` + "`waza runs export RUN --format html --against EARLIER`" + ` tells what has changed since another run.
+
+Transcripts and files take 50 MB at most, compressed. Beyond that, transcripts of trials that passed are left out, but
+for the first of each task, and then others; the numbers of all trials are there. Of one trial, texts are shortened to
+64 KiB each and 768 KiB in all, and the middle of a transcript of more than 2,000 entries is left out. The report says
+where it did so; ` + "`waza runs show RUN --json`" + ` has all of it.
+
 ## JUnit XML
 
 A testsuite per task, a testcase per trial, named ` + "`TASK (trial N)`" + ` of class ` + "`SUITE.TASK`" + `.
