@@ -1,41 +1,71 @@
 package runner
 
 import (
+	"context"
 	"io"
 	"os"
 	"path"
 
 	"waza/eval"
+	"waza/runner/journal"
+	"waza/runner/provider"
 )
 
 // givenFile is a file that was put into a workspace before the attempt began.
 type givenFile struct {
 	path string // slash-separated
-	// read returns the content. False means that it is too large to be kept, or
+	// content keeps what it held. Nil means that this is too large to be kept, or
 	// cannot be read any more.
-	read func() ([]byte, bool)
+	content func(s *snapshooter) *journal.Blob
 }
 
-// given lists the files of the task. They are read only when they are asked for.
-func (w *workspace) given() []givenFile {
-	files := make([]givenFile, 0, len(w.task.Inputs.Files))
+// prepared notes what is in the workspace: the agent begins with that.
+func (w *workspace) prepared(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) {
+	s := w.snapshot(ctx, blobs, secrets)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = s
+}
+
+// givenLocked lists the files that the agent began with: those that were there when
+// the executor said so, else the task's. They are read only when they are asked for.
+func (w *workspace) givenLocked() []givenFile {
+	var files []givenFile
+	if w.begun != nil {
+		for _, e := range w.begun.Entries {
+			if e.Type == entryFile {
+				files = append(files, givenFile{e.Path, func(*snapshooter) *journal.Blob { return e.Blob }})
+			}
+		}
+		return files
+	}
 	for _, f := range w.task.Inputs.Files {
-		files = append(files, givenFile{path.Clean(f.Path), func() ([]byte, bool) { return w.givenContent(f) }})
+		files = append(files, givenFile{path.Clean(f.Path), func(s *snapshooter) *journal.Blob { return s.given(f, w.fill) }})
 	}
 	return files
 }
 
-func (w *workspace) givenContent(f eval.InputFile) ([]byte, bool) {
+// given keeps what a file of the task held.
+func (s *snapshooter) given(f eval.InputFile, fill func(string) string) *journal.Blob {
+	var data []byte
 	if f.Content != nil {
-		return []byte(w.fill(*f.Content)), true
+		data = []byte(fill(*f.Content))
+	} else {
+		src, err := os.Open(f.Source)
+		if err != nil {
+			return nil
+		}
+		defer src.Close()
+		data, err = io.ReadAll(io.LimitReader(src, maxSnapshotFile+1))
+		if err != nil || len(data) > maxSnapshotFile {
+			return nil
+		}
 	}
-	src, err := os.Open(f.Source)
+	blob, err := s.put(data)
 	if err != nil {
-		return nil, false
+		return nil
 	}
-	defer src.Close()
-	data, err := io.ReadAll(io.LimitReader(src, maxSnapshotFile+1))
-	return data, err == nil && len(data) <= maxSnapshotFile
+	return blob
 }
 
 // compare notes what became of the files that were put into the workspace. An
@@ -57,7 +87,7 @@ func (s *snapshooter) compare(given []givenFile) {
 			s.compareEntry(&s.snap.Entries[j], f)
 		} else if s.snap.lost(f.path) == nil {
 			gone := SnapshotEntry{Path: f.path, Type: entryFile, Given: GivenChanged}
-			s.keepBefore(&gone, f)
+			gone.Before = f.content(s)
 			s.snap.Removed = append(s.snap.Removed, gone)
 		}
 	}
@@ -69,23 +99,12 @@ func (s *snapshooter) compareEntry(e *SnapshotEntry, f givenFile) {
 	if e.Type == entryFile && e.Blob == nil {
 		return
 	}
-	s.keepBefore(e, f)
+	e.Before = f.content(s)
 	switch {
 	case e.Before == nil:
 	case e.Type == entryFile && e.Blob.Hash == e.Before.Hash:
 		e.Given, e.Before = GivenSame, nil
 	default:
 		e.Given = GivenChanged
-	}
-}
-
-// keepBefore keeps what the file held when it was put into the workspace.
-func (s *snapshooter) keepBefore(e *SnapshotEntry, f givenFile) {
-	data, ok := f.read()
-	if !ok {
-		return
-	}
-	if blob, err := s.put(data); err == nil {
-		e.Before = blob
 	}
 }

@@ -1,7 +1,10 @@
 package runner_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/executor"
 )
 
 // A snapshot tells what became of the files of the task, and what they held.
@@ -54,6 +58,49 @@ swapped.txt changed "swapped\n" -> dir
 removed gone.txt changed "gone\n"
 `, "\n"), givenOf(t, h)))
 	}
+}
+
+// What an executor puts into a workspace before its agent begins is not the agent's.
+func TestSnapshotOfPreparedFiles(t *testing.T) {
+	t.Parallel()
+	prepares := agent(func(_ context.Context, trial *executor.Trial) (string, error) {
+		dir, err := trial.Dir()
+		if err != nil {
+			return "", err
+		}
+		for _, name := range []string{"AGENTS.md", "SKILL.md", "gone.md"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+				return "", err
+			}
+		}
+		trial.Prepared()
+		for _, name := range []string{"AGENTS.md", "in.txt", "new.txt"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("by the agent"), 0o600); err != nil {
+				return "", err
+			}
+		}
+		return "done", os.Remove(filepath.Join(dir, "gone.md"))
+	})
+	r := agentRunner(t, t.TempDir(), prepares)
+	live := start(t, r, `
+-- eval.yaml --
+name: files
+config: {executor: agent}
+tasks:
+  - id: a
+    inputs: {prompt: x, files: [{path: in.txt, content: given}, {path: kept.txt, content: kept}]}
+    graders:
+      - {type: file, config: {must_exist: [new.txt]}}
+`, runner.Request{})
+	<-live.Done()
+	require.Empty(t, cmp.Diff(strings.TrimLeft(`
+AGENTS.md changed "AGENTS.md" -> "by the agent"
+SKILL.md same
+in.txt changed "given" -> "by the agent"
+kept.txt same
+new.txt 
+removed gone.md changed "gone.md"
+`, "\n"), givenOf(t, live)))
 }
 
 // givenOf tells what became of the files of the only trial of a run.

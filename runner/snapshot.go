@@ -35,8 +35,9 @@ type Snapshot struct {
 	Entries []SnapshotEntry `json:"entries"`
 	// Incomplete says why there may be more than Entries tell.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Removed are files of the task that were gone when the attempt ended; Before
-	// is their content. Those of which Entries cannot tell are not among them.
+	// Removed are files that were there when the attempt began and gone when it
+	// ended; Before is their content. Those of which Entries cannot tell are not
+	// among them.
 	Removed []SnapshotEntry `json:"removed,omitempty"`
 }
 
@@ -54,18 +55,18 @@ type SnapshotEntry struct {
 	*journal.Blob
 	// Omitted says why the content of a file, or what is below a directory, was not kept.
 	Omitted string `json:"omitted,omitempty"`
-	// Given tells of a file of the task, which the workspace held when the attempt
-	// began; empty for what came later.
+	// Given tells of a file that the workspace held when the attempt began, of the
+	// task or of the executor; empty for what came later.
 	Given Given `json:"given,omitempty"`
-	// Before is what a file of the task held at the beginning, if that is not what
+	// Before is what such a file held at the beginning, if that is not what
 	// it holds now; nil when it was not kept.
 	Before *journal.Blob `json:"before,omitempty"`
 }
 
-// Given says what became of a file of the task.
+// Given says what became of a file that an attempt began with.
 type Given string
 
-// What can become of a file of the task that is still there.
+// What can become of such a file that is still there.
 const (
 	GivenSame    Given = "same"
 	GivenChanged Given = "changed"

@@ -207,6 +207,7 @@ func (s *scheduler) executorTrial(t *taskRun, num, n int, ws *workspace, expand 
 	return &executor.Trial{
 		RunID: s.run.ID(), Suite: s.run.plan.Suite, Task: t.Task, Num: num, Attempt: n, Model: t.cell.settings.Model,
 		Prompt: prompt, FollowUps: followUps, Dir: ws.dir, Env: t.env, Expand: expand,
+		Prepared:   func() { ws.prepared(s.run.ctx, s.run.log.Blobs(), s.run.plan.pool.Redactor()) },
 		Transcript: executor.NewTranscript(),
 		Logf: func(level, format string, args ...any) {
 			s.run.logTask(t, level, "task %s, trial %d: %s", t.ID, num, fmt.Sprintf(format, args...))

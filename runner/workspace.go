@@ -27,10 +27,11 @@ type workspace struct {
 	from  *Snapshot
 	blobs *journal.BlobReader
 
-	mu   sync.Mutex // guards made, err and gone
-	made bool
-	err  error
-	gone bool
+	mu    sync.Mutex // guards the fields below
+	made  bool
+	err   error
+	gone  bool
+	begun *Snapshot // what the agent began with; nil: the task's files
 }
 
 var errWorkspaceGone = errors.New("the trial has ended and its workspace is gone")
@@ -110,7 +111,7 @@ func (w *workspace) snapshot(ctx context.Context, blobs *journal.Blobs, secrets 
 	if !w.made || w.err != nil || w.gone {
 		return nil
 	}
-	return takeSnapshot(ctx, w.path, w.given(), blobs, secrets)
+	return takeSnapshot(ctx, w.path, w.givenLocked(), blobs, secrets)
 }
 
 // close removes the directory with all the agent left in it.

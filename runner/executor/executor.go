@@ -114,6 +114,10 @@ type Trial struct {
 	// files. The directory is made at the first call, so an executor that
 	// needs none should not ask.
 	Dir func() (string, error)
+	// Prepared says that the workspace holds now what the agent is to begin with:
+	// nothing that is there is the agent's own. An executor that puts files there
+	// calls it, once, before the agent begins. Nil means that nobody asks.
+	Prepared func()
 	// Env is the environment for the agent's process, as os.Environ has it.
 	Env []string
 	// Expand fills the template variables of a text of the suite.

@@ -203,6 +203,9 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}
+	if t.Prepared != nil && (len(given) > 0 || len(x.suite.Instructions) > 0) {
+		t.Prepared()
+	}
 	for {
 		a, used, err := x.agent(ctx, t)
 		if err != nil {

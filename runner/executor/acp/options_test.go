@@ -209,12 +209,18 @@ say done`)
 	task := *tr.Task
 	task.Skills = []string{dir}
 	tr.Task = &task
+	ws, _ := tr.Dir()
+	prepared := 0
+	tr.Prepared = func() {
+		prepared++
+		require.FileExists(t, filepath.Join(ws, ".agents", "skills", "greeter", "SKILL.md"))
+	}
 	_, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
+	require.Equal(t, 1, prepared, "what is there is told not to be the agent's")
 	all := entries(tr)
 	require.Equal(t, "SKILL.md data ", all[1].Text)
 	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[3])
-	ws, _ := tr.Dir()
 	b, err := os.ReadFile(filepath.Join(ws, ".agents", "skills", "greeter", "data", "x.bin"))
 	require.NoError(t, err)
 	require.Equal(t, "\x00data/x.bin", string(b))
