@@ -172,6 +172,7 @@ var (
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
 	duration = regexp.MustCompile(`"(duration|executor)Ms":(\d+|\{[^{}]*(\{[^{}]*\})?[^{}]*\})`)
+	bytesOf  = regexp.MustCompile(`"bytes":\d+`)
 	offset   = regexp.MustCompile(`"atMs":\d+`)
 	hashes   = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)
 )
@@ -182,6 +183,7 @@ func (d *dialogue) simplify(line string) string {
 	line = runID.ReplaceAllStringFunc(line, d.nameRun)
 	line = times.ReplaceAllString(line, `"$$TIME"`)
 	line = duration.ReplaceAllString(line, `"${1}Ms":$$MS`)
+	line = bytesOf.ReplaceAllString(line, `"bytes":$$N`)
 	line = offset.ReplaceAllString(line, `"atMs":$$MS`)
 	return hashes.ReplaceAllString(line, `"${1}":"$$HASH"`)
 }

@@ -140,7 +140,11 @@ func (list statuses) String() string {
 	return strings.Join(words, ", ")
 }
 
-var allStatuses = statuses{runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled, runner.StatusInterrupted}
+var (
+	// overStatuses are those of runs that are over.
+	overStatuses = statuses(runner.EndStatuses())
+	allStatuses  = append(statuses{runner.StatusRunning}, overStatuses...)
+)
 
 func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {

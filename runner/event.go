@@ -40,6 +40,11 @@ const (
 	StatusInterrupted Status = "interrupted"
 )
 
+// EndStatuses are those of runs that are over.
+func EndStatuses() []Status {
+	return []Status{StatusCompleted, StatusFailed, StatusCancelled, StatusInterrupted}
+}
+
 // EventType says what happened.
 type EventType string
 

@@ -188,7 +188,7 @@ func (p *program) argumentsOf(at arrangement) []string {
 		}
 	case "waza help":
 		return p.argumentsOf(arrangement{name: "waza", commands: p.app.Commands})
-	case "waza runs show", "waza runs follow", "waza runs cancel", "waza compare", "waza grade", "waza review":
+	case "waza runs show", "waza runs follow", "waza runs cancel", "waza runs rm", "waza compare", "waza grade", "waza review":
 		words = append(words, p.runIDs()...)
 	}
 	return words

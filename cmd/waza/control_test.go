@@ -155,3 +155,27 @@ func TestFollowOfAKilledRun(t *testing.T) {
 	require.Contains(t, follows.out.String(), "The process that did the run ended before the run did.")
 	h.gone()
 }
+
+// A run that goes on is neither removed nor cleaned up by another process, and what
+// it needs stays.
+func TestRemoveOfARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	c := startWaza(t, h.env(), "run", h.suite)
+	h.started(1)
+	removes := startWaza(t, c.Env, "runs", "rm", "latest")
+	removes.says(t, "still goes on")
+	removes.says(t, "hint: waza runs cancel ")
+	require.Equal(t, exitUsage, removes.exitCode(t))
+	out, code := waza(t, c.Env, "runs", "gc", "--keep", "0", "--older-than", "1ns")
+	require.Equal(t, exitPassed, code)
+	require.Equal(t, "nothing to remove\n", out)
+	h.release()
+	h.started(1)
+	h.release()
+	require.Equal(t, exitPassed, c.exitCode(t))
+	out, code = waza(t, c.Env, "runs", "gc", "--keep", "0")
+	require.Equal(t, exitPassed, code)
+	require.Contains(t, out, "removed: 1 run, ")
+	h.gone()
+}

@@ -116,6 +116,8 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, ""}
 	case errors.As(err, &review):
 		return &problem{exitUsage, err, "waza review RUN --list --all tells what is asked"}
+	case errors.As(err, &busy) && busy.GoesOn:
+		return &problem{exitUsage, err, "waza runs cancel " + busy.RunID + " ends it"}
 	case errors.As(err, &busy):
 		return &problem{exitUsage, err, "waza runs show " + busy.RunID + " tells how it stands"}
 	case errors.As(err, &silent):

@@ -32,6 +32,8 @@ Examples:
 			p.runsShowCommand(),
 			p.runsFollowCommand(),
 			p.runsCancelCommand(),
+			p.runsRemoveCommand(),
+			p.runsCollectCommand(),
 			p.runsExportCommand(),
 			p.runsResumeCommand(),
 		},
