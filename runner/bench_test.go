@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/journal"
@@ -229,6 +231,38 @@ func BenchmarkReports(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n*b.N), "µs/trial")
 			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// What it costs to note in the index what a run of many tasks holds, and to find a
+// suite of as many in the cache.
+func BenchmarkCache(b *testing.B) {
+	var tasks strings.Builder
+	const n = 1000
+	for i := range n {
+		fmt.Fprintf(&tasks, "  - {id: t%d, prompt: x}\n", i)
+	}
+	r, err := runner.New(runner.Options{StateDir: b.TempDir()})
+	require.NoError(b, err)
+	path := filepath.Join(b.TempDir(), "eval.yaml")
+	require.NoError(b, os.WriteFile(path, []byte("name: many\ntasks:\n"+tasks.String()), 0o600))
+	suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Vocabulary()})
+	require.NoError(b, err)
+	run := func(cache bool) {
+		plan, err := r.Plan(suite, runner.Request{Cache: cache})
+		require.NoError(b, err)
+		live, err := r.Start(plan)
+		require.NoError(b, err)
+		<-live.Done()
+	}
+	run(false)
+	for _, cache := range []bool{false, true} {
+		b.Run(fmt.Sprintf("cache=%v", cache), func(b *testing.B) {
+			for b.Loop() {
+				run(cache)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/trial")
 		})
 	}
 }
