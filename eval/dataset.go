@@ -201,7 +201,8 @@ func (r *rows) checkVariables(t *Task) {
 	if !strings.Contains(t.Inputs.Prompt, "{{") {
 		return
 	}
-	_, exprs := t.unknownVariables(t.Inputs.Prompt)
+	params := r.set.loader.paramNames()
+	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)
 	for _, expr := range exprs {
 		if r.warned[expr] {
 			continue
@@ -215,7 +216,7 @@ func (r *rows) checkVariables(t *Task) {
 		}
 		d := Diagnostic{File: r.name, Line: t.Line, Column: 1, Severity: Warning, Code: CodeUnknownVariable,
 			Message: fmt.Sprintf("no variable %q; the text is sent as it stands", expr)}
-		if near := Nearest(strings.TrimPrefix(expr, "."), t.variableNames()); near != "" {
+		if near := Nearest(strings.TrimPrefix(expr, "."), t.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
 		r.set.loader.report(d)

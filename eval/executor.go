@@ -49,10 +49,11 @@ func (l *loader) executor() {
 		return
 	}
 	used, ok := v.Executor(s.Config.Executor)
-	if ok {
+	switch _, chosen := l.matrix[ParamExecutor]; {
+	case ok:
 		s.Config.Executor = used.Name
-	} else {
-		l.unknownExecutor(at)
+	case !chosen || l.options.Executor != "":
+		l.unknownExecutor(s.Config.Executor, l.src, at)
 	}
 	s.ExecutorOptions = map[string]any{}
 	config := lookup(l.src.root, "config")
@@ -60,24 +61,34 @@ func (l *loader) executor() {
 		config = l.withAgent(config, used, at)
 	}
 	for _, k := range v.Executors {
-		if k.Options == nil {
-			if k.Name == used.Name && k.Check != nil {
-				k.Check(&Check{loader: l, src: l.src, options: config, decl: at, label: "executor " + k.Name}, nil)
-			}
-			continue
-		}
-		o := k.Options()
-		s.ExecutorOptions[k.Name] = o
-		d := l.decoder(l.src)
-		d.quiet, d.label = k.Name != used.Name, "executor "+k.Name+": "
-		if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
-			d.push("config")
-			d.structure(n, reflect.ValueOf(o).Elem(), func(pair) bool { return true })
-		}
-		if k.Name == used.Name && k.Check != nil && !d.failed {
-			k.Check(&Check{loader: l, src: l.src, options: config, decl: at, label: "executor " + k.Name}, o)
+		// With a matrix, what is used are the options of its combinations.
+		o := l.optionsOf(k, config, at, k.Name == used.Name && len(s.Config.Matrix) == 0)
+		if k.Options != nil {
+			s.ExecutorOptions[k.Name] = o
 		}
 	}
+}
+
+// optionsOf decodes the options of an executor and, if it is used, checks them.
+func (l *loader) optionsOf(k Kind, config, decl *yaml.Node, used bool) any {
+	check := &Check{loader: l, src: l.src, options: config, decl: decl, label: "executor " + k.Name}
+	if k.Options == nil {
+		if used && k.Check != nil {
+			k.Check(check, nil)
+		}
+		return nil
+	}
+	o := k.Options()
+	d := l.decoder(l.src)
+	d.quiet, d.label = !used, "executor "+k.Name+": "
+	if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
+		d.push("config")
+		d.structure(n, reflect.ValueOf(o).Elem(), func(pair) bool { return true })
+	}
+	if used && k.Check != nil && !d.failed {
+		k.Check(check, o)
+	}
+	return o
 }
 
 // agentKey is the option in which executors take an agent.
@@ -86,43 +97,39 @@ const agentKey = "agent"
 // withAgent is config with the agent of the options. What is found about that
 // has no place in the file: it is not written there.
 func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
-	takes := func(k Kind) bool { return k.Options != nil && takesKey(k.Options(), agentKey) }
-	if used.Name != "" && !takes(used) {
-		var others []string
-		for _, k := range l.options.Vocabulary.Executors {
-			if takes(k) {
-				others = append(others, k.Name)
-			}
-		}
+	if used.Name != "" && !drives(used) {
 		l.reportf(l.src, at, Error, CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
-			used.Name, clip(l.options.Agent, 60), strings.Join(others, ", "))
+			used.Name, clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
 	}
-	with := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
-		*with = *n
-		with.Content = nil
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value != agentKey {
-				with.Content = append(with.Content, n.Content[i], n.Content[i+1])
-			}
+	return withKey(config, agentKey, l.agentNode())
+}
+
+func (l *loader) agentNode() *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l.options.Agent}
+}
+
+// drives reports whether an executor drives an agent that is chosen by its name.
+func drives(k Kind) bool { return k.Options != nil && takesKey(k.Options(), agentKey) }
+
+// drivers are the executors that do.
+func (l *loader) drivers() []string {
+	var names []string
+	for _, k := range l.options.Vocabulary.Executors {
+		if drives(k) {
+			names = append(names, k.Name)
 		}
 	}
-	with.Content = append(with.Content,
-		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: agentKey},
-		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l.options.Agent})
-	return with
+	return names
 }
 
 func (l *loader) executorNode() *yaml.Node {
 	return place(l.src.root, "config", "executor")
 }
 
-func (l *loader) unknownExecutor(at *yaml.Node) {
-	name := l.suite.Config.Executor
-	src := l.src
+func (l *loader) unknownExecutor(name string, src *source, at *yaml.Node) {
 	p := l.suite.Project
 	config := lookup(l.src.root, "config")
-	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" &&
+	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" && l.matrix[ParamExecutor].key == nil &&
 		lookup(config, "executor") == nil && lookup(config, "engine") == nil
 	if fromProject {
 		src, at = p.src, place(p.root, "defaults", "engine")

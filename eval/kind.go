@@ -24,6 +24,9 @@ type Kind struct {
 	// decoded. It must not start a process or use the network. Nil means
 	// there is nothing more to check.
 	Check func(c *Check, options any)
+	// Params says what an executor does with parameters of config.matrix that are
+	// none of its options.
+	Params ParamUse
 }
 
 // Referrer is a type of options that name files whose content changes what the

@@ -171,10 +171,12 @@ func (l *loader) load(src *source) {
 	s.Project = l.project()
 	l.decodeSuite()
 	l.checkSuite()
+	l.checkMatrix()
 	l.executor()
 	s.Graders = l.graders(s.Graders, nil)
 	before := len(l.found.Errors())
 	l.tasks()
+	l.variants()
 	l.checkBaseline()
 	s.Triggers = l.triggers()
 	for _, dir := range slices.Sorted(maps.Keys(l.skills)) {

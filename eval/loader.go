@@ -20,6 +20,8 @@ type loader struct {
 	skills   map[string][]skill // skills found in a directory, by its path
 	usual    *[]string          // what usualSkillDirectory found; nil before
 	rootDir  string             // what root found; empty before
+	matrix   map[string]matrixNodes
+	texts    []string // of the YAML files that were read
 }
 
 // maxDiagnostics bounds what one suite reports; more helps nobody.

@@ -52,6 +52,9 @@ type Suite struct {
 	// config gives to that executor, as the type its Kind.Options returns.
 	ExecutorOptions map[string]any `yaml:"-"`
 
+	// Variants are the combinations of config.matrix; none without one.
+	Variants []Variant `yaml:"-"`
+
 	src    *source // what File holds
 	skills []skill // all that were found
 	// Project is the nearest .waza.yaml at or above the suite, up to its
@@ -81,6 +84,10 @@ type Config struct {
 	Executor string `yaml:"executor" json:"executor" alias:"engine"`
 	// Model the executor is asked to use.
 	Model string `yaml:"model" json:"model"`
+	// Models to run the suite with, all in one run, in place of model.
+	Models []string `yaml:"models" json:"models,omitempty"`
+	// Parameters with the values to run the suite with; every combination is run, with every model.
+	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
 	// Model for graders that ask one and name none.
 	JudgeModel string `yaml:"judge_model" json:"judge_model,omitempty"`
 	// Group results by model, tag, or a key of the tasks' inputs.context.

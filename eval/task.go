@@ -136,4 +136,8 @@ type TrialVars struct {
 	RunID   string
 	Trial   int // 1-based
 	Attempt int // 1-based
+	// Model and Params are those of the trial's combination of config.models and
+	// config.matrix; Model may be empty.
+	Model  string
+	Params map[string]string
 }

@@ -17,6 +17,8 @@ import (
 //	{{context.key.key}}                                    a value of the task's inputs.context
 //	{{task_id}} {{task_name}} {{.TaskName}}                the task
 //	{{run_id}} {{.JobID}} {{trial}} {{.Iteration}} {{attempt}}   the trial
+//	{{model}}                                              the model that is asked for
+//	{{name}} {{params.name}}                               a parameter of config.matrix
 //
 // Nothing is computed, and a value that holds braces is not expanded again. A
 // variable of the suite comes before a built-in one of the same name. Braces
@@ -87,8 +89,16 @@ func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 	if value, known = t.Vars[name]; known {
 		return value, true
 	}
+	if value, known = v.Params[name]; known {
+		return value, true
+	}
 	space, rest, dotted := strings.Cut(name, ".")
 	switch strings.ToLower(space) {
+	case "params":
+		if dotted {
+			value, known = v.Params[rest]
+			return value, known
+		}
 	case "vars", "inputs":
 		if dotted {
 			value, known = t.Vars[rest]
@@ -110,8 +120,22 @@ func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 		return t.ID, true
 	case "taskname":
 		return t.Name, true
+	case "model":
+		return v.Model, true
 	}
 	return "", false
+}
+
+// isBuiltin reports whether a name means something in every suite.
+func isBuiltin(name string) bool {
+	if _, known := (&Task{}).variable(name, TrialVars{}); known {
+		return true
+	}
+	switch strings.ToLower(name) {
+	case "vars", "inputs", "context", "params":
+		return true
+	}
+	return false
 }
 
 func fromContext(value any, keys []string) (string, bool) {
@@ -137,9 +161,12 @@ func fromContext(value any, keys []string) (string, bool) {
 }
 
 // variableNames lists what may be used, for suggestions.
-func (t *Task) variableNames() []string {
-	names := []string{"run_id", "trial", "attempt", "task_id", "task_name"}
+func (t *Task) variableNames(params map[string]string) []string {
+	names := []string{"run_id", "trial", "attempt", "task_id", "task_name", "model"}
 	for k := range t.Vars {
+		names = append(names, k)
+	}
+	for k := range params {
 		names = append(names, k)
 	}
 	for k := range t.Inputs.Context {
@@ -150,14 +177,14 @@ func (t *Task) variableNames() []string {
 
 // unknownVariables lists what looks like a variable and has no value, each once,
 // as it is written, with its braces.
-func (t *Task) unknownVariables(text string) (written, exprs []string) {
+func (t *Task) unknownVariables(text string, params map[string]string) (written, exprs []string) {
 	seen := map[string]bool{}
 	for {
 		before, expr, after, ok := nextVariable(text)
 		if !ok {
 			return written, exprs
 		}
-		if _, known := t.variable(expr, TrialVars{}); !known && variableForm.MatchString(expr) && !seen[expr] {
+		if _, known := t.variable(expr, TrialVars{Params: params}); !known && variableForm.MatchString(expr) && !seen[expr] {
 			seen[expr] = true
 			written = append(written, text[len(before):len(text)-len(after)])
 			exprs = append(exprs, expr)
@@ -186,10 +213,11 @@ func (c *taskCheck) template(src *source, at *yaml.Node, text string) {
 	if !strings.Contains(text, "{{") {
 		return
 	}
-	written, exprs := c.task.unknownVariables(text)
+	params := c.loader.paramNames()
+	written, exprs := c.task.unknownVariables(text, params)
 	for i, expr := range exprs {
 		d := src.diagnostic(at, Warning, CodeUnknownVariable, fmt.Sprintf("no variable %q; the text is sent as it stands", expr))
-		if near := Nearest(strings.TrimPrefix(expr, "."), c.task.variableNames()); near != "" {
+		if near := Nearest(strings.TrimPrefix(expr, "."), c.task.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
 		src.locate(&d, at, written[i])

@@ -50,13 +50,24 @@ type commandOptions struct {
 	Env      map[string]string `yaml:"env"`
 }
 
+type acpOptions struct {
+	Agent       string `yaml:"agent"`
+	Permissions string `yaml:"permissions" jsonschema:"enum=allow,enum=deny"`
+}
+
+type modelOptions struct {
+	Params   map[string]any `yaml:"params"`
+	MaxTurns int            `yaml:"max_turns" jsonschema:"minimum=1"`
+}
+
 func vocabulary() *eval.Vocabulary {
 	anything := func() any { return &map[string]any{} }
 	return &eval.Vocabulary{
 		Executors: []eval.Kind{
 			{Name: "mock", Options: func() any { return &mockOptions{} }, Check: checkMock},
-			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }},
-			{Name: "acp"},
+			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }, Params: eval.ParamsInEnvironment},
+			{Name: "acp", Options: func() any { return &acpOptions{} }},
+			{Name: "openai", Options: func() any { return &modelOptions{MaxTurns: 10} }, Params: eval.ParamsInOption},
 		},
 		Graders: []eval.Kind{
 			{Name: "text", Aliases: []string{"regex", "keyword"}, Options: func() any { return &textOptions{} }, Check: checkText},

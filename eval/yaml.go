@@ -24,6 +24,7 @@ const (
 func (l *loader) parse(path string, data []byte) *source {
 	text, offset, err := plainText(data, true)
 	src := newSource(path, l.display(path), text)
+	l.texts = append(l.texts, text)
 	if err != nil {
 		line, column := src.position(offset)
 		l.report(Diagnostic{File: src.name, Line: line, Column: column, Severity: Error, Code: CodeNotText, Message: err.Error()})

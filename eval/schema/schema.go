@@ -133,6 +133,12 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Enum: []any{"auto", true, false}}
 	case reflect.TypeFor[eval.Metrics]():
 		return metrics()
+	case reflect.TypeFor[eval.Matrix]():
+		value := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+		one := uint64(1)
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{
+			AnyOf: []*jsonschema.Schema{value, {Type: "array", Items: value, MinItems: &one}},
+		}}
 	case reflect.TypeFor[yaml.Node]():
 		return &jsonschema.Schema{}
 	}

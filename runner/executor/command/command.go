@@ -29,6 +29,7 @@ var Kind = executor.Kind{
 		Summary: "Runs any program as the agent, in the trial's workspace. An exit code other than 0 is an error.",
 		Options: func() any { return &Options{PromptAs: Stdin} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+		Params:  eval.ParamsInEnvironment,
 	},
 	// Skills are those the program reports.
 	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },

@@ -27,6 +27,7 @@ func kind(api provider.API, summary string) executor.Kind {
 			Name: string(api), Summary: summary,
 			Options: func() any { return newOptions() },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+			Params:  eval.ParamsInOption,
 		},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
 		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },

@@ -1,0 +1,252 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Matrix are parameters with the values that each takes, in the order of the
+// suite. Every combination of values is run.
+type Matrix []MatrixParam
+
+// MatrixParam is a parameter and its values: texts, numbers and truth values.
+type MatrixParam struct {
+	Name   string
+	Values []any
+}
+
+// MaxCombinations bounds the combinations of a matrix, models included.
+const MaxCombinations = 1000
+
+// MarshalJSON writes an object, its members in the order of the parameters.
+func (m Matrix) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, p := range m {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		values, err := json.Marshal(p.Values)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%s:%s", name, values)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and keeps the order.
+func (m *Matrix) UnmarshalJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	token, err := dec.Token()
+	if err != nil || token == nil {
+		return err
+	}
+	if token != json.Delim('{') {
+		return errors.New("matrix: an object is wanted")
+	}
+	*m = nil
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		p := MatrixParam{Name: fmt.Sprint(name)}
+		if err := dec.Decode(&p.Values); err != nil {
+			return err
+		}
+		*m = append(*m, p)
+	}
+	return nil
+}
+
+// decodeShape takes a map from parameter to a list of values.
+func (m *Matrix) decodeShape(d *decoder, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, "a map from parameter to a list of values")
+		return
+	}
+	d.loader.matrix = map[string]matrixNodes{}
+	for _, p := range d.pairs(n) {
+		d.push(p.key.Value)
+		param := MatrixParam{Name: p.key.Value}
+		nodes := matrixNodes{key: p.key}
+		d.matrixValues(p.value, &param, &nodes)
+		d.pop()
+		*m = append(*m, param)
+		d.loader.matrix[param.Name] = nodes
+	}
+}
+
+// matrixNodes are where a parameter and each of its values stand.
+type matrixNodes struct {
+	key    *yaml.Node
+	values []*yaml.Node
+}
+
+func (d *decoder) matrixValues(n *yaml.Node, p *MatrixParam, nodes *matrixNodes) {
+	list := follow(n)
+	if list.Kind == yaml.ScalarNode && !isNull(list) {
+		list = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
+	}
+	if list.Kind != yaml.SequenceNode {
+		d.wrongType(list, "a list of values")
+		return
+	}
+	for i, c := range list.Content {
+		value := follow(c)
+		d.push(fmt.Sprintf("[%d]", i))
+		switch {
+		case value.Kind != yaml.ScalarNode || isNull(value):
+			d.wrongType(value, "a text, a number, true or false")
+		case slices.Contains(p.Values, scalarAny(value)):
+			d.report(c, Warning, CodeNoEffect, "", "%s has no effect: %s stands there already", d.here(), describe(value))
+		default:
+			p.Values = append(p.Values, scalarAny(value))
+			nodes.values = append(nodes.values, c)
+		}
+		d.pop()
+	}
+	if len(list.Content) == 0 {
+		d.report(n, Error, CodeInvalidValue, "", "%s must hold at least one value", d.here())
+	}
+}
+
+// The parameters that choose what does the trials.
+const (
+	ParamExecutor = "executor"
+	ParamAgent    = agentKey
+	paramModel    = "model"
+)
+
+// checkMatrix looks for faults of models and matrix, and puts the models that the
+// matrix lists where models are.
+func (l *loader) checkMatrix() {
+	c := &l.suite.Config
+	l.checkModels()
+	c.Matrix = slices.DeleteFunc(c.Matrix, func(p MatrixParam) bool {
+		return len(p.Values) == 0 || // a fault that was reported
+			p.Name == ParamExecutor && l.options.Executor != "" || p.Name == ParamAgent && l.options.Agent != "" ||
+			p.Name == paramModel && l.matrixModels(p)
+	})
+	names := map[string]string{}
+	for _, p := range c.Matrix {
+		if why := l.badParam(p.Name); why != "" {
+			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", clip(p.Name, 60), why)
+		}
+		if other := names[EnvName(p.Name)]; other != "" {
+			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))
+		}
+		names[EnvName(p.Name)] = p.Name
+	}
+	// Divided rather than multiplied: the product may overflow.
+	left := MaxCombinations / max(1, len(c.Models))
+	for _, p := range c.Matrix {
+		left /= len(p.Values)
+	}
+	if left == 0 {
+		l.at(Error, CodeTooLarge, At("config", "matrix"), "config.matrix has more than %d combinations, models included", MaxCombinations)
+		c.Matrix = nil
+	}
+}
+
+func (l *loader) checkModels() {
+	c := &l.suite.Config
+	var models []string
+	for i, m := range c.Models {
+		switch {
+		case strings.TrimSpace(m) == "":
+			l.at(Error, CodeInvalidValue, At("config", "models", i), "config.models[%d] is empty", i)
+		case slices.Contains(models, m):
+			l.at(Warning, CodeNoEffect, At("config", "models", i), "config.models[%d] has no effect: %q stands there already", i, m)
+		default:
+			models = append(models, m)
+		}
+	}
+	if len(models) > 0 && lookup(lookup(l.src.root, "config"), paramModel) != nil {
+		l.at(Info, CodeNoEffect, At("config", paramModel), "config.model has no effect on trials beside models; judges that name no model ask it")
+	}
+	c.Models = models
+}
+
+// matrixModels takes matrix.model for models; it is no parameter then.
+func (l *loader) matrixModels(p MatrixParam) bool {
+	c := &l.suite.Config
+	if len(c.Models) > 0 {
+		l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix.model and config.models mean the same; give one")
+		return true
+	}
+	for i, v := range p.Values {
+		if strings.TrimSpace(ParamText(v)) == "" {
+			l.reportf(l.src, l.matrix[p.Name].values[i], Error, CodeInvalidValue, "config.matrix.model[%d] is empty", i)
+		}
+		c.Models = append(c.Models, ParamText(v))
+	}
+	return true
+}
+
+// badParam says why a parameter cannot have that name; "" if it can.
+func (l *loader) badParam(name string) string {
+	config := findField(fieldsOf(configType), name)
+	switch {
+	case name == ParamExecutor || name == ParamAgent:
+		return ""
+	case !variableName.MatchString(name):
+		return "names are letters, digits, '_' and '-'"
+	case isBuiltin(name):
+		return "it is a template variable of its own"
+	case l.suite.Inputs[name] != "":
+		return "it is an input of the suite, too"
+	case config != nil && config.key != "max_tokens": // which model APIs call so, too
+		return "config." + config.key + " is the same for all combinations"
+	}
+	return ""
+}
+
+// ParamText is the value of a parameter as texts and programs get it.
+func ParamText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case nil:
+		return ""
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(b)
+}
+
+// EnvName is the environment variable in which programs find a parameter.
+func EnvName(param string) string {
+	return "WAZA_PARAM_" + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, param)
+}
+
+// paramNames are the names of the parameters, as variables that have a value.
+func (l *loader) paramNames() map[string]string {
+	params := map[string]string{}
+	for _, p := range l.suite.Config.Matrix {
+		params[p.Name] = ""
+	}
+	return params
+}

@@ -1,0 +1,207 @@
+package eval
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+var configType = reflect.TypeFor[Config]()
+
+// Variant is a combination of the parameters of config.matrix.
+type Variant struct {
+	Params []Param // in the order of the suite
+	// Executor is the canonical name of what does the trials.
+	Executor string
+	// Options are its options with the parameters in them, of the type its
+	// Kind.Options returns; nil if it takes none.
+	Options any
+}
+
+// Param is a parameter with the value that it has in a combination: a text, a
+// number or a truth value.
+type Param struct {
+	Name  string
+	Value any
+}
+
+// ParamUse says what becomes of a parameter of config.matrix that is none of an
+// executor's options. A template variable it is in any case.
+type ParamUse int
+
+// The uses of parameters.
+const (
+	// ParamsInTexts: it is a template variable and nothing else.
+	ParamsInTexts ParamUse = iota
+	// ParamsInEnvironment: the agent finds it in its environment, see [EnvName].
+	ParamsInEnvironment
+	// ParamsInOption: it goes into the option params, a map, unless a text of the
+	// suite uses it as a variable and the suite's params do not name it.
+	ParamsInOption
+)
+
+// optionParams is the option of [ParamsInOption].
+const optionParams = "params"
+
+// variants fills in the combinations of the matrix, the last parameter changing
+// fastest. What is wrong with one is found as for the options of a suite, and
+// located at the value in the matrix. The tasks must be complete.
+func (l *loader) variants() {
+	s := l.suite
+	if len(s.Config.Matrix) == 0 || l.options.Vocabulary == nil {
+		return
+	}
+	for _, p := range s.Config.Matrix {
+		if slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, clash := t.Vars[p.Name]; return clash }) && s.Inputs[p.Name] == "" {
+			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is a column of the dataset, too", p.Name)
+		}
+	}
+	used := l.usedVariables()
+	effective := map[string]bool{}
+	for at := make([]int, len(s.Config.Matrix)); at != nil; at = next(at, s.Config.Matrix) {
+		s.Variants = append(s.Variants, l.variant(at, used, effective))
+	}
+	for _, p := range s.Config.Matrix {
+		if !effective[p.Name] && p.Name != ParamAgent {
+			l.reportf(l.src, l.matrix[p.Name].key, Warning, CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does nothing with it, and no text of the suite uses {{%s}}",
+				p.Name, s.Variants[0].Executor, p.Name)
+		}
+	}
+}
+
+// next counts on: the index of each parameter's value, nil after the last combination.
+func next(at []int, m Matrix) []int {
+	at = slices.Clone(at)
+	for i := len(at) - 1; i >= 0; i-- {
+		if at[i]++; at[i] < len(m[i].Values) {
+			return at
+		}
+		at[i] = 0
+	}
+	return nil
+}
+
+// variant makes one combination, and notes which parameters have an effect in it.
+func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
+	s := l.suite
+	var v Variant
+	nodes := map[string]*yaml.Node{}
+	v.Executor = s.Config.Executor
+	for i, p := range s.Config.Matrix {
+		v.Params = append(v.Params, Param{p.Name, p.Values[at[i]]})
+		nodes[p.Name] = l.matrix[p.Name].values[at[i]]
+		effective[p.Name] = effective[p.Name] || used[p.Name]
+		if p.Name == ParamExecutor {
+			v.Executor = ParamText(p.Values[at[i]])
+			effective[p.Name] = true
+		}
+	}
+	kind, ok := l.options.Vocabulary.Executor(v.Executor)
+	decl := l.executorNode()
+	if n := nodes[ParamExecutor]; n != nil {
+		decl = n
+	}
+	if !ok {
+		if n := nodes[ParamExecutor]; n != nil {
+			l.unknownExecutor(v.Executor, l.src, n)
+		}
+		return v // the suite's own was reported
+	}
+	v.Executor = kind.Name
+	if l.noAgent(kind, nodes[ParamAgent]) {
+		delete(nodes, ParamAgent)
+	}
+	config := lookup(l.src.root, "config")
+	if l.options.Agent != "" {
+		config = withKey(config, agentKey, l.agentNode())
+	}
+	for _, p := range v.Params {
+		config = l.withParam(config, kind, p.Name, nodes[p.Name], used, effective)
+	}
+	v.Options = l.optionsOf(kind, config, decl, true)
+	return v
+}
+
+// noAgent reports a parameter that chooses an agent for an executor that drives
+// none. To try a suite out with another executor than its own is no fault.
+func (l *loader) noAgent(kind Kind, at *yaml.Node) bool {
+	if at == nil || drives(kind) {
+		return false
+	}
+	severity := Error
+	if l.options.Executor != "" {
+		severity = Warning
+	}
+	l.reportf(l.src, at, severity, CodeNoEffect, "executor %s drives no agent, so it cannot be %s; those that do: %s",
+		kind.Name, describe(follow(at)), strings.Join(l.drivers(), ", "))
+	return true
+}
+
+// withParam is config with a parameter where the executor takes it.
+func (l *loader) withParam(config *yaml.Node, kind Kind, name string, value *yaml.Node, used, effective map[string]bool) *yaml.Node {
+	if name == ParamExecutor || value == nil {
+		return config
+	}
+	inParams := func() bool {
+		return kind.Params == ParamsInOption && (!used[name] || lookup(lookup(config, optionParams), name) != nil)
+	}
+	switch {
+	case name != optionParams && kind.Options != nil && takesKey(kind.Options(), name):
+		config = withKey(config, name, value)
+	case inParams():
+		config = withKey(config, optionParams, withKey(lookup(config, optionParams), name, value))
+	case kind.Params != ParamsInEnvironment:
+		return config
+	}
+	effective[name] = true
+	return config
+}
+
+// withKey is a map with a key set, in place of what it may have there.
+func withKey(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
+	with := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	if n := follow(n); n != nil && n.Kind == yaml.MappingNode {
+		*with = *n
+		with.Content = nil
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value != key {
+				with.Content = append(with.Content, n.Content[i], n.Content[i+1])
+			}
+		}
+	}
+	with.Content = append(with.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+	return with
+}
+
+// usedVariables are the template variables that texts of the suite use: its
+// prompts and all else that stands in its files.
+func (l *loader) usedVariables() map[string]bool {
+	used := map[string]bool{}
+	for _, text := range l.texts {
+		noteVariables(text, used)
+	}
+	for _, t := range l.suite.Tasks {
+		noteVariables(t.Inputs.Prompt, used)
+		for _, p := range t.Inputs.FollowUpPrompts {
+			noteVariables(p, used)
+		}
+	}
+	return used
+}
+
+func noteVariables(text string, used map[string]bool) {
+	for {
+		_, expr, after, ok := nextVariable(text)
+		if !ok {
+			return
+		}
+		name := strings.TrimPrefix(expr, ".")
+		if space, rest, dotted := strings.Cut(name, "."); dotted && strings.EqualFold(space, "params") {
+			name = rest
+		}
+		used[name] = true
+		text = after
+	}
+}
