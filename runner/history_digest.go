@@ -15,12 +15,13 @@ import (
 // the next however much the same it does: ids, where its workspace lies and, of what
 // tools were given and gave, times. Times that the agent itself tells may be its
 // answer, and stay.
-type normalizer struct{ workspace *regexp.Regexp }
+type normalizer struct{ runID string }
 
-func newNormalizer(runID string) *normalizer {
-	// <state>/work/<run>/<trial>, and the run's id wherever it stands alone.
-	return &normalizer{regexp.MustCompile(`(?:[\w.~/-]*/)?` + regexp.QuoteMeta(runID) + `(?:/[\w.#~-]+)?`)}
-}
+func newNormalizer(runID string) *normalizer { return &normalizer{runID} }
+
+// maxNormalized bounds the texts in which ids and times are looked for; longer ones are
+// compared as they are, but for the paths of workspaces.
+const maxNormalized = 256 << 10
 
 var (
 	uuids = regexp.MustCompile(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`)
@@ -31,9 +32,44 @@ var (
 	temporary = regexp.MustCompile(`(/(?:private/)?(?:tmp|var/folders)/)[\w.+~/-]*`)
 )
 
+// withoutWorkspace takes the paths out that lead to workspaces of the run,
+// <state>/work/<run>/<trial>, and the run's id wherever it stands alone.
+func (n *normalizer) withoutWorkspace(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(s, n.runID)
+		if i < 0 || n.runID == "" {
+			b.WriteString(s)
+			return b.String()
+		}
+		from, to := i, i+len(n.runID)
+		if from > 0 && s[from-1] == '/' {
+			for from > 0 && (s[from-1] == '/' || inName(s[from-1])) {
+				from--
+			}
+		}
+		if to < len(s) && s[to] == '/' {
+			for to++; to < len(s) && inName(s[to]); to++ {
+			}
+		}
+		b.WriteString(s[:from] + "<workspace>")
+		s = s[to:]
+	}
+}
+
+// inName reports whether a byte may stand in the name of a directory; blanks and
+// quotes end a path.
+func inName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._~#-+", c) >= 0 || c >= 0x80
+}
+
 // said is a text of the agent's own.
 func (n *normalizer) said(s string) string {
-	s = uuids.ReplaceAllString(n.workspace.ReplaceAllString(s, "<workspace>"), "<id>")
+	s = n.withoutWorkspace(s)
+	if len(s) > maxNormalized || !strings.ContainsAny(s, "-_") {
+		return s
+	}
+	s = uuids.ReplaceAllString(s, "<id>")
 	return ids.ReplaceAllStringFunc(s, func(id string) string {
 		if !strings.ContainsAny(id, "0123456789") {
 			return id // a word, such as session_management
@@ -44,7 +80,10 @@ func (n *normalizer) said(s string) string {
 
 // used is what a tool was given, or gave.
 func (n *normalizer) used(s string) string {
-	s = instants.ReplaceAllString(n.said(s), "<time>")
+	if s = n.said(s); len(s) > maxNormalized {
+		return s
+	}
+	s = instants.ReplaceAllString(s, "<time>")
 	return temporary.ReplaceAllString(spans.ReplaceAllString(s, "<time>"), "$1…")
 }
 

@@ -172,7 +172,7 @@ func TestHistoryAttributesFlips(t *testing.T) {
 func TestHistoryOfLargeOutputs(t *testing.T) {
 	t.Parallel()
 	m := newMoods(t)
-	long := strings.Repeat("blah ", 100_000)
+	long := strings.Repeat("blah ", 60_000)
 	suite := fmt.Sprintf("name: large\nconfig: {executor: agent}\ntasks:\n  - {id: same, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %s\"]}}]}\n  - {id: other, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %[1]s\"]}}]}\n", m.flag)
 	for i := range 2 {
 		m.does(func(_ context.Context, t *executor.Trial) (string, error) {
@@ -267,7 +267,9 @@ func TestSameDeeds(t *testing.T) {
 		same bool
 		a, b []executor.Entry
 	}{
-		{"workspaces", true, tool(`{"path":"/home/ada/.local/state/waza/work/`+run+`/3-a-1/x.txt"}`, `"ok"`), tool(`{"path":"/home/ada/.local/state/waza/work/`+other+`/12-a-2/x.txt"}`, `"ok"`)},
+		{"workspaces", true, tool(`{"path":"/srv/waza/work/`+run+`/3-a-1/x.txt"}`, `"ok"`), tool(`{"path":"/srv/waza/work/`+other+`/12-a-2/x.txt"}`, `"ok"`)},
+		{"workspaces in strange places", true, said("see /Übung/waza/work/" + run + "/1-a-1/x y, and " + run), said("see /Übung/waza/work/" + other + "/2-b-3/x y, and " + other)},
+		{"files of a workspace", false, said("/srv/" + run + "/1-a-1/x"), said("/srv/" + other + "/1-a-1/y")},
 		{"the order of members", true, tool(`{"a":1,"b":2}`, `1`), tool(`{"b":2, "a":1}`, `1`)},
 		{"times of tools", true, tool(`{}`, `"ok in 1.3s at 2026-11-21T10:15:00Z"`), tool(`{}`, `"ok in 20 ms at 2026-11-22 09:00:01.5"`)},
 		{"temporary files", true, tool(`{}`, `"/tmp/go-build123/b001"`), tool(`{}`, `"/tmp/go-build999/b002"`)},
