@@ -142,6 +142,12 @@ func stateful() runner.Handle {
 		}
 		c.trials = append(c.trials, []*runner.TrialResult{trial(1), trial(2)})
 	}
+	long := runner.TaskRef{ID: "half", Name: "half done", Trials: 100, First: 1} // and not ended
+	var done []*runner.TrialResult
+	for n := range 60 {
+		done = append(done, &runner.TrialResult{TaskID: long.ID, TrialNum: n + 1, Verdict: runner.Passed})
+	}
+	c.rec.Tasks, c.results, c.trials = append(c.rec.Tasks, long), append(c.results, nil), append(c.trials, done)
 	return damagedRun{&held{canned: c}}
 }
 

@@ -15,12 +15,25 @@ const CACHED = new Set(TRIALS.cached); // trials that were taken over from earli
 const TASK_NUMBERS = new Map();
 TASKS.reduce((first, task, number) => {
   Object.assign(task, { number, first, role: task.role || 'task', letter: letterOf(task.verdict) });
+  task.counts ||= tally(task);
   TASK_NUMBERS.set(task.id, number);
   return first + task.ended;
 }, 0);
 
+// tally counts the trials of a task that has not ended.
+function tally(task) {
+  const counts = { total: task.totalTrials };
+  for (const at of trialsOf(task)) {
+    const name = COUNTS[TRIALS.verdict[at]];
+    if (name) counts[name] = (counts[name] || 0) + 1;
+  }
+  return counts;
+}
+
 // trialsOf lists the indexes of a task's trials.
-const trialsOf = (task) => Array.from({ length: task.ended }, (_, i) => task.first + i);
+function trialsOf(task) {
+  return Array.from({ length: task.ended }, (_, i) => task.first + i);
+}
 
 // taskOf finds the task of a trial.
 function taskOf(at) {

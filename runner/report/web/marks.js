@@ -30,7 +30,7 @@ const PER_LINE = 16;
 // many, the shares of the verdicts.
 function trialDots(task, open) {
   if (task.ended === 0) return el('span', { class: 'quiet' }, DASH);
-  const said = saying(task.counts || { total: task.ended });
+  const said = saying(task.counts);
   if (task.ended > DOTS) return shares(task.counts, 150, `${plural(task.ended, 'trial')}: ${said}`);
   const lines = Math.ceil(task.ended / PER_LINE);
   const width = Math.min(task.ended, PER_LINE) * PITCH;

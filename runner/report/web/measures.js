@@ -57,7 +57,7 @@ function matrix() {
   const cells = [...new Set(own.map((t) => t.cell.name))];
   if (cells.length < 2 || cells.length > MOST_CELLS) return null; // groups tell of them, too
   const byTask = new Map();
-  for (const t of own) byTask.set(t.task, (byTask.get(t.task) || new Map()).set(t.cell.name, t));
+  for (const t of own) byTask.set(t.task || t.id, (byTask.get(t.task || t.id) || new Map()).set(t.cell.name, t));
   const rows = [...byTask]
     .slice(0, MOST_MATRIX_TASKS)
     .map(([id, found]) => row(id, ...cells.map((name) => matrixCell(found.get(name)))));
