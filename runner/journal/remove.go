@@ -100,8 +100,13 @@ const unfinishedAge = time.Hour
 // need it. What remove returns does not keep it from going on; that is for remove
 // to remember. It is safe beside processes that record runs.
 func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
-	for _, dir := range s.Leftovers() {
-		s.collectWork(filepath.Base(dir), remove)
+	for _, name := range names(s.work()) {
+		switch id, taken := strings.CutPrefix(name, takenPrefix); {
+		case taken: // by somebody who did not live to remove them
+			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
+		case validID(name):
+			s.collectWork(name, remove)
+		}
 	}
 	for _, name := range names(s.trash()) {
 		remove(Garbage{GarbageTrash, "", filepath.Join(s.trash(), name)})

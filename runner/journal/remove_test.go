@@ -89,12 +89,14 @@ func TestCollect(t *testing.T) {
 	put("runs/unborn/journal.jsonl")
 	put("runs/.hidden/journal.jsonl")
 	put("work/removed/1/file")
+	put("work/.taken-killed-abc/1/file")
 	put("trash/gone-abc/run/run.json")
 	put(".runs.catalog-123")
 	put("runs.catalog")
 	require.Equal(t, map[string]string{
 		"work/dead":                  "workspaces dead",
 		"work/removed":               "workspaces removed",
+		"work/.taken-killed-abc":     "workspaces killed",
 		"trash/gone-abc":             "trash ",
 		"runs/dead/.result.json-123": "file dead",
 		"runs/dead/cancel.request":   "file dead",
@@ -102,5 +104,5 @@ func TestCollect(t *testing.T) {
 	later := collect(time.Now().Add(unfinishedAge + time.Minute))
 	require.Equal(t, "file ", later[".runs.catalog-123"])
 	require.Equal(t, "unrecorded unborn", later["runs/unborn"])
-	require.Len(t, later, 7)
+	require.Len(t, later, 8)
 }
