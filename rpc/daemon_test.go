@@ -157,7 +157,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("processes are looked up in /proc")
 	}
-	mark := fmt.Sprintf("%d.%d", 600+os.Getpid()%100, time.Now().UnixNano()%1_000_000_000) // seconds of sleep that nobody else asks for
+	mark := newMark()
 	path := suite(t, `
 name: sleepers
 config:
