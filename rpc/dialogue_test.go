@@ -171,7 +171,7 @@ func (d *dialogue) heard(line string) {
 var (
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
-	duration = regexp.MustCompile(`"(duration|executor)Ms":(\d+|\{[^{}]*(\{[^{}]*\})?[^{}]*\})`)
+	duration = regexp.MustCompile(`"(duration|meanDuration|executor)Ms":(\d+(?:\.\d+)?|\{[^{}]*(\{[^{}]*\})?[^{}]*\})`)
 	bytesOf  = regexp.MustCompile(`"bytes":\d+`)
 	offset   = regexp.MustCompile(`"atMs":\d+`)
 	hashes   = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -26,7 +27,7 @@ func evalMethods() []*method {
 type RunOptions struct {
 	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
 	Agent          string   `json:"agent" doc:"Agent to drive instead of the suite's, by the executor acp unless executor says otherwise."`
-	Model          string   `json:"model" doc:"Model to ask for instead of the suite's."`
+	Model          names    `json:"model" alias:"models" doc:"Model to ask for instead of the suite's, or a list: then the suite is run with each."`
 	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task."`
 	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Trials to run at once, instead of the suite's setting."`
 	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Seconds that one attempt at a trial may take, instead of the timeouts of suite and tasks."`
@@ -35,6 +36,40 @@ type RunOptions struct {
 	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
 	Cache          bool     `json:"cache" doc:"Take trials over that an earlier run has done, instead of doing them: where only graders have changed, they grade what was recorded."`
 	Stopping       *float64 `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 with which a task is decided before all its trials are started, instead of the suite's config.stopping; 0 does them all."`
+}
+
+// names are one name, or a list of some.
+type names []string
+
+// UnmarshalJSON takes both shapes; an empty name is none.
+func (n *names) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*n = nil
+		if one != "" {
+			*n = names{one}
+		}
+		return nil
+	}
+	var list []*string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	*n = nil
+	for _, name := range list {
+		if name == nil || *name == "" {
+			return errors.New("an empty name")
+		}
+		*n = append(*n, *name)
+	}
+	return nil
+}
+
+func (*names) expected() string { return "a string or a list of strings, none of them empty" }
+
+// JSONSchema describes both shapes.
+func (names) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}}
 }
 
 type evalRunParams struct {
@@ -121,7 +156,10 @@ func (c *call) launch(
 
 // complete puts the common options into a request.
 func (c *call) complete(req *runner.Request, o RunOptions) error {
-	req.Executor, req.Agent, req.Model, req.Trials, req.Workers = o.Executor, o.Agent, o.Model, o.Trials, o.Workers
+	req.Executor, req.Agent, req.Trials, req.Workers = o.Executor, o.Agent, o.Trials, o.Workers
+	if req.Models = o.Model; len(o.Model) == 1 {
+		req.Model, req.Models = o.Model[0], nil
+	}
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))

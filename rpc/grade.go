@@ -75,7 +75,8 @@ func (c *call) suiteOf(ctx context.Context, rec *runner.Record, path string) (*e
 	if path == "" {
 		path = rec.Suite.Path
 	}
-	return c.loadValid(ctx, path, loadOptions{executor: rec.Config.Executor, agent: rec.Config.Agent, contextDir: rec.Config.ContextDir})
+	executor, agent := rec.Overrides()
+	return c.loadValid(ctx, path, loadOptions{executor: executor, agent: agent, contextDir: rec.Config.ContextDir})
 }
 
 // gradeFault says why a run was not graded, or not to the end.

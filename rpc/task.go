@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 
@@ -183,7 +184,8 @@ func (c *call) taskRun(ctx context.Context, p *taskRunParams) (*runStarted, erro
 	return c.start(ctx, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
 		req := runner.Request{Tasks: p.Tasks, Trial: p.Trial}
 		if p.TaskID != "" {
-			if suite.Task(p.TaskID) == nil {
+			// That of a task in a combination of a matrix, the plan knows.
+			if suite.Task(p.TaskID) == nil && !strings.HasSuffix(p.TaskID, "]") {
 				return req, noTask(suite, p.TaskID)
 			}
 			req.Task = p.TaskID

@@ -62,6 +62,7 @@ type comparison struct {
 
 type pairTally struct {
 	id            string
+	cell          *CellRef
 	with, without sideTally
 }
 
@@ -81,7 +82,7 @@ func newComparison(rec *Record) *comparison {
 			if c == nil {
 				c = &comparison{of: make([]int, len(rec.Tasks))}
 			}
-			c.pairs = append(c.pairs, pairTally{id: t.Of})
+			c.pairs = append(c.pairs, pairTally{id: t.Of, cell: t.Cell})
 			c.of[i] = len(c.pairs)
 			pairs[t.Of] = len(c.pairs)
 		case t.Role == RoleTask && c != nil:
@@ -135,15 +136,16 @@ func (s *sideTally) add(res *TrialResult) {
 
 func (s *sideTally) rate() float64 { return float64(s.passed) / float64(s.counted) }
 
-// baselineResult sums up the comparison; nil when the suite asks for none.
-func (t *runTally) baselineResult() *BaselineResult {
+// baselineResult sums up the comparison, in one cell or, with nil, in all; nil when
+// the suite asks for none.
+func (t *runTally) baselineResult(cell *CellRef) *BaselineResult {
 	if t.rec.Baseline == nil {
 		return nil
 	}
 	r := &BaselineResult{Note: t.rec.Baseline.Unmeasured}
 	for i := range t.rec.Tasks {
 		res := t.tasks[i]
-		if t.rec.Tasks[i].Role != RoleBaseline || res == nil {
+		if t.rec.Tasks[i].Role != RoleBaseline || res == nil || !t.rec.Tasks[i].Cell.in(cell) {
 			continue
 		}
 		r.Trials.add(res.Trials.Counts)
@@ -153,7 +155,7 @@ func (t *runTally) baselineResult() *BaselineResult {
 		}
 	}
 	if t.compared != nil {
-		r.compare(t.compared.pairs)
+		r.compare(t.compared.pairs, cell)
 	}
 	r.Measured = r.Pairs > 0
 	if !r.Measured && r.Note == "" {
@@ -162,10 +164,13 @@ func (t *runTally) baselineResult() *BaselineResult {
 	return r
 }
 
-func (r *BaselineResult) compare(pairs []pairTally) {
+func (r *BaselineResult) compare(pairs []pairTally, cell *CellRef) {
 	var rates, scores gains
 	for i := range pairs {
 		p := &pairs[i]
+		if !p.cell.in(cell) {
+			continue
+		}
 		task := TaskBaseline{ID: p.id, With: p.with.counted, Without: p.without.counted}
 		if task.With > 0 && task.Without > 0 {
 			r.Pairs++

@@ -46,7 +46,7 @@ func quoted(list []string) []string {
 // choose applies the filters. Each pattern must match some task: one that
 // matches none is a slip that would go unnoticed. Where tasks are chosen, of
 // the trigger tests only those are run that a pattern of tasks names.
-func choose(suite *eval.Suite, tests []triggerTest, req Request) ([]*eval.Task, []triggerTest, error) {
+func choose(suite *eval.Suite, tests []triggerTest, cells []*cell, req Request) ([]*eval.Task, []triggerTest, error) {
 	tasks := suite.Tasks
 	if len(tasks)+len(tests) == 0 {
 		return nil, nil, &SelectionError{}
@@ -57,16 +57,23 @@ func choose(suite *eval.Suite, tests []triggerTest, req Request) ([]*eval.Task, 
 		tags = append(tags, t.Tags...)
 	}
 	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
-	byName := func(t *eval.Task) []string { return []string{t.ID, t.Name} }
+	byName := func(t *eval.Task) []string { return namesIn(t, cells...) }
 	byTag := func(t *eval.Task) []string { return t.Tags }
-	if err := checkPatterns("task", withoutTests(req.Tasks, tests), tasks, byName, ids); err != nil {
+	testNames := func(t triggerTest) []string {
+		names := []string{t.task.ID}
+		for _, c := range cells {
+			names = append(names, c.id(t.task.ID))
+		}
+		return names
+	}
+	if err := checkPatterns("task", withoutTests(req.Tasks, tests, testNames), tasks, byName, ids); err != nil {
 		return nil, nil, err
 	}
 	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
 		return nil, nil, err
 	}
 	if req.Task != "" {
-		one, err := chooseOne(tasks, req.Task, ids)
+		one, err := chooseOne(tasks, req.Task, byName, ids)
 		return one, nil, err
 	}
 	var chosen []*eval.Task
@@ -80,7 +87,7 @@ func choose(suite *eval.Suite, tests []triggerTest, req Request) ([]*eval.Task, 
 	case len(req.Tags) > 0 || req.Trial > 0 && len(req.Tasks) == 0 && len(tasks) > 0:
 		tests = nil
 	default:
-		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.takes([]string{t.task.ID}) })
+		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.takes(testNames(t)) })
 	}
 	if len(chosen)+len(tests) == 0 {
 		return nil, nil, &SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
@@ -88,16 +95,38 @@ func choose(suite *eval.Suite, tests []triggerTest, req Request) ([]*eval.Task, 
 	return chosen, tests, nil
 }
 
+// namesIn are the id and the name of a task, and its ids in cells of a matrix.
+func namesIn(t *eval.Task, cells ...*cell) []string {
+	names := []string{t.ID, t.Name}
+	for _, c := range cells {
+		if c.ref != nil {
+			names = append(names, c.id(t.ID))
+		}
+	}
+	return names
+}
+
+// wanted takes the ids and names of tasks that are asked for.
+func (req *Request) wanted() filter {
+	if req.Task != "" {
+		return filter{names: []string{req.Task}}
+	}
+	return newFilter(req.Tasks)
+}
+
 // withoutTests are the patterns that name no trigger test.
-func withoutTests(patterns []string, tests []triggerTest) []string {
+func withoutTests(patterns []string, tests []triggerTest, names func(triggerTest) []string) []string {
 	return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool {
 		f := newFilter([]string{p})
-		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.takes([]string{t.task.ID}) })
+		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.takes(names(t)) })
 	})
 }
 
-func chooseOne(tasks []*eval.Task, id string, known []string) ([]*eval.Task, error) {
+func chooseOne(tasks []*eval.Task, id string, names func(*eval.Task) []string, known []string) ([]*eval.Task, error) {
 	i := slices.Index(known, id)
+	if i < 0 {
+		i = slices.IndexFunc(tasks, func(t *eval.Task) bool { return slices.Contains(names(t)[2:], id) })
+	}
 	if i < 0 {
 		return nil, &SelectionError{What: "task", Patterns: []string{id}, Known: known}
 	}

@@ -104,6 +104,9 @@ func (r *Runner) Grade(ctx context.Context, id string, suite *eval.Suite, o Grad
 // gradePlan is the suite made ready to grade, not to run.
 func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
 	req := Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
+	if rec.Matrix() {
+		req.Executor, req.Model, req.Models = rec.Asked.Executor, rec.Asked.Model, rec.Asked.Models
+	}
 	kind, err := r.executorKind(suite, req)
 	if err != nil {
 		return nil, err
@@ -111,16 +114,25 @@ func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
 	p := &Plan{
 		Suite: suite, graders: r.graders, config: planConfig(suite, req, kind.Name), pool: provider.ForSuite(suite, &r.limits),
 	}
-	p.config.Model = rec.Config.Model
 	p.config.TimeoutSeconds = max(p.config.TimeoutSeconds, rec.Config.TimeoutSeconds)
-	p.cells = []*cell{p.newCell(kind, suite.ExecutorOptions[kind.Name], p.config.Model)}
+	if rec.Matrix() {
+		p.judge = req.judge(suite)
+		err = p.planCells(r, kind, req.models(suite))
+	} else {
+		p.judge = rec.Config.Model
+		p.config.Model, p.config.Models = rec.Config.Model, nil
+		p.cells = []*cell{p.newCell(kind, suite.ExecutorOptions[kind.Name], rec.Config.Model)}
+	}
+	if err != nil {
+		return nil, err
+	}
 	var nothing *SelectionError // there may be nothing to run any more, and yet what was run
 	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
 		return nil, err
 	}
 	p.learnSecrets()
 	p.env = &grader.Env{
-		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model, Recorded: true,
+		Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.judge, Recorded: true,
 	}
 	return p, nil
 }

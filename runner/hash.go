@@ -101,10 +101,14 @@ func (d *digests) suite(p *Plan, cell *cell) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digestJSON([]any{
+	sum, err := digestJSON([]any{
 		contentVersion, cell.executor.Name, cell.settings.Model, cell.settings.Options, program, c.InjectSkillBody, c.MCPServers,
 		c.DisabledSkills, instructions, c.MaxAttempts, s.Skill, s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask, scripts,
 	})
+	if err == nil && len(cell.params) > 0 { // texts and programs see them
+		sum, err = digestJSON([]any{sum, cell.params})
+	}
+	return sum, err
 }
 
 // scripts gives the digests of the files that hooks name.
@@ -178,5 +182,5 @@ func (d *digests) grading(p *Plan, t *eval.Task) (string, error) {
 		}
 		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, grader.Endpoints(g, p.Suite), sums})
 	}
-	return digestJSON([]any{contentVersion, p.config.GradeExpected, p.config.JudgeModel, p.config.Model, t.Expected, graders})
+	return digestJSON([]any{contentVersion, p.config.GradeExpected, p.config.JudgeModel, p.judge, t.Expected, graders})
 }

@@ -14,6 +14,7 @@ type Info struct {
 	Executor  string     `json:"executor"`
 	Agent     string     `json:"agent,omitempty"`
 	Model     string     `json:"model,omitempty"`
+	Models    []string   `json:"models,omitempty"` // of a matrix that has several
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
 	Tasks     Counts     `json:"tasks"`
@@ -22,7 +23,7 @@ type Info struct {
 
 func newInfo(rec *Record, p Progress) Info {
 	return Info{
-		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
+		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, Models: rec.Config.Models,
 		StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
 	}
 }

@@ -21,12 +21,16 @@ type Request struct {
 	// Executor and Model replace those of the suite when not empty.
 	Executor string `json:"executor,omitempty"`
 	Model    string `json:"model,omitempty"`
+	// Models replace those of the suite when there are several, and count instead of
+	// Model then.
+	Models []string `json:"models,omitempty"`
 	// Agent and ContextDir are recorded only: they had their effect when the
 	// suite was loaded.
 	Agent      string `json:"agent,omitempty"`
 	ContextDir string `json:"contextDir,omitempty"`
 	// Tasks and Tags are globs; a task is run when its id or name matches one
-	// of Tasks and a tag of it one of Tags. Empty means all.
+	// of Tasks and a tag of it one of Tags. Empty means all. The id may be that
+	// which a task has in a cell of the matrix: it is run in that cell then.
 	Tasks []string `json:"tasks,omitempty"`
 	Tags  []string `json:"tags,omitempty"`
 	// Task runs only the task of just that id when not empty.
@@ -99,6 +103,7 @@ type Plan struct {
 	files   *digests                     // of what the plan depends on
 	cache   *cache                       // nil when it is not asked for
 	config  RunConfig
+	judge   string // model for judges that name none
 	verbose bool
 	// baselines and triggers say why there are none; empty when there are.
 	baselines, triggers string
@@ -123,8 +128,10 @@ type PlannedTask struct {
 	Hash, Execution, Grading string
 	// threshold is the share of counted trials that must pass.
 	threshold float64
-	// baseline is the same task without skills; nil when that is not done.
+	// baseline is the same task without skills; nil when that is not done. of is
+	// the ID of the task whose baseline it is.
 	baseline *PlannedTask
+	of       string
 	// compares: a grader looks at what the baseline left.
 	compares bool
 	// trigger is what a trigger test asks; nil for other roles.
@@ -165,12 +172,11 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, asked: req, graders: r.graders, pool: provider.ForSuite(suite, &r.limits)}
+	p := &Plan{Suite: suite, asked: req, graders: r.graders, pool: provider.ForSuite(suite, &r.limits), judge: req.judge(suite)}
 	p.config = planConfig(suite, req, kind.Name)
 	p.verbose = p.config.Verbose
-	p.cells = []*cell{p.newCell(kind, suite.ExecutorOptions[kind.Name], p.config.Model)}
-	if o, ok := p.cells[0].settings.Options.(executor.Driver); ok && kind.Name == AgentExecutor {
-		p.config.Agent = o.AgentName()
+	if err := p.planCells(r, kind, req.models(suite)); err != nil {
+		return nil, err
 	}
 	if err := p.planTasks(req); err != nil {
 		return nil, err
@@ -182,7 +188,7 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 		return nil, err
 	}
 	p.learnSecrets()
-	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.config.Model}
+	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.judge}
 	if req.Cache {
 		r.findEarlier(p)
 	}
@@ -202,8 +208,11 @@ func (p *Plan) limits() error {
 
 func (r *Runner) executorKind(suite *eval.Suite, req Request) (executor.Kind, error) {
 	name := suite.Config.Executor
-	if req.Executor != "" {
+	switch {
+	case req.Executor != "":
 		name = req.Executor
+	case len(suite.Variants) > 0:
+		name = suite.Variants[0].Executor
 	}
 	kind, ok := r.executors.Lookup(name)
 	if !ok {
@@ -218,8 +227,9 @@ func planConfig(suite *eval.Suite, req Request, executor string) RunConfig {
 	c.Executor = executor
 	c.Verbose = c.Verbose || req.Verbose
 	c.FailFast = c.FailFast || req.FailFast
-	if req.Model != "" {
-		c.Model = req.Model
+	c.Model, c.Models = "", req.models(suite)
+	if len(c.Models) == 1 {
+		c.Model, c.Models = c.Models[0], nil
 	}
 	if req.Stopping != nil {
 		c.Stopping.Confidence = *req.Stopping
@@ -251,39 +261,49 @@ func planConfig(suite *eval.Suite, req Request, executor string) RunConfig {
 // planTasks chooses the tasks and gives each what it needs.
 func (p *Plan) planTasks(req Request) error {
 	ids := idsOf(p.Suite)
-	chosen, tests, err := choose(p.Suite, triggerTests(p.Suite, ids), req)
+	chosen, tests, err := choose(p.Suite, triggerTests(p.Suite, ids), p.cells, req)
 	if err != nil {
 		return err
 	}
+	// Before there are so many tasks: cells multiply them.
+	if n := len(chosen) + len(tests); n > MaxTrials/len(p.cells) {
+		return &LimitError{What: fmt.Sprintf("tasks in each of %d combinations", len(p.cells)), Got: n, Limit: MaxTrials / len(p.cells)}
+	}
+	wanted := req.wanted()
 	if total := max(1, p.config.TrialsPerTask); req.Trial > total {
 		return &SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
 	}
 	p.baselines = p.everywhere(func(c *cell) string { return c.baselines })
 	for _, t := range chosen {
 		for _, c := range p.cells {
-			p.planTask(t, c, ids, req)
+			if wanted.takes(namesIn(t, c)) {
+				p.planTask(t, c, ids, req)
+			}
 		}
 	}
-	return p.planTriggers(tests, req)
+	return p.planTriggers(tests, wanted, req)
 }
 
 // planTask plans a task in a cell and, before it, its baseline.
 func (p *Plan) planTask(t *eval.Task, c *cell, ids taskIDs, req Request) {
 	pt := p.planned(t, c, req)
+	if c.ref != nil {
+		pt.ID = ids.take(pt.ID)
+	}
 	if p.Suite.Baseline && c.baselines == "" {
 		pt.baseline = p.planned(withoutSkills(t), c, req)
-		pt.baseline.ID, pt.baseline.Name = ids.take(t.ID+"#baseline"), t.Name+" (without skills)"
-		pt.baseline.Role = RoleBaseline
+		pt.baseline.ID, pt.baseline.Name = ids.take(pt.ID+"#baseline"), pt.Name+" (without skills)"
+		pt.baseline.Role, pt.baseline.of = RoleBaseline, pt.ID
 		p.Tasks = append(p.Tasks, pt.baseline)
 	}
 	p.Tasks = append(p.Tasks, pt)
 }
 
-func (p *Plan) planTriggers(tests []triggerTest, req Request) error {
+func (p *Plan) planTriggers(tests []triggerTest, wanted filter, req Request) error {
 	if p.triggers = p.everywhere(func(c *cell) string { return c.triggers }); p.triggers == "" {
 		for _, test := range tests {
 			for _, c := range p.cells {
-				if c.triggers != "" {
+				if c.triggers != "" || !wanted.takes([]string{test.task.ID, c.id(test.task.ID)}) {
 					continue
 				}
 				pt := p.planned(test.task, c, req)
@@ -303,7 +323,7 @@ func (p *Plan) planTriggers(tests []triggerTest, req Request) error {
 
 func (p *Plan) planned(t *eval.Task, c *cell, req Request) *PlannedTask {
 	pt := &PlannedTask{
-		Task: t, ID: t.ID, Name: t.Name, Cell: c.ref, cell: c, Trials: p.config.Trials, First: max(1, req.Trial),
+		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, cell: c, Trials: p.config.Trials, First: max(1, req.Trial),
 		Timeout: seconds(p.config.TimeoutSeconds), threshold: 1,
 		compares: slices.ContainsFunc(t.Effective, grader.ComparesWithBaseline),
 	}
@@ -345,6 +365,7 @@ func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 			}
 		}
 	}
+	ds = append(ds, p.preflightJudges()...)
 	return append(ds, p.preflightGraders(ctx)...)
 }
 
@@ -393,7 +414,7 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 	for _, t := range p.Tasks {
 		rec.Tasks = append(rec.Tasks, TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
-			Groups: groups(p.config.GroupBy, t.cell.settings.Model, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
+			Groups: groups(p.config.GroupBy, t.cell, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
 			PassThreshold: &t.threshold, TimeoutMS: t.Timeout.Milliseconds(),
 			Role: t.Role, Trigger: t.trigger, Cell: t.Cell,
 		})
@@ -408,7 +429,7 @@ func (p *Plan) record(id string, now time.Time, pid int) *Record {
 			ref.Groups = nil
 		}
 		if t.Role == RoleBaseline {
-			ref.Of = t.Task.ID
+			ref.Of = t.of
 		}
 	}
 	if s.Baseline {
@@ -432,13 +453,17 @@ func metricsOf(s *eval.Suite) []MetricRef {
 	return list
 }
 
-// groups are the groups of config.group_by that a task belongs to.
-func groups(by, model string, t *eval.Task) []string {
+// groups are the groups of config.group_by that a task belongs to; without that,
+// its cell of the matrix is one.
+func groups(by string, c *cell, t *eval.Task) []string {
 	switch by {
 	case "":
+		if c.ref != nil {
+			return []string{c.ref.Name}
+		}
 		return nil
 	case "model":
-		return []string{model}
+		return []string{c.settings.Model}
 	case "tag", "tags":
 		return t.Tags
 	}

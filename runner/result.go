@@ -201,10 +201,29 @@ type CalibrationResult struct {
 	stats.Agreement
 }
 
-// GroupResult sums up the trials of the tasks in one group of config.group_by.
+// GroupResult sums up the trials of the tasks in one group of config.group_by or,
+// where the suite names none, in one cell of the matrix.
 type GroupResult struct {
 	Group string `json:"group"`
 	TrialCounts
+	// CellResult is nil when groups are no cells.
+	*CellResult
+}
+
+// CellResult tells more of a cell of the matrix. But for the last two, numbers are
+// those of the tasks of the suite.
+type CellResult struct {
+	Cell *CellRef `json:"cell"`
+	// Tasks counts verdicts; Score describes the mean scores of the tasks.
+	Tasks Counts      `json:"tasks"`
+	Score *ScoreStats `json:"score"`
+	// Usage is what they cost; nil when nothing is known of that.
+	Usage *executor.Usage `json:"usage,omitempty"`
+	// MeanDurationMS is how long a counted trial took; nil when none was counted.
+	MeanDurationMS *float64 `json:"meanDurationMs"`
+	// Baseline and Triggers are those of the cell, without their lists.
+	Baseline *BaselineResult `json:"baseline,omitempty"`
+	Triggers *TriggerResult  `json:"triggers,omitempty"`
 }
 
 // resultHead is a whole result without its tasks.

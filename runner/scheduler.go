@@ -95,14 +95,17 @@ func (t *taskRun) executes() bool {
 
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
-// taskEnv is the environment of a task's processes: this process's, then the
+// environ is the environment of a task's processes: this process's, then the
 // task's own, then what tells them where they are.
-func taskEnv(runID string, t *eval.Task) []string {
+func (t *PlannedTask) environ(runID string) []string {
 	env := os.Environ()
 	for k, v := range t.Inputs.Environment {
 		env = append(env, k+"="+v)
 	}
-	env = append(env, "WAZA_RUN_ID="+runID, "WAZA_TASK_ID="+t.ID)
+	for name, value := range t.cell.params {
+		env = append(env, eval.EnvName(name)+"="+value)
+	}
+	env = append(env, "WAZA_RUN_ID="+runID, "WAZA_TASK_ID="+t.Task.ID)
 	return env[:len(env):len(env)]
 }
 
@@ -279,7 +282,7 @@ func (t *taskRun) notStarted(num int, verdict Verdict, reason string) *TrialResu
 func (s *scheduler) start(t *taskRun) {
 	t.begin.Do(func() {
 		r := s.run
-		t.env = taskEnv(r.ID(), t.Task)
+		t.env = t.environ(r.ID())
 		r.feed.emit(&Event{
 			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,

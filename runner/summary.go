@@ -292,15 +292,18 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	s.Rate = rateOf(s.Counts)
 	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOf(t.trials)}
 	s.Score = scoreStats(scores)
-	s.Groups = t.groupResults()
+	s.Groups = t.groupResultsLocked()
 	s.Calibrations = t.calibrationResults()
-	s.Baseline = t.baselineResult()
-	s.Triggers = t.triggerResult()
+	s.Baseline = t.baselineResult(nil)
+	s.Triggers = t.triggerResult(nil)
 	t.measure(s, metrics)
 	return s
 }
 
-func (t *runTally) groupResults() []GroupResult {
+func (t *runTally) groupResultsLocked() []GroupResult {
+	if cells := t.rec.cells(); len(cells) > 0 && t.rec.Config.GroupBy == "" {
+		return t.cellResults(cells)
+	}
 	var out []GroupResult
 	for name, c := range t.groups {
 		out = append(out, GroupResult{Group: name, TrialCounts: TrialCounts{Counts: *c, Rate: rateOf(*c)}})

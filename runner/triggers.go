@@ -53,8 +53,9 @@ type TriggerPrompt struct {
 	Timeouts  int `json:"timeouts,omitempty"`
 }
 
-// triggerResult sums up the trigger tests; nil when the suite has none.
-func (t *runTally) triggerResult() *TriggerResult {
+// triggerResult sums up the trigger tests, in one cell or, with nil, in all; nil when
+// the suite has none.
+func (t *runTally) triggerResult(cell *CellRef) *TriggerResult {
 	asked := t.rec.Triggers
 	if asked == nil {
 		return nil
@@ -63,7 +64,7 @@ func (t *runTally) triggerResult() *TriggerResult {
 	weights, squares := 0.0, 0.0
 	for i := range t.rec.Tasks {
 		ref := &t.rec.Tasks[i]
-		if ref.Role != RoleTrigger || ref.Trigger == nil || t.tasks[i] == nil {
+		if ref.Role != RoleTrigger || ref.Trigger == nil || t.tasks[i] == nil || !ref.Cell.in(cell) {
 			continue
 		}
 		p := promptResult(ref, t.tasks[i])

@@ -105,8 +105,9 @@ func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path strin
 	if path == "" {
 		path = rec.Suite.Path
 	}
+	executor, agent := rec.Overrides()
 	suite, ds, err := eval.Load(path, eval.Options{
-		Vocabulary: rn.Vocabulary(), Executor: rec.Config.Executor, Agent: rec.Config.Agent, ContextDir: rec.Config.ContextDir,
+		Vocabulary: rn.Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 	})
 	var gone *eval.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {

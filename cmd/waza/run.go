@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -36,6 +37,7 @@ Examples:
   waza run evals/demo/eval.yaml
   waza run evals/demo --tag smoke --trials 5 --workers 4
   waza run evals/demo --agent opencode
+  waza run evals/demo --model gpt-5 --model claude-sonnet-4-5
   waza run evals/demo --cache
   waza run evals/demo --watch
   waza run evals/demo --task 'sql-*' --trial 2 --verbose
@@ -53,7 +55,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "resume", Category: which, Usage: "go on with a run: the one named, the newest unfinished one of the suite named, or of all; see waza runs resume --help"},
 			&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "let the executor `NAME` do the tasks", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor says otherwise", DefaultText: "the suite's"},
-			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`", DefaultText: "the suite's"},
+			&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`; given several times, the suite is run with each", DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "workers", Aliases: []string{"w"}, Category: how, Usage: "run `N` trials at once", DefaultText: "the suite's"},
 			&cli.DurationFlag{Name: "timeout", Category: how, Usage: "bound each trial, graders included, to a `TIME` such as 90s or 5m", DefaultText: "the task's, else the suite's"},
 			&cli.StringFlag{Name: "context-dir", Category: how, Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
@@ -91,7 +93,7 @@ type runOptions struct {
 func runOptionsOf(c *cli.Context) (runOptions, error) {
 	o := runOptions{
 		request: runner.Request{
-			Executor: executorOf(c), Agent: c.String("agent"), Model: c.String("model"),
+			Executor: executorOf(c), Agent: c.String("agent"),
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
@@ -102,6 +104,14 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 		if c.IsSet(name) && c.Int(name) < 1 {
 			return o, usage("leave it out for what the suite says", "--%s: %d is not a number from 1 on", name, c.Int(name))
 		}
+	}
+	switch models := c.StringSlice("model"); {
+	case len(models) == 1:
+		o.request.Model = models[0]
+	case slices.Contains(models, ""):
+		return o, usage("leave it out for what the suite says", "--model: one of the models has no name")
+	default:
+		o.request.Models = models
 	}
 	if c.IsSet("stopping") {
 		confidence := c.Float64("stopping")

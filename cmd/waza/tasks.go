@@ -104,8 +104,12 @@ func taskInfos(rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]task
 		if t.Role != runner.RoleTask {
 			continue
 		}
+		if last := len(tasks) - 1; last >= 0 && tasks[last].ID == t.Task.ID {
+			tasks[last].Trials += t.Trials // in another cell of the matrix
+			continue
+		}
 		info := taskInfo{
-			ID: t.ID, Name: t.Name, Description: t.Description, Tags: empty(t.Tags), File: t.RelFile, Line: t.Line,
+			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: empty(t.Tags), File: t.RelFile, Line: t.Line,
 			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
 		}
 		for _, g := range t.Effective {

@@ -125,6 +125,12 @@ func judgeModels(o *PromptOptions, env *Env) []string {
 	return nil
 }
 
+// NamesNoJudge reports whether a grader asks a model and leaves it to config which.
+func NamesNoJudge(spec *eval.Grader) bool {
+	o, ok := spec.Options.(*PromptOptions)
+	return ok && o.Model == "" && len(o.Judges) == 0
+}
+
 // judgeEndpoint is which API serves a judge, and where. What the grader does not
 // say, it takes from the executor in use, if that asks a model itself, else from
 // what config says of where models are served.

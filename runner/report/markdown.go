@@ -172,7 +172,7 @@ func markdownRow(t *Task) string {
 	if t.Result != nil {
 		mark = verdictMark[t.Result.Verdict]
 	}
-	cells := taskRow(*t).cells
+	cells := taskRow(*t, t.ID).cells
 	cells[0] = codeCell(cut(t.ID, mostMessage))
 	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
 }

@@ -46,7 +46,8 @@ func Table(w io.Writer, rows [][]string, o Options) error {
 	return err
 }
 
-// row is one line of a table; colours are those of its cells, by index.
+// row is one line of a table; colours are those of its cells, by index. One of a
+// single cell is a heading, which the columns do not make room for.
 type row struct {
 	cells   []string
 	colours []colour
@@ -54,10 +55,10 @@ type row struct {
 
 const gap = 2 // blanks between columns
 
-// tableColumns is how wide a table is at least.
-func tableColumns(rows []row) int {
+// tableColumns is how wide a table is with a first column that narrow.
+func tableColumns(rows []row, name int) int {
 	widths := columnWidths(rows)
-	widths[0] = min(widths[0], leastName)
+	widths[0] = min(widths[0], name)
 	return sum(widths)
 }
 
@@ -76,6 +77,9 @@ func sum(widths []int) int {
 func columnWidths(rows []row) []int {
 	var widths []int
 	for _, r := range rows {
+		if len(r.cells) == 1 {
+			continue
+		}
 		for i, c := range r.cells {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -89,7 +93,9 @@ func columnWidths(rows []row) []int {
 // dropColumn empties a column, which takes it out of the table.
 func dropColumn(rows []row, column int) {
 	for _, r := range rows {
-		r.cells[column] = ""
+		if len(r.cells) > 1 {
+			r.cells[column] = ""
+		}
 	}
 }
 
@@ -105,6 +111,14 @@ func writeTable(b *strings.Builder, rows []row, o Options) {
 		widths[0] = max(min(widths[0], leastName), widths[0]-over)
 	}
 	for _, r := range rows {
+		if len(r.cells) == 1 {
+			heading := r.cells[0]
+			if o.Width > 0 {
+				heading = Clip(heading, o.Width)
+			}
+			b.WriteString(o.paint(r.colours[0], heading) + "\n")
+			continue
+		}
 		line, blanks := "", 0
 		for i, c := range r.cells {
 			c = Clip(c, widths[i])
@@ -125,35 +139,55 @@ func (r *Report) table(b *strings.Builder, o Options) {
 		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Time/trial"},
 		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
 	}}
+	of := ""
 	for _, t := range r.Tasks {
-		if t.Role == runner.RoleTask {
-			rows = append(rows, taskRow(t))
+		if t.Role != runner.RoleTask {
+			continue
 		}
+		name := t.ID
+		if t.Cell != nil { // those of a task stand below it
+			if t.TaskRef.Task != of {
+				of = t.TaskRef.Task
+				rows = append(rows, row{[]string{Clean(of)}, []colour{bold}})
+			}
+			name = "  " + t.Cell.Name
+		}
+		rows = append(rows, taskRow(t, name))
 	}
 	if len(rows) == 1 {
 		return
 	}
 	const interval, took, score = 5, 6, 3
-	for _, column := range []int{interval, took, score} { // what a narrow terminal does without
-		if o.Width > 0 && tableColumns(rows) > o.Width {
-			dropColumn(rows, column)
-		}
+	if of != "" {
+		narrowCells(rows, o, interval, took, score)
+	} else {
+		narrow(rows, o, leastName, interval, took, score)
 	}
 	writeTable(b, rows, o)
 }
 
-func taskRow(t Task) row {
+// narrow takes columns out of a table, the first named first, until there is room
+// for that much of the names.
+func narrow(rows []row, o Options, least int, columns ...int) {
+	for _, column := range columns {
+		if o.Width > 0 && tableColumns(rows, least) > o.Width {
+			dropColumn(rows, column)
+		}
+	}
+}
+
+func taskRow(t Task, name string) row {
 	colours := make([]colour, 7)
 	res := t.Result
 	if res == nil {
-		return row{[]string{Clean(t.ID), "not finished", "–", "–", "–", "–", "–"}, colours}
+		return row{[]string{Clean(name), "not finished", "–", "–", "–", "–", "–"}, colours}
 	}
 	colours[1] = verdictColour(res.Verdict)
 	verdict := string(res.Verdict)
 	if res.Flaky {
 		verdict += ", flaky"
 	}
-	cells := []string{Clean(t.ID), verdict, taskTrials(res), "–", "–", "–", "–"}
+	cells := []string{Clean(name), verdict, taskTrials(res), "–", "–", "–", "–"}
 	if res.Score != nil {
 		cells[3] = score(res.Score.Mean)
 	}
@@ -239,12 +273,16 @@ func Line(e *runner.Event, o Options) string {
 	return s
 }
 
-// groups compares the groups of config.group_by.
+// groups compares the groups of config.group_by, or the cells of the matrix.
 func (r *Report) groups(b *strings.Builder, o Options) {
 	if r.Summary == nil || len(r.Summary.Groups) == 0 {
 		return
 	}
 	b.WriteByte('\n')
+	if r.Summary.Groups[0].CellResult != nil {
+		r.cells(b, o)
+		return
+	}
 	rows := []row{{
 		cells:   []string{"Group", "Trials", "Pass rate", "95 % interval"},
 		colours: []colour{bold, bold, bold, bold},

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"waza/runner"
+)
+
+// cells compares the cells of the matrix.
+func (r *Report) cells(b *strings.Builder, o Options) {
+	head := []string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Time/trial", "Tokens", "Cost"}
+	rows := []row{{cells: head, colours: make([]colour, len(head))}}
+	for i := range head {
+		rows[0].colours[i] = bold
+	}
+	for _, g := range r.Summary.Groups {
+		if g.CellResult != nil {
+			rows = append(rows, row{cellRow(g), make([]colour, len(head))})
+		}
+	}
+	const interval, took, tokens, cost = 4, 6, 7, 8
+	for _, column := range []int{tokens, cost} { // which not every executor tells
+		if !told(rows[1:], column) {
+			dropColumn(rows, column)
+		}
+	}
+	narrowCells(rows, o, interval, tokens, took)
+	writeTable(b, rows, o)
+}
+
+// narrowCells is narrow for rows that begin with the names of cells. They tell the
+// rows apart, and often differ in the last words only: columns go first, and then
+// what is in the middle of names.
+func narrowCells(rows []row, o Options, columns ...int) {
+	narrow(rows, o, columnWidths(rows)[0], columns...)
+	widths := columnWidths(rows)
+	if over := sum(widths) - o.Width; o.Width > 0 && over > 0 {
+		for _, r := range rows {
+			if len(r.cells) > 1 {
+				r.cells[0] = clipMiddle(r.cells[0], max(leastName, widths[0]-over))
+			}
+		}
+	}
+}
+
+// clipMiddle shortens a text that [Clean] has seen to that many columns, an ellipsis
+// in its middle then.
+func clipMiddle(s string, most int) string {
+	if Columns(s) <= most {
+		return s
+	}
+	head := Clip(s, (most+1)/2)
+	runes := []rune(s)
+	from, n := len(runes), 0
+	for from > 0 && n+columns(runes[from-1]) <= most-Columns(head) {
+		from--
+		n += columns(runes[from])
+	}
+	return head + string(runes[from:])
+}
+
+func told(rows []row, column int) bool {
+	for _, r := range rows {
+		if r.cells[column] != "–" {
+			return true
+		}
+	}
+	return false
+}
+
+func cellRow(g runner.GroupResult) []string {
+	cells := []string{Clean(g.Group), fmt.Sprintf("%d/%d", g.Tasks.Passed, g.Tasks.Total), trials(g.Counts), "–", "–", "–", "–", "–", "–"}
+	if g.PassRate != nil {
+		cells[3] = percent(*g.PassRate)
+	}
+	if g.PassRateInterval != nil {
+		cells[4] = interval(*g.PassRateInterval)
+	}
+	if g.Score != nil {
+		cells[5] = score(g.Score.Mean)
+	}
+	if g.MeanDurationMS != nil {
+		cells[6] = milliseconds(*g.MeanDurationMS)
+	}
+	if g.Usage != nil && g.Usage.Total() > 0 {
+		cells[7] = fmt.Sprint(g.Usage.Total())
+	}
+	if g.Usage != nil && g.Usage.CostUSD > 0 {
+		cells[8] = dollars(g.Usage.CostUSD)
+	}
+	return cells
+}

@@ -1,0 +1,93 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/report"
+	"waza/runner/stats"
+)
+
+// ofCells is the report of a run of two tasks in three cells each.
+func ofCells(names ...string) *report.Report {
+	rec := &runner.Record{RunID: "r"}
+	rep := &runner.Summary{}
+	one, took := 1.0, 1234.0
+	for _, task := range []string{"create-http-function", "deploy-with-bicep"} {
+		for i, name := range names {
+			ref := runner.TaskRef{ID: task + "[" + name + "]", Task: task, Trials: 5, Cell: &runner.CellRef{Name: name, Model: name}}
+			rec.Tasks = append(rec.Tasks, ref)
+			if task != "create-http-function" {
+				continue
+			}
+			counts := runner.TrialCounts{Counts: runner.Counts{Total: 10, Passed: 10}, Rate: runner.Rate{PassRate: &one, PassRateInterval: &stats.Interval{Low: 0.72, High: 1}}}
+			cell := &runner.CellResult{Cell: ref.Cell, Tasks: runner.Counts{Total: 2, Passed: 2}, MeanDurationMS: &took}
+			if i > 0 {
+				cell.Usage = &executor.Usage{InputTokens: 1000, OutputTokens: 234, CostUSD: 0.0123}
+				cell.Score = &runner.ScoreStats{Summary: stats.Summary{N: 2, Mean: 0.9}}
+			}
+			rep.Groups = append(rep.Groups, runner.GroupResult{Group: name, TrialCounts: counts, CellResult: cell})
+		}
+	}
+	r := report.New(rec)
+	for i := range r.Tasks {
+		r.Tasks[i].Result = &runner.TaskResult{Verdict: runner.Passed, Trials: runner.TrialCounts{Counts: runner.Counts{Total: 5, Passed: 5}, Rate: runner.Rate{PassRate: &one, PassRateInterval: &stats.Interval{Low: 0.57, High: 1}}}}
+	}
+	r.Summary, r.Status = rep, runner.StatusCompleted
+	return r
+}
+
+func printed(t *testing.T, r *report.Report, width int) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, r.Write(&b, report.Options{Width: width}))
+	for line := range strings.Lines(b.String()) {
+		if width > 0 {
+			require.LessOrEqual(t, report.Columns(strings.TrimSuffix(line, "\n")), width, line)
+		}
+	}
+	return b.String()
+}
+
+// The cells of a task stand below it, and all of them are compared.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `Task                      Verdict  Trials  Score  Pass rate  95 % interval  Time/trial
+create-http-function
+  gpt-5-mini              passed   5/5     –      100 %      57–100 %       –
+  claude-sonnet-4-5       passed   5/5     –      100 %      57–100 %       –
+  llama-3.3-70b-instruct  passed   5/5     –      100 %      57–100 %       –
+deploy-with-bicep
+  gpt-5-mini              passed   5/5     –      100 %      57–100 %       –
+  claude-sonnet-4-5       passed   5/5     –      100 %      57–100 %       –
+  llama-3.3-70b-instruct  passed   5/5     –      100 %      57–100 %       –
+
+Cell                    Passed  Trials  Pass rate  95 % interval  Score  Time/trial  Tokens  Cost
+gpt-5-mini              2/2     10/10   100 %      72–100 %       –      1.2 s       –       –
+claude-sonnet-4-5       2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
+llama-3.3-70b-instruct  2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
+
+0 of 6 tasks passed, 6 not finished; 0 of 0 counted trials passed; 0 ms
+`, printed(t, ofCells("gpt-5-mini", "claude-sonnet-4-5", "llama-3.3-70b-instruct"), 100))
+}
+
+// Where there is little room, columns go first, and then what cells have in common.
+func TestCellsInLittleRoom(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, style := range []string{"formal", "terse"} {
+		names = append(names, fmt.Sprintf("llama-3.3-70b-instruct,temperature=0.7,top_p=0.95,style=%s", style))
+	}
+	text := printed(t, ofCells(names...), 80)
+	require.Contains(t, text, `create-http-function
+  llama-3.3-70b-instruct,….7,top_p=0.95,style=formal  passed   5/5     100 %
+`)
+	text = printed(t, ofCells(names...), 60)
+	require.Contains(t, text, "style=formal  passed")
+	require.Contains(t, text, "style=terse  2/2")
+}
