@@ -56,8 +56,3 @@ func (x *indexer) work() {
 		}
 	}
 }
-
-// PruneCache takes runs that were removed out of the index by which --cache finds
-// trials. It returns how many lines were dropped. Trials are safe: they are in the
-// runs.
-func (r *Runner) PruneCache() (dropped int, err error) { return r.store.Forget() }

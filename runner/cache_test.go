@@ -181,9 +181,10 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 
 	// The new record needs the old one no more: its contents are its own.
 	require.NoError(t, os.RemoveAll(filepath.Join(c.state, "runs", first.RunID)))
-	n, err := c.r.PruneCache()
+	removed, err := c.r.Collect(t.Context(), runner.Retention{}, false)
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Len(t, removed, 1)
+	require.Equal(t, runner.RemovedIndex, removed[0].What)
 	third, executed := c.run(edited(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]", `content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`), runner.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, runner.Passed, third.Tasks[0].Trials[0].Verdict, "%v", third.Tasks[0].Trials[0].Graders)

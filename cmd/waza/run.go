@@ -148,6 +148,9 @@ func executorOf(c *cli.Context) string {
 
 func (p *program) run(c *cli.Context) error {
 	if c.Bool("resume") {
+		if c.Bool("watch") {
+			return usage("--watch --cache takes over what was done", "--watch and --resume do not go together")
+		}
 		return p.resume(c)
 	}
 	o, err := runOptionsOf(c)

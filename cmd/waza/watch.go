@@ -87,7 +87,10 @@ func (s *session) round(path string, r *runner.Round) int {
 	case r.Run == nil:
 		return exitPassed
 	}
-	rep := report.New(r.Run.Record())
+	rep, err := report.Of(r.Run)
+	if err != nil {
+		return s.refuse(path, nil, err)
+	}
 	if !s.follow(r.Run, rep) {
 		return exitLeft
 	}
