@@ -403,7 +403,11 @@ func TestResumeBusy(t *testing.T) {
 				mu.Lock()
 				won++
 				mu.Unlock()
-			} else if nothing := (*runner.NothingLeftError)(nil); !errors.As(err, &busy) && !errors.As(err, &nothing) {
+				return
+			}
+			var busy *runner.BusyError
+			var nothing *runner.NothingLeftError
+			if !errors.As(err, &busy) && !errors.As(err, &nothing) {
 				t.Error(err)
 			}
 		})
