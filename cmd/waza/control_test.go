@@ -179,3 +179,45 @@ func TestRemoveOfARunThatGoesOn(t *testing.T) {
 	require.Contains(t, out, "removed: 1 run, ")
 	h.gone()
 }
+
+// The table of a run that was cut short counts every trial that ended, also those
+// of tasks that did not, be it stopped or killed.
+func TestTableOfARunCutShort(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*held, *command){
+		"stopped": func(h *held, c *command) {
+			require.NoError(t, c.Process.Signal(os.Interrupt))
+			c.says(t, "waiting for 1 trial, at most ")
+			h.release()
+			require.Equal(t, exitInterrupted, c.exitCode(t))
+			require.Regexp(t, `(?m)^first +skipped +2/2, 1 skipped +1.00 +100 %`, c.out.String())
+			require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 skipped; 2 of 2 counted trials passed")
+		},
+		"cancelled": func(h *held, c *command) {
+			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+			require.Equal(t, exitInterrupted, c.exitCode(t))
+			require.Regexp(t, `(?m)^first +cancelled +1/1, 2 cancelled +1.00 +100 %`, c.out.String())
+			require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 cancelled; 1 of 1 counted trial passed")
+		},
+		"killed": func(h *held, c *command) {
+			require.NoError(t, c.Process.Kill())
+			_ = c.Wait()
+			out, code := waza(t, c.Env, "runs", "show", "latest")
+			require.Equal(t, exitPassed, code)
+			require.Regexp(t, `(?m)^first +not finished +1/1, 2 not finished +1.00 +100 %`, out)
+			require.Regexp(t, `(?m)^second +not finished +– `, out)
+			require.Contains(t, out, "0 of 2 tasks passed, 2 not finished; 1 of 1 counted trial passed")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := holdingSuite(t, "  trials_per_task: 3")
+			c := startWaza(t, h.env(), "run", h.suite)
+			h.started(1)
+			h.release()
+			h.started(1)
+			end(h, c)
+			h.gone()
+		})
+	}
+}

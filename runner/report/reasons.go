@@ -22,11 +22,12 @@ func (r *Report) reasons(b *strings.Builder, o Options) {
 func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(*Task, runner.Reason) bool) {
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		if t.Result == nil {
+		res := t.known()
+		if res == nil {
 			continue
 		}
 		first := true
-		for _, why := range t.Result.Reasons {
+		for _, why := range res.Reasons {
 			if !take(t, why) {
 				continue
 			}
@@ -38,9 +39,9 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 				fmt.Fprintf(b, "  %s\n", Clean(t.ID))
 				first = false
 			}
-			total := t.Result.Trials.Total
-			if t.Result.Decided != nil {
-				total -= t.Result.Decided.Saved
+			total := res.Trials.Total
+			if res.Decided != nil {
+				total -= res.Decided.Saved
 			}
 			writeReason(b, o, why, total)
 		}

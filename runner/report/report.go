@@ -7,6 +7,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"waza/runner"
@@ -31,7 +32,13 @@ type Task struct {
 	runner.TaskRef
 	// Result is nil as long as the task has not ended.
 	Result *runner.TaskResult
+	// SoFar sums up the trials that have ended of a task that has not; nil when
+	// there is none, or nobody has looked.
+	SoFar *runner.TaskResult
 }
+
+// known is what there is to tell of the task; nil when that is nothing.
+func (t *Task) known() *runner.TaskResult { return cmp.Or(t.Result, t.SoFar) }
 
 // New makes the report of a run of which nothing is known yet but what was asked.
 func New(rec *runner.Record) *Report {
@@ -52,10 +59,14 @@ func Of(h runner.Handle) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	soFar, err := runner.Unfinished(h)
+	if err != nil {
+		return nil, err
+	}
 	r := New(h.Record())
 	r.Status, r.Summary, r.Error = progress.Status, progress.Summary, progress.Error
 	for i, res := range results {
-		r.Tasks[i].Result = res
+		r.Tasks[i].Result, r.Tasks[i].SoFar = res, soFar[i]
 	}
 	return r, nil
 }
@@ -121,11 +132,11 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 		return ended, endedTrials
 	}
 	for _, t := range r.Tasks {
-		if t.Role != runner.RoleTask || t.Result == nil {
+		if t.Role != runner.RoleTask || t.known() == nil {
 			continue
 		}
-		tasks.Add(t.Result.Verdict)
-		c := t.Result.Trials
+		tasks.Add(t.known().Verdict)
+		c := t.known().Trials
 		trials.Passed += c.Passed
 		trials.Failed += c.Failed
 		trials.Errors += c.Errors

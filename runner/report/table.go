@@ -178,16 +178,19 @@ func narrow(rows []row, o Options, least int, columns ...int) {
 
 func taskRow(t Task, name string) row {
 	colours := make([]colour, 7)
-	res := t.Result
+	res := t.known()
 	if res == nil {
 		return row{[]string{Clean(name), "not finished", "–", "–", "–", "–", "–"}, colours}
 	}
 	colours[1] = verdictColour(res.Verdict)
-	verdict := string(res.Verdict)
+	verdict, done := string(res.Verdict), taskTrials(res)
+	if t.Result == nil {
+		verdict, done = "not finished", done+fmt.Sprintf(", %d not finished", t.Trials-res.Trials.Total)
+	}
 	if res.Flaky {
 		verdict += ", flaky"
 	}
-	cells := []string{Clean(name), verdict, taskTrials(res), "–", "–", "–", "–"}
+	cells := []string{Clean(name), verdict, done, "–", "–", "–", "–"}
 	if res.Score != nil {
 		cells[3] = score(res.Score.Mean)
 	}

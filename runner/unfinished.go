@@ -1,0 +1,33 @@
+package runner
+
+import "slices"
+
+// Unfinished sums up the trials that have ended of tasks that have not, by the
+// index of the task: of a run that goes on, or whose process was killed. Their
+// verdict is empty, for the trials that are missing have a say in it. It reads
+// every trial of such a run.
+func Unfinished(h Handle) (map[int]*TaskResult, error) {
+	results, err := h.Results()
+	if err != nil || !slices.Contains(results, nil) {
+		return nil, err
+	}
+	tallies := map[int]*taskTally{}
+	err = h.Trials(func(task int, t *TrialResult) error {
+		if results[task] == nil {
+			if tallies[task] == nil {
+				tallies[task] = new(taskTally)
+			}
+			tallies[task].add(t)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sums := map[int]*TaskResult{}
+	for task, t := range tallies {
+		sums[task] = t.result(1)
+		sums[task].Verdict = ""
+	}
+	return sums, nil
+}

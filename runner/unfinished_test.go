@@ -1,0 +1,38 @@
+package runner_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// Trials that ended of a task that did not are summed up; of a run whose tasks all
+// ended there is nothing to tell.
+func TestUnfinishedTasks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: dir})
+	require.NoError(t, err)
+	live := start(t, r, twoTasks, runner.Request{})
+	<-live.Done()
+	none, err := runner.Unfinished(live)
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	cutJournal(t, dir, live.ID(), 12, 0) // after b's first trial
+	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
+	h, err := r.Run(live.ID())
+	require.NoError(t, err)
+	some, err := runner.Unfinished(h)
+	require.NoError(t, err)
+	require.Len(t, some, 1)
+	require.Equal(t, 1, some[1].Trials.Total)
+	require.Equal(t, 1, some[1].Trials.Failed)
+	require.Equal(t, 0.0, *some[1].Trials.PassRate)
+	require.NotEmpty(t, some[1].Reasons)
+	require.Empty(t, some[1].Verdict)
+}
