@@ -24,7 +24,8 @@ Examples:
   waza runs follow latest      what goes on in the newest, as waza run shows it
   waza runs cancel RUN         end one, whichever process carries it out
   waza runs export RUN         all of it, or a report in another format
-  waza runs resume RUN         go on with one that was cut short`,
+  waza runs resume RUN         go on with one that was cut short
+  waza runs gc --keep 100      delete old ones, and what killed processes left`,
 		Flags:  runsListFlags(),
 		Action: p.runsList,
 		Subcommands: []*cli.Command{
