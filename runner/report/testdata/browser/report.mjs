@@ -86,6 +86,14 @@ class Visit {
     return (await this.text('#viewer-title')).replace(/\s+/g, ' ').trim();
   }
 
+  // openCalls opens all tool calls and waits for what is in them.
+  async openCalls() {
+    await this.page.keyboard.press('e');
+    await this.page.waitForFunction(() =>
+      [...document.querySelectorAll('.transcript details')].every((d) => d.open && d.childElementCount > 1),
+    );
+  }
+
   focused() {
     return this.page.evaluate(
       () => document.activeElement.id || document.activeElement.dataset.trialRow || document.activeElement.tagName,
@@ -239,6 +247,7 @@ const scenarios = {
     const call = v.page.locator('.transcript details:has-text("bash")');
     assert.equal(await call.locator('pre').count(), 0, 'a tool call is closed at first');
     await call.locator('summary').click();
+    await call.locator('pre').nth(1).waitFor();
     assert.match(await call.innerText(), /"command": "python3 -m pytest -q && git diff --stat"[^]*"exit_code": 0/);
     assert.ok((await call.locator('.key').count()) > 3, 'JSON is coloured');
     assert.equal(await v.page.locator('.transcript .e-skill').count(), 1);
@@ -256,7 +265,7 @@ const scenarios = {
     assert.ok(!(await output.innerText()).includes('60. Once upon'));
     await output.locator('button').click();
     assert.ok((await output.innerText()).includes('60. Once upon'));
-    await v.page.keyboard.press('e');
+    await v.openCalls();
     assert.equal(
       await v.page.locator('.transcript details[open]').count(),
       await v.page.locator('.transcript details').count(),
@@ -371,7 +380,7 @@ const scenarios = {
       ]) {
         await v.open(file, hash);
         await v.trial();
-        await v.page.keyboard.press('e');
+        await v.openCalls();
         const poor = await v.page.evaluate(contrasts);
         assert.deepEqual(poor, [], `${file}, ${colorScheme}`);
       }
@@ -428,7 +437,7 @@ const scenarios = {
       for (const num of ['1', '2']) {
         await v.page.click(`#body-${id} [data-trial-row] >> text="${num}"`);
         await v.trial();
-        await v.page.keyboard.press('e');
+        await v.openCalls();
         for (const more of await v.page.locator('#viewer summary').all()) await more.hover();
         if (id === '0' && num === '1') {
           const text = await v.text('#viewer');
@@ -491,7 +500,7 @@ const scenarios = {
     await v.shot('narrow');
     await v.page.click('[data-trial-row] >> nth=2');
     await v.trial();
-    await v.page.keyboard.press('e');
+    await v.openCalls();
     assert.ok(
       await v.page.evaluate(() => {
         const s = document.getElementById('viewer');
