@@ -9,6 +9,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"waza/eval"
 	"waza/rpc/wire"
 )
 
@@ -183,10 +184,18 @@ func (d *openRPC) take(s *jsonschema.Schema) {
 	s.Definitions, s.Version = nil, ""
 }
 
+// written describes types that are written otherwise than they are made.
+func written(t reflect.Type) *jsonschema.Schema {
+	if t != reflect.TypeFor[eval.Matrix]() {
+		return nil
+	}
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array"}}
+}
+
 // reflector gives the means to describe types: their comments are the doc tags.
 func reflector() *jsonschema.Reflector {
 	return &jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true, Namer: schemaName,
+		Anonymous: true, AllowAdditionalProperties: true, Namer: schemaName, Mapper: written,
 		LookupComment: func(t reflect.Type, field string) string {
 			if t.Kind() != reflect.Struct {
 				return ""

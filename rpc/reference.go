@@ -199,7 +199,7 @@ func (d *document) typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return "time"
-	case t == reflect.TypeFor[json.RawMessage]():
+	case t == reflect.TypeFor[json.RawMessage](), written(t) != nil:
 		return "object"
 	}
 	switch t.Kind() {

@@ -19,13 +19,13 @@ func (r *Report) cells(b *strings.Builder, o Options) {
 			rows = append(rows, row{cellRow(g), make([]colour, len(head))})
 		}
 	}
-	const interval, took, tokens, cost = 4, 6, 7, 8
+	const interval, score, took, tokens, cost = 4, 5, 6, 7, 8
 	for _, column := range []int{tokens, cost} { // which not every executor tells
 		if !told(rows[1:], column) {
 			dropColumn(rows, column)
 		}
 	}
-	narrowCells(rows, o, interval, tokens, took)
+	narrowCells(rows, o, interval, tokens, took, score, cost)
 	writeTable(b, rows, o)
 }
 
