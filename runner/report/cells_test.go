@@ -38,6 +38,8 @@ func ofCells(names ...string) *report.Report {
 	for i := range r.Tasks {
 		r.Tasks[i].Result = &runner.TaskResult{Verdict: runner.Passed, Trials: runner.TrialCounts{Counts: runner.Counts{Total: 5, Passed: 5}, Rate: runner.Rate{PassRate: &one, PassRateInterval: &stats.Interval{Low: 0.57, High: 1}}}}
 	}
+	n := len(r.Tasks)
+	rep.Counts, rep.Trials.Counts = runner.Counts{Total: n, Passed: n}, runner.Counts{Total: 5 * n, Passed: 5 * n}
 	r.Summary, r.Status = rep, runner.StatusCompleted
 	return r
 }
@@ -72,7 +74,7 @@ gpt-5-mini              2/2     10/10   100 %      72–100 %       –      1.2
 claude-sonnet-4-5       2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
 llama-3.3-70b-instruct  2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
 
-0 of 6 tasks passed, 6 not finished; 0 of 0 counted trials passed; 0 ms
+6 of 6 tasks passed; 30 of 30 counted trials passed; 0 ms
 `, printed(t, ofCells("gpt-5-mini", "claude-sonnet-4-5", "llama-3.3-70b-instruct"), 100))
 }
 
