@@ -63,7 +63,8 @@ function matrix() {
     .map(([id, found]) => row(id, ...cells.map((name) => matrixCell(found.get(name)))));
   const about = byTask.size > rows.length ? `The first ${count(rows.length)} of ${plural(byTask.size, 'task')}.` : null;
   const made = block('Matrix', about, ['Task', ...cells], rows);
-  made.classList.add('whole');
+  made.classList.add('matrix');
+  made.classList.toggle('whole', cells.length > 3);
   return made;
 }
 

@@ -634,7 +634,7 @@ const scenarios = {
     );
     const shapes = await v.page.$$eval('.legend .mark path', (list) => list.map((p) => p.getAttribute('d')));
     assert.equal(new Set(shapes).size, shapes.length, 'each verdict has a shape of its own');
-    assert.match(await v.text('.block.whole'), /Matrix[^]*m-1\s+m-2[^]*prime[^]*100\s%\s+67\s%/);
+    assert.match(await v.text('.block.matrix'), /Matrix[^]*m-1\s+m-2[^]*prime[^]*100\s%\s+67\s%/);
     await v.page.click('tr:has-text("prime") a >> nth=1');
     await v.page.waitForSelector('#table .inner');
     const inner = await v.text('#table .inner');
