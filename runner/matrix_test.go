@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,24 @@ func TestMatrixOpensOneExecutorPerCell(t *testing.T) {
 	require.Contains(t, resultOf(t, bad).Error, "no model is called bad")
 	require.Equal(t, []string{"good", "poor", "good", "good", "bad"}, o.opened)
 	require.Equal(t, 4, o.closed)
+}
+
+// Taken up again, a run opens no executor for a cell whose tasks are all decided.
+func TestMatrixResumedOpensWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	o, state := &openings{}, t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state, Executors: executor.NewRegistry(o.kind())})
+	require.NoError(t, err)
+	suite := edited(t, ofAgent, "trials_per_task: 2", "trials_per_task: 9, stopping: true, models: [poor, good]", ", {id: b, prompt: x}", "")
+	live := start(t, r, suite, runner.Request{})
+	<-live.Done()
+	whole := resultOf(t, live)
+	require.Equal(t, 9, whole.Summary.TrialsSaved)
+	cut(t, filepath.Join(state, "runs", live.ID()), before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
+	got, _ := resumed(t, r, live.ID())
+	equalResults(t, whole, got)
+	require.Equal(t, []string{"poor", "good", "good"}, o.opened)
+	require.Equal(t, 3, o.closed)
 }
 
 // Trigger tests are asked in each cell whose executor can tell.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -322,6 +323,7 @@ func (s *scheduler) settle() {
 		t.tally.broken = e.tasks[i].broken()
 		if t.left > 0 {
 			s.skipDecided(t, t.tally.early.decided)
+			t.kept = slices.Repeat([]bool{true}, t.Trials) // nothing of it is executed
 			continue
 		}
 		res := t.tally.result(t.threshold)
