@@ -60,7 +60,7 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got []string
-		err := members(data, func(key, value []byte) bool {
+		err := members(data, "", func(key, value []byte) bool {
 			got = append(got, string(key), string(value))
 			return true
 		})

@@ -202,7 +202,7 @@ func (f *trialFiles) whole(raw []byte) ([]byte, error) {
 func (f *trialFiles) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
 	out := []byte{'{'}
 	var failed error
-	err := members(raw, func(key, value []byte) bool {
+	err := members(raw, "", func(key, value []byte) bool {
 		switch string(key) {
 		case "blobs":
 			return true
