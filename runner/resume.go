@@ -52,7 +52,7 @@ func (r *Runner) Resume(ctx context.Context, id string, p *Plan) (*Run, error) {
 		p.Close()
 		return nil, err
 	}
-	go run.main()
+	r.launch(run)
 	return run, nil
 }
 

@@ -45,6 +45,10 @@ type Options struct {
 	// Reports are written into the directory of each run that ends or is amended;
 	// nil means none.
 	Reports []Report
+	// Started, unless nil, is called with each run that begins in this process or
+	// is taken up again by it, before its first event. It must not block; it may
+	// follow the run.
+	Started func(*Run)
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout bounds how long the process of a run may take to answer when
@@ -63,6 +67,7 @@ type Runner struct {
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
+	started    func(*Run)
 	unrecorded bool // see feed; for benchmarks
 
 	ctx    context.Context // ends with Close
@@ -84,7 +89,7 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 // New makes a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{
-		executors: o.Executors, graders: o.Graders, reports: o.Reports, log: o.Logger, answerTimeout: o.AnswerTimeout,
+		executors: o.Executors, graders: o.Graders, reports: o.Reports, started: o.Started, log: o.Logger, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, amends: map[chan struct{}]struct{}{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -132,7 +137,7 @@ func (r *Runner) Start(p *Plan) (*Run, error) {
 		p.Close()
 		return nil, err
 	}
-	go run.main()
+	r.launch(run)
 	return run, nil
 }
 
@@ -161,6 +166,16 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 	r.adoptLocked(run)
 	return run, nil
 }
+
+func (r *Runner) launch(run *Run) {
+	if r.started != nil {
+		r.started(run)
+	}
+	go run.main()
+}
+
+// Recorded is how many lines and bytes this process has written to journals.
+func (r *Runner) Recorded() (lines, bytes int64) { return r.store.Written() }
 
 func (r *Runner) isClosed() bool {
 	r.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // The files of a run's directory, and the directory of all workspaces.
@@ -44,6 +45,8 @@ type Store struct {
 	// Sync says what a power failure may cost. It is set before the store is used.
 	Sync  Sync
 	fsync func(*os.File) error // see disk
+
+	lines, bytes atomic.Int64 // written by this process
 }
 
 // NewStore uses the given state directory, which is made when the first run is.
@@ -71,10 +74,13 @@ func (s *Store) Dir() string { return s.dir }
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
+// Written is how many lines and bytes of journals were written through the store.
+func (s *Store) Written() (lines, bytes int64) { return s.lines.Load(), s.bytes.Load() }
+
 func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
 
 func (s *Store) run(id string) *Run {
-	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), disk: s.disk()}
+	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), disk: s.disk(), store: s}
 }
 
 // Leftovers takes the workspaces of runs whose process did not live to remove them,
@@ -198,6 +204,7 @@ func validID(id string) bool {
 type Run struct {
 	dir, work string
 	disk      disk // of its writers
+	store     *Store
 }
 
 // Dir is the run's directory.
