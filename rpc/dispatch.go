@@ -214,12 +214,15 @@ func (c *call) reply(result any, err error) {
 		}
 	}
 	var fault *wire.Error
+	code := int64(0)
 	if err != nil {
 		fault = faultOf(err)
+		code = fault.Code
 		if fault.Code == wire.CodeInternalError && !errors.Is(err, errPanicked) {
 			c.server.log.Error("internal error", "method", c.req.Method, "error", err)
 		}
 	}
+	c.server.counts.answered(c, code)
 	if c.req.Notif {
 		return
 	}

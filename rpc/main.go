@@ -16,6 +16,9 @@ type Door struct {
 	// TCP is an address to listen on, Socket the path of a socket; either, or
 	// both. Empty means not to.
 	TCP, Socket string
+	// Metrics is an address to serve Options.Metrics at, by HTTP at /metrics.
+	// Empty means not to.
+	Metrics string
 	// Listening, if not nil, is called with the address of each listener.
 	Listening func(net.Addr)
 }
@@ -51,6 +54,17 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d 
 	if err != nil {
 		fmt.Fprintf(stderr, "waza: %v\n", err)
 		return exitUsage
+	}
+	if d.Metrics != "" {
+		l, err := s.ListenTCP(d.Metrics)
+		if err != nil {
+			fmt.Fprintf(stderr, "waza: metrics: %v\n", err)
+			return exitUsage
+		}
+		defer s.serveMetrics(l)()
+		if d.Listening != nil {
+			d.Listening(l.Addr())
+		}
 	}
 	if d.TCP == "" && d.Socket == "" {
 		err = s.ServeStdio(ctx, in, out)

@@ -27,6 +27,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -40,6 +42,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Version of the program, as initialize tells it; empty means "dev".
 	Version string
+
+	// Metrics, unless nil, takes what the server counts. [Main] serves it where
+	// Door.Metrics says.
+	Metrics *prometheus.Registry
 
 	// Token is what clients of a listener must send as their first call,
 	// initialize {token}. Empty means that none is asked for. Stdio needs none:
@@ -84,6 +90,7 @@ type Server struct {
 	runner  *runner.Runner
 	log     *slog.Logger
 	methods map[string]*method
+	counts  *counts
 	slots   chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
 
 	mu        sync.Mutex // guards the fields below
@@ -116,6 +123,7 @@ func New(o Options) (*Server, error) {
 	for _, m := range table() {
 		s.methods[m.name] = m
 	}
+	s.counts = s.newCounts(o.Metrics)
 	return s, nil
 }
 

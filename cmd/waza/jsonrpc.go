@@ -36,10 +36,11 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000", DefaultText: "stdin and stdout"},
 			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen at the unix socket `PATH`, for this user alone", DefaultText: "stdin and stdout"},
-			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp take an address that other machines reach; wants a token"},
+			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics take addresses that other machines reach; wants a token"},
 			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`", DefaultText: "none is asked for"},
 			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`", DefaultText: "none is asked for"},
-			fsyncFlag(""),
+			&cli.StringFlag{Name: "metrics", Category: where, Usage: "tell Prometheus at `ADDR`, such as localhost:9464, how runs and requests go", DefaultText: "off"},
+			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
 			jsonFlag("log as lines of JSON; the protocol is JSON in any case"),
 		},
@@ -51,7 +52,7 @@ func (p *program) jsonrpc(c *cli.Context) error {
 	if err := most(c, 0); err != nil {
 		return err
 	}
-	options, door, err := p.daemonOptions(c)
+	options, door, watch, err := p.daemonOptions(c)
 	if err != nil {
 		return err
 	}
@@ -61,16 +62,18 @@ func (p *program) jsonrpc(c *cli.Context) error {
 	}
 	ctx, stop := untilSignal(p.ctx)
 	defer stop()
-	return exit(rpc.Main(ctx, in, out, p.stderr, options, door))
+	code := rpc.Main(ctx, in, out, p.stderr, options, door)
+	watch.close()
+	return exit(code)
 }
 
-func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, err error) {
+func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
 	if err := oneOf("log-level", c.String("log-level"), logLevels...); err != nil {
-		return o, d, err
+		return o, d, nil, err
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return o, d, err
+		return o, d, nil, err
 	}
 	o.Logger = p.logger(level, c.Bool("json"))
 	o.Version = buildVersion().Version
@@ -79,19 +82,25 @@ func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, err 
 	d.Listening = func(a net.Addr) { o.Logger.Info("listening", "network", a.Network(), "address", a.String()) }
 	switch {
 	case c.IsSet("tcp") && d.TCP == "":
-		return o, d, usage("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
+		return o, d, nil, usage("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
 	case c.IsSet("socket") && d.Socket == "":
-		return o, d, usage("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
-	case o.AllowRemote && d.TCP == "":
-		return o, d, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp, which is not there")
-	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "":
-		return o, d, usage("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
+		return o, d, nil, usage("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
+	case c.IsSet("metrics") && c.String("metrics") == "":
+		return o, d, nil, usage("give one, such as localhost:9464, or leave --metrics out", "--metrics: the address is empty")
+	case o.AllowRemote && d.TCP == "" && !c.IsSet("metrics"):
+		return o, d, nil, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp and --metrics, which are not there")
+	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "" && !c.IsSet("metrics"):
+		return o, d, nil, usage("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
 	}
-	if o.Runner, err = newRecordingRunner(c, runner.Options{Reports: report.Always(), Logger: o.Logger}); err != nil {
-		return o, d, err
+	if o.Token, err = token(c); err != nil {
+		return o, d, nil, err
 	}
-	o.Token, err = token(c)
-	return o, d, err
+	d.Metrics = c.String("metrics")
+	if o.Runner, w, err = newRecordingRunner(c, runner.Options{Reports: report.Always(), Logger: o.Logger}); err != nil {
+		return o, d, nil, err
+	}
+	o.Metrics = w.registry()
+	return o, d, w, nil
 }
 
 // token is what clients have to show; empty when they need not. It is not a

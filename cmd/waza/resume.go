@@ -32,13 +32,13 @@ Examples:
 
 Exit codes: as of waza run.
 ` + exitCodes,
-		Flags:  append(printFlags(""), fsyncFlag("")),
+		Flags:  append(printFlags(""), fsyncFlag(""), tracesFlag("")),
 		Action: p.resume,
 	}
 }
 
 // goesWithResume are the flags of waza run that do not change what is asked for.
-var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "bisect"}
+var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect"}
 
 func (p *program) resume(c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
@@ -53,10 +53,11 @@ func (p *program) resume(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rn, err := p.recordingRunner(c)
+	rn, watch, err := newRecordingRunner(c, p.runnerOptions())
 	if err != nil {
 		return err
 	}
+	defer watch.close()
 	h, err := p.runToResume(rn, c.Args().First())
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (p *program) resume(c *cli.Context) error {
 	}
 	o.request = rec.Asked
 	o.request.Verbose = o.request.Verbose || o.verbose
-	return p.inSession(rn, o, func(s *session) int {
+	return p.inSession(rn, watch, o, func(s *session) int {
 		code, err := s.goOn(h)
 		if err != nil {
 			return s.refuse(rec.Suite.Path, nil, err)

@@ -60,7 +60,7 @@ Exit codes:
 			&cli.DurationFlag{Name: "timeout", Category: how, Usage: "bound each trial, graders included, to a `TIME` such as 90s or 5m", DefaultText: "the task's, else the suite's"},
 			&cli.StringFlag{Name: "context-dir", Category: how, Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start nothing more after the first task that failed"},
-			fsyncFlag(how),
+			fsyncFlag(how), tracesFlag(how),
 			&cli.Float64Flag{Name: "stopping", Category: how, Usage: "start no more trials of a task once it is decided with this `CONFIDENCE`, 0.5 to 1, whether it passes; 0 does them all", DefaultText: "the suite's"},
 			&cli.BoolFlag{Name: "watch", Category: how, Usage: "stay, and run what has changed whenever a file of the suite has; ends with Ctrl-C"},
 			bisectFlag(),
@@ -157,10 +157,11 @@ func (p *program) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rn, err := p.recordingRunner(c)
+	rn, watchers, err := newRecordingRunner(c, p.runnerOptions())
 	if err != nil {
 		return err
 	}
+	defer watchers.close()
 	if err := checkExecutor(rn, o.request.Executor); err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (p *program) run(c *cli.Context) error {
 			return err
 		}
 	}
-	return p.inSession(rn, o, func(s *session) int {
+	return p.inSession(rn, watchers, o, func(s *session) int {
 		if o.watch {
 			return s.watch(paths[0])
 		}
@@ -183,7 +184,7 @@ func (p *program) run(c *cli.Context) error {
 }
 
 // inSession does what runs suites, with interrupts heard and results written.
-func (p *program) inSession(rn *runner.Runner, o runOptions, do func(*session) int) (err error) {
+func (p *program) inSession(rn *runner.Runner, watch *watchers, o runOptions, do func(*session) int) (err error) {
 	session := &session{program: p, runner: rn, options: o, began: time.Now(), stop: p.watchInterrupts()}
 	defer session.stop.close()
 	if o.output != "" {
@@ -198,6 +199,7 @@ func (p *program) inSession(rn *runner.Runner, o runOptions, do func(*session) i
 		}
 	}
 	if code == exitLeft {
+		watch.leave()
 		code = exitInterrupted
 	}
 	return exit(code)

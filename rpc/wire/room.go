@@ -2,6 +2,13 @@ package wire
 
 import "context"
 
+// Queued is how many bytes of output wait to be written, or are being written.
+func (s *Stream) Queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued
+}
+
 // Room waits until a notification could be sent: for whoever is about to make a
 // large reply and should not pile it upon output that the client leaves unread.
 // It does not wait for batches, which may be waiting for that very reply: when

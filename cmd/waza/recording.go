@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/urfave/cli/v2"
+
+	"waza/runner"
+	"waza/runner/journal"
+	"waza/runner/telemetry"
+)
+
+// Flags of the commands that record runs, and what they make.
+
+func fsyncFlag(category string) cli.Flag {
+	names := journal.SyncNames()
+	return &cli.StringFlag{
+		Name: "fsync", Category: category, Value: names[0], DefaultText: names[0],
+		Usage: "bring the record to the disk by `POLICY`: group puts 20 ms of work at risk from a power failure, always none, never leaves it to the system",
+	}
+}
+
+func tracesFlag(category string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "traces", Category: category, DefaultText: "off",
+		Usage: "send OpenTelemetry traces to the collector at `URL`, such as http://localhost:4318, or, for env, where OTEL_EXPORTER_OTLP_ENDPOINT says",
+	}
+}
+
+// newRecordingRunner makes the runner of a command that has these flags, and what
+// watches its runs.
+func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watchers, error) {
+	if err := oneOf("fsync", c.String("fsync"), journal.SyncNames()...); err != nil {
+		return nil, nil, err
+	}
+	var err error
+	if o.Sync, err = journal.ParseSync(c.String("fsync")); err != nil {
+		return nil, nil, err
+	}
+	w := &watchers{}
+	if c.IsSet("traces") && !sdkDisabled() {
+		w.traces, err = telemetry.NewTraces(telemetry.TraceOptions{
+			Endpoint: c.String("traces"), Contents: captureContents(), Version: buildVersion().Version, Logger: o.Logger,
+		})
+		if err != nil {
+			return nil, nil, usage("give the URL of a collector, or env", "--traces: %v", err)
+		}
+	}
+	if c.IsSet("metrics") {
+		w.metrics = telemetry.NewMetrics()
+	}
+	o.Started = w.follow
+	rn, err := runner.New(o)
+	if err == nil && w.metrics != nil {
+		w.metrics.Watch(rn)
+	}
+	return rn, w, err
+}
+
+// What OpenTelemetry says in the environment of every program.
+func sdkDisabled() bool { return envTrue("OTEL_SDK_DISABLED") }
+
+func captureContents() bool { return envTrue("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT") }
+
+func envTrue(name string) bool {
+	yes, err := strconv.ParseBool(cmp.Or(os.Getenv(name), "false"))
+	return err == nil && yes
+}
+
+// watchers follow runs to tell others how they go. The zero value tells nobody.
+type watchers struct {
+	traces  *telemetry.Traces
+	metrics *telemetry.Metrics
+	left    bool
+}
+
+func (w *watchers) follow(run *runner.Run) {
+	if w.traces != nil {
+		w.traces.Follow(run)
+	}
+	if w.metrics != nil {
+		w.metrics.Follow(run)
+	}
+}
+
+// registry is what the daemon adds its own metrics to; nil without metrics.
+func (w *watchers) registry() *prometheus.Registry {
+	if w.metrics == nil {
+		return nil
+	}
+	return w.metrics.Registry()
+}
+
+// leave lets close wait for nothing.
+func (w *watchers) leave() { w.left = true }
+
+// watchTime is how long the end of a command waits for a collector.
+const watchTime = 5 * time.Second
+
+// close sends what is not sent yet.
+func (w *watchers) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), watchTime)
+	defer cancel()
+	if w.left {
+		cancel()
+	}
+	if w.traces != nil {
+		w.traces.Close(ctx)
+	}
+	if w.metrics != nil {
+		w.metrics.Close(ctx)
+	}
+}

@@ -1,0 +1,130 @@
+package telemetry
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// Metrics counts what the runs of this process do. No label has more values than
+// there are words for verdicts and statuses: nothing that a suite names is one.
+type Metrics struct {
+	registry  *prometheus.Registry
+	followers *followers
+
+	runs          *prometheus.CounterVec // by status
+	running       prometheus.Gauge
+	trials        *prometheus.CounterVec // by verdict
+	runningTrials prometheus.Gauge
+	duration      prometheus.Histogram
+	tokens        *prometheus.CounterVec // by direction
+}
+
+// NewMetrics makes metrics of runs and of the process, in a registry of their own.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), followers: newFollowers(),
+		runs:          counters("waza_runs_total", "Runs that have ended.", "status"),
+		running:       gauge("waza_runs_running", "Runs that go on."),
+		trials:        counters("waza_trials_total", "Trials that have ended, those that were never started included.", "verdict"),
+		runningTrials: gauge("waza_trials_running", "Trials that go on."),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "waza_trial_duration_seconds", Help: "How long trials took that were started, attempts and graders included.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
+		}),
+		tokens: counters("waza_tokens_total", "Tokens that trials used, as far as agents told.", "direction"),
+	}
+	m.registry.MustRegister(m.runs, m.running, m.trials, m.runningTrials, m.duration, m.tokens,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, s := range []runner.Status{runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled} {
+		m.runs.WithLabelValues(string(s)) // so that it is 0 before the first
+	}
+	for _, v := range verdicts {
+		m.trials.WithLabelValues(string(v))
+	}
+	return m
+}
+
+var verdicts = []runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut, runner.Cancelled, runner.Skipped, runner.NeedsReview}
+
+func counters(name, help, label string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+// Registry is where others register what they count.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Watch tells of what the runner has recorded. It is called once, before the
+// metrics are asked for.
+func (m *Metrics) Watch(r *runner.Runner) {
+	count := func(name, help string, value func() int64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
+	}
+	count("waza_journal_lines_total", "Lines that were written to journals.", func() int64 { lines, _ := r.Recorded(); return lines })
+	count("waza_journal_bytes_total", "Bytes that were written to journals.", func() int64 { _, bytes := r.Recorded(); return bytes })
+}
+
+// Follow counts what the run does. It does not block, nor does anything of it ever
+// slow the run.
+func (m *Metrics) Follow(run *runner.Run) {
+	m.running.Inc()
+	c := &countedRun{metrics: m, started: map[trialKey]bool{}}
+	m.followers.follow(run, c.take, c.gone)
+}
+
+// Close waits until the runs that are followed are over, or ctx ends.
+func (m *Metrics) Close(ctx context.Context) { m.followers.wait(ctx) }
+
+// countedRun counts the events of a run. It belongs to one goroutine.
+type countedRun struct {
+	metrics *Metrics
+	started map[trialKey]bool // trials that go on
+}
+
+type trialKey struct{ task, trial int }
+
+func (c *countedRun) take(e *runner.Event) {
+	m, key := c.metrics, trialKey{e.TaskNum, e.TrialNum}
+	switch e.Type {
+	case runner.TrialStart:
+		c.started[key] = true
+		m.runningTrials.Inc()
+	case runner.TrialComplete:
+		m.trials.WithLabelValues(string(e.Verdict)).Inc()
+		if !c.started[key] {
+			return // never started, or taken over from another run
+		}
+		delete(c.started, key)
+		m.runningTrials.Dec()
+		m.duration.Observe(float64(e.DurationMS) / 1000)
+		if e.Trial != nil {
+			c.spent(e.Trial.Usage)
+			for i := range e.Trial.Attempts {
+				c.spent(e.Trial.Attempts[i].Usage)
+			}
+		}
+	case runner.End:
+		m.runs.WithLabelValues(string(e.Status)).Inc()
+	}
+}
+
+func (c *countedRun) spent(u *executor.Usage) {
+	if u != nil {
+		c.metrics.tokens.WithLabelValues("input").Add(float64(u.InputTokens))
+		c.metrics.tokens.WithLabelValues("output").Add(float64(u.OutputTokens))
+	}
+}
+
+// gone takes what is left of a run that is not followed any more.
+func (c *countedRun) gone() {
+	c.metrics.running.Dec()
+	c.metrics.runningTrials.Sub(float64(len(c.started)))
+}

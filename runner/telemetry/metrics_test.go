@@ -1,0 +1,48 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+	"waza/runner/telemetry"
+)
+
+// What runs did is counted once, and nothing goes on when they are over.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	m := telemetry.NewMetrics()
+	var runs []*runner.Run
+	for range 2 {
+		runs = append(runs, runSuite(t, fmt.Sprintf(suiteText, "desk"), "desk", m.Follow))
+	}
+	m.Close(t.Context())
+	require.Len(t, runs, 2)
+	families, err := m.Registry().Gather()
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, s := range f.Metric {
+			name := f.GetName()
+			for _, l := range s.Label {
+				name += " " + l.GetValue()
+			}
+			got[name] = s.GetCounter().GetValue() + s.GetGauge().GetValue() + float64(s.GetHistogram().GetSampleCount())
+		}
+	}
+	for name, want := range map[string]float64{
+		"waza_runs_total completed": 2, "waza_runs_total failed": 0, "waza_runs_running": 0, "waza_trials_running": 0,
+		"waza_trials_total passed": 4, "waza_trials_total failed": 4, "waza_trials_total error": 4, "waza_trials_total skipped": 0,
+		"waza_trial_duration_seconds": 12, "waza_tokens_total input": 12 * 12, "waza_tokens_total output": 12 * 3,
+	} {
+		value, ok := got[name]
+		require.True(t, ok, name)
+		require.InDelta(t, want, value, 0, name)
+	}
+	problems, err := testutil.GatherAndLint(m.Registry())
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}

@@ -1,0 +1,367 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"waza/runner"
+	"waza/runner/executor"
+)
+
+// Names of the semantic conventions for generative AI, which are in development:
+// https://opentelemetry.io/docs/specs/semconv/gen-ai/
+const (
+	operationName  = "gen_ai.operation.name"
+	providerName   = "gen_ai.provider.name"
+	agentName      = "gen_ai.agent.name"
+	requestModel   = "gen_ai.request.model"
+	inputTokens    = "gen_ai.usage.input_tokens"
+	outputTokens   = "gen_ai.usage.output_tokens"
+	inputMessages  = "gen_ai.input.messages"
+	outputMessages = "gen_ai.output.messages"
+	toolName       = "gen_ai.tool.name"
+	toolCallID     = "gen_ai.tool.call.id"
+	toolArguments  = "gen_ai.tool.call.arguments"
+	toolResult     = "gen_ai.tool.call.result"
+	evaluated      = "gen_ai.evaluation.result" // an event
+	evaluationName = "gen_ai.evaluation.name"
+	scoreValue     = "gen_ai.evaluation.score.value"
+	scoreLabel     = "gen_ai.evaluation.score.label"
+	errorType      = "error.type"
+)
+
+// maxToolSpans bounds the tool calls of one attempt that have spans.
+const maxToolSpans = 1000
+
+// maxText bounds a content that is exported, in bytes.
+const maxText = 16 << 10
+
+// modelExecutors ask a model themselves, of the provider of that name.
+var modelExecutors = map[string]string{"openai": "openai", "anthropic": "anthropic"}
+
+// span is one that has begun, and the context that others begin in it with.
+type span struct {
+	trace.Span
+	ctx context.Context
+}
+
+// tracedRun makes spans of the events of a run. It belongs to one goroutine.
+//
+// Spans of a run and its tasks begin and end with their events. Those of a trial
+// are made when it is over, for its result tells all times there are.
+type tracedRun struct {
+	traces *Traces
+	record *runner.Record
+	run    span
+	tasks  map[int]span // that go on, by number
+	ended  int          // spans that ended since they were last flushed
+}
+
+func (r *tracedRun) take(e *runner.Event) {
+	switch e.Type {
+	case runner.RunStart, runner.RunResumed:
+		r.begin(e)
+	case runner.TaskStart:
+		r.tasks[e.TaskNum] = r.child(r.run.ctx, "task "+e.TaskID, e.Time, r.taskAttributes(e)...)
+	case runner.TrialComplete:
+		r.trial(e)
+	case runner.TaskComplete:
+		r.endTask(e)
+	case runner.End:
+		r.end(e)
+	}
+}
+
+// child begins a span, in the one that ctx is of. A nil context is that of a run of
+// which no beginning was told.
+func (r *tracedRun) child(ctx context.Context, name string, at time.Time, attributes ...attribute.KeyValue) span {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, s := r.traces.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+	return span{s, ctx}
+}
+
+func (r *tracedRun) finish(s span, at time.Time) {
+	s.End(trace.WithTimestamp(at))
+	if r.ended++; r.ended >= flushEvery {
+		r.ended = 0
+		r.traces.flush()
+	}
+}
+
+func (r *tracedRun) begin(e *runner.Event) {
+	c := &r.record.Config
+	r.run = r.child(context.Background(), "run "+r.record.Suite.Name, e.Time,
+		attribute.String("waza.run.id", r.record.RunID),
+		attribute.String("waza.suite.name", r.record.Suite.Name),
+		attribute.String("waza.executor", c.Executor),
+		attribute.Int("waza.tasks", len(r.record.Tasks)),
+		attribute.Bool("waza.resumed", e.Type == runner.RunResumed),
+	)
+	setText(r.run, agentName, c.Agent)
+	setText(r.run, requestModel, c.Model)
+	setText(r.run, "waza.suite.skill", r.record.Suite.Skill)
+}
+
+func (r *tracedRun) end(e *runner.Event) {
+	if r.run.Span == nil {
+		return
+	}
+	for num, t := range r.tasks { // that had not ended with the run
+		r.finish(t, e.Time)
+		delete(r.tasks, num)
+	}
+	r.run.SetAttributes(attribute.String("waza.status", string(e.Status)))
+	if s := e.Summary; s != nil {
+		r.run.SetAttributes(
+			attribute.Int("waza.trials.passed", s.Trials.Passed), attribute.Int("waza.trials.failed", s.Trials.Failed),
+			attribute.Int("waza.trials.errors", s.Trials.Errors), attribute.Int("waza.trials.timeouts", s.Trials.Timeouts),
+		)
+		setUsage(r.run, s.Usage)
+	}
+	if e.Status == runner.StatusFailed {
+		r.fault(r.run, "run_failed", e.Error)
+	}
+	r.finish(r.run, e.Time)
+}
+
+// fault marks what the harness could not do. What an agent fell short of is no error.
+func (r *tracedRun) fault(s span, kind, message string) {
+	s.SetAttributes(attribute.String(errorType, kind))
+	if !r.traces.options.Contents {
+		message = "" // it may quote what an agent said
+	}
+	s.SetStatus(codes.Error, clip(message))
+}
+
+func (r *tracedRun) verdict(s span, v runner.Verdict, message string) {
+	s.SetAttributes(attribute.String("waza.verdict", string(v)))
+	if v == runner.Errored || v == runner.TimedOut {
+		r.fault(s, string(v), message)
+	}
+}
+
+func (r *tracedRun) taskAttributes(e *runner.Event) []attribute.KeyValue {
+	list := []attribute.KeyValue{
+		attribute.String("waza.task.id", e.TaskID), attribute.String("waza.task.name", e.TaskName), attribute.Int("waza.trials", e.TotalTrials),
+	}
+	if e.Role != runner.RoleTask {
+		list = append(list, attribute.String("waza.task.role", string(e.Role)))
+	}
+	if cell := r.cell(e); cell != nil {
+		list = append(list, attribute.String("waza.cell", cell.Name))
+	}
+	return list
+}
+
+// cell is the cell of the matrix that an event belongs to; nil without a matrix.
+func (r *tracedRun) cell(e *runner.Event) *runner.CellRef {
+	if e.TaskNum < 1 || e.TaskNum > len(r.record.Tasks) {
+		return nil
+	}
+	return r.record.Tasks[e.TaskNum-1].Cell
+}
+
+func (r *tracedRun) endTask(e *runner.Event) {
+	t, ok := r.tasks[e.TaskNum]
+	if !ok {
+		return // none of its trials began
+	}
+	delete(r.tasks, e.TaskNum)
+	message := ""
+	if e.Task != nil {
+		message = e.Task.Error
+		setUsage(t, e.Task.Usage)
+	}
+	if e.Score != nil {
+		t.SetAttributes(attribute.Float64("waza.score", *e.Score))
+	}
+	r.verdict(t, e.Verdict, message)
+	r.finish(t, e.Time)
+}
+
+// trial makes the spans of a trial. One that never began, or was taken over from
+// another run, has none: nothing happened.
+func (r *tracedRun) trial(e *runner.Event) {
+	t := e.Trial
+	if t == nil || t.StartedAt.IsZero() || t.Cached != nil {
+		return
+	}
+	parent := r.run.ctx
+	if task, ok := r.tasks[e.TaskNum]; ok {
+		parent = task.ctx
+	}
+	name := r.agent()
+	s := r.child(parent, "invoke_agent "+name, t.StartedAt,
+		attribute.String(operationName, "invoke_agent"), attribute.String(agentName, name),
+		attribute.String("waza.task.id", e.TaskID), attribute.Int("waza.trial", t.TrialNum),
+		attribute.Int64("waza.executor.duration_ms", t.ExecutorMS), attribute.Int64("waza.executor.startup_ms", t.StartupMS),
+	)
+	model := r.model(e)
+	setText(s, requestModel, model)
+	setUsage(s, t.Usage)
+	if t.Score != nil {
+		s.SetAttributes(attribute.Float64("waza.score", *t.Score))
+	}
+	if r.traces.options.Contents {
+		setMessages(s, t.Prompt, t.Output)
+	}
+	end := t.StartedAt.Add(milliseconds(t.DurationMS))
+	r.attempts(s, model, t, end)
+	r.evaluations(s, t, end)
+	r.verdict(s, t.Verdict, t.Error)
+	r.finish(s, end)
+}
+
+// agent is what carried out the trials.
+func (r *tracedRun) agent() string {
+	if name := r.record.Config.Agent; name != "" {
+		return name
+	}
+	return r.record.Config.Executor
+}
+
+func (r *tracedRun) model(e *runner.Event) string {
+	if cell := r.cell(e); cell != nil && cell.Model != "" {
+		return cell.Model
+	}
+	return r.record.Config.Model
+}
+
+// attempts makes the spans of what an agent did. Of a trial that was tried again
+// each attempt has a span; they are put one after the other, for it is not recorded
+// how long was waited between them.
+func (r *tracedRun) attempts(s span, model string, t *runner.TrialResult, end time.Time) {
+	at := t.StartedAt
+	for i := range t.Attempts {
+		a := &t.Attempts[i]
+		next := earlier(at.Add(milliseconds(a.DurationMS)), end)
+		as := r.attempt(s, i+1, at)
+		r.tools(as, a.Transcript, at, next)
+		r.verdict(as, a.Verdict, a.Error)
+		r.finish(as, next)
+		at = next
+	}
+	last := s
+	if len(t.Attempts) > 0 {
+		last = r.attempt(s, len(t.Attempts)+1, at)
+	}
+	r.chat(last, model, t, at, end)
+	r.tools(last, t.Transcript, at, end)
+	if len(t.Attempts) > 0 {
+		r.verdict(last, t.Verdict, t.Error)
+		r.finish(last, end)
+	}
+}
+
+func (r *tracedRun) attempt(s span, n int, at time.Time) span {
+	return r.child(s.ctx, fmt.Sprintf("attempt %d", n), at, attribute.Int("waza.attempt", n))
+}
+
+// chat makes one span of all calls of the model, of an executor that makes them
+// itself: when each was made is not recorded.
+func (r *tracedRun) chat(s span, model string, t *runner.TrialResult, at, end time.Time) {
+	provider := modelExecutors[r.record.Config.Executor]
+	if provider == "" {
+		return
+	}
+	at = at.Add(milliseconds(t.StartupMS))
+	ctx, c := r.traces.tracer.Start(s.ctx, "chat "+model, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String(operationName, "chat"), attribute.String(providerName, provider), attribute.String(requestModel, model)))
+	call := span{c, ctx}
+	setUsage(call, t.Usage)
+	if t.Speed != nil {
+		call.SetAttributes(attribute.Int("waza.requests", t.Speed.Requests), attribute.Int("waza.retries", t.Speed.Retries),
+			attribute.Float64("waza.first_token_ms", t.Speed.FirstTokenMS))
+	}
+	if len(t.Graders) == 0 && (t.Verdict == runner.Errored || t.Verdict == runner.TimedOut) {
+		r.fault(call, string(t.Verdict), t.Error)
+	}
+	r.finish(call, earlier(at.Add(milliseconds(t.ExecutorMS)), end))
+}
+
+func (r *tracedRun) tools(s span, transcript []executor.Entry, began, end time.Time) {
+	n := 0
+	for i := range transcript {
+		e := &transcript[i]
+		if e.Type != executor.EntryToolCall || e.Tool == nil {
+			continue
+		}
+		if n++; n <= maxToolSpans {
+			r.tool(s, e, earlier(began.Add(milliseconds(e.AtMS)), end), end)
+		}
+	}
+	if n > maxToolSpans {
+		s.SetAttributes(attribute.Int("waza.tool_calls.dropped", n-maxToolSpans))
+	}
+}
+
+func (r *tracedRun) tool(s span, e *executor.Entry, at, end time.Time) {
+	c := e.Tool
+	ts := r.child(s.ctx, "execute_tool "+c.Name, at, attribute.String(operationName, "execute_tool"), attribute.String(toolName, c.Name))
+	setText(ts, toolCallID, c.ID)
+	setText(ts, "waza.tool.kind", c.Kind)
+	setText(ts, "waza.tool.status", c.Status)
+	if c.Status == "failed" {
+		r.fault(ts, "tool_failed", "")
+	}
+	if r.traces.options.Contents {
+		setText(ts, toolArguments, string(c.Arguments))
+		setText(ts, toolResult, string(c.Result))
+	}
+	r.finish(ts, earlier(at.Add(milliseconds(c.DurationMS)), end))
+}
+
+// evaluations tells what graders made of the trial.
+func (r *tracedRun) evaluations(s span, t *runner.TrialResult, at time.Time) {
+	for i := range t.Graders {
+		g := &t.Graders[i]
+		label, attributes := "failed", []attribute.KeyValue{attribute.String(evaluationName, g.Name), attribute.String("waza.grader.type", g.Type)}
+		switch {
+		case g.Error != "":
+			label = "error"
+			attributes = append(attributes, attribute.String(errorType, "grader_failed"))
+		case g.NeedsReview:
+			label = "needs_review"
+		case g.Passed:
+			label = "passed"
+		}
+		if g.Error == "" && !g.NeedsReview {
+			attributes = append(attributes, attribute.Float64(scoreValue, g.Score))
+		}
+		s.AddEvent(evaluated, trace.WithTimestamp(at), trace.WithAttributes(append(attributes, attribute.String(scoreLabel, label))...))
+	}
+}
+
+func setText(s span, key, value string) {
+	if value != "" {
+		s.SetAttributes(attribute.String(key, clip(value)))
+	}
+}
+
+func setUsage(s span, u *executor.Usage) {
+	if u == nil {
+		return
+	}
+	s.SetAttributes(attribute.Int64(inputTokens, u.InputTokens), attribute.Int64(outputTokens, u.OutputTokens))
+	if u.CostUSD > 0 {
+		s.SetAttributes(attribute.Float64("waza.usage.cost_usd", u.CostUSD))
+	}
+}
+
+// setMessages sets prompt and output as the conventions want messages.
+func setMessages(s span, prompt, output string) {
+	for key, m := range map[string][2]string{inputMessages: {"user", prompt}, outputMessages: {"assistant", output}} {
+		b, err := json.Marshal([]any{map[string]any{"role": m[0], "parts": []any{map[string]string{"type": "text", "content": clip(m[1])}}}})
+		if err == nil {
+			s.SetAttributes(attribute.String(key, string(b)))
+		}
+	}
+}
