@@ -41,7 +41,7 @@ func writeEnd(t *testing.T, dir, id string, status Status) {
 	require.NoError(t, os.Rename(path+"~", path))
 }
 
-func listed(t *testing.T, r *Runner) []Info {
+func allRuns(t *testing.T, r *Runner) []Info {
 	t.Helper()
 	infos, err := r.List(0)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(dir, catalogFile)
 	ids := endedRuns(t, dir, catalogSlack)
-	first := listed(t, r)
+	first := allRuns(t, r)
 	require.Len(t, first, catalogSlack)
 	require.NoFileExists(t, file, "not worth it")
 
@@ -65,26 +65,26 @@ func TestCatalog(t *testing.T) {
 	defer w.Close()
 	require.NoError(t, os.WriteFile(file, []byte("something else\n"), 0o600))
 	writeEnd(t, dir, "20260201-000000.000-abcdefghij", StatusFailed)
-	before := listed(t, r)
+	before := allRuns(t, r)
 	require.Len(t, before, len(ids)+1)
 	c := r.loadCatalog()
 	require.Len(t, c.entries, len(ids)+1)
-	require.Empty(t, cmp.Diff(before, listed(t, r)))
+	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
 	// Whatever stands in a run's own files would be another if they were read.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "runs", ids[3], "run.json"), []byte("{"), 0o600))
-	require.Empty(t, cmp.Diff(before, listed(t, r)))
+	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
 	// A result that is written anew is read anew.
 	writeEnd(t, dir, ids[5], StatusCancelled)
-	after := listed(t, r)
+	after := allRuns(t, r)
 	require.Equal(t, StatusCancelled, after[6].Status)
 	// A run that is resumed has none.
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[5], "result.json")))
-	require.Equal(t, StatusInterrupted, listed(t, r)[6].Status)
+	require.Equal(t, StatusInterrupted, allRuns(t, r)[6].Status)
 	// One that is removed is gone.
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "runs", ids[5])))
-	require.Len(t, listed(t, r), len(ids))
+	require.Len(t, allRuns(t, r), len(ids))
 }
 
 // A run without a result that was interrupted is remembered, and one that is taken
@@ -96,15 +96,15 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	ids := endedRuns(t, dir, catalogSlack+1)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
-	require.Equal(t, StatusInterrupted, listed(t, r)[0].Status)
+	require.Equal(t, StatusInterrupted, allRuns(t, r)[0].Status)
 	require.Contains(t, r.loadCatalog().entries, ids[0])
 	run, err := r.store.Open(ids[0])
 	require.NoError(t, err)
 	w, err := run.Reopen()
 	require.NoError(t, err)
-	require.Equal(t, StatusRunning, listed(t, r)[0].Status)
+	require.Equal(t, StatusRunning, allRuns(t, r)[0].Status)
 	require.NoError(t, w.Close())
-	require.Equal(t, StatusInterrupted, listed(t, r)[0].Status)
+	require.Equal(t, StatusInterrupted, allRuns(t, r)[0].Status)
 }
 
 // However the file is damaged, the list is the same.
@@ -114,7 +114,7 @@ func TestCatalogHeals(t *testing.T) {
 	r, err := New(Options{StateDir: dir})
 	require.NoError(t, err)
 	endedRuns(t, dir, catalogSlack+2)
-	want := listed(t, r)
+	want := allRuns(t, r)
 	file := filepath.Join(dir, catalogFile)
 	good, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -130,12 +130,12 @@ func TestCatalogHeals(t *testing.T) {
 		"a flipped word":  bytes.ReplaceAll(good, []byte("completed"), []byte("cancelled")),
 	} {
 		require.NoError(t, os.WriteFile(file, data, 0o600))
-		require.Empty(t, cmp.Diff(want, listed(t, r)), name)
-		require.Empty(t, cmp.Diff(want, listed(t, r)), name)
+		require.Empty(t, cmp.Diff(want, allRuns(t, r)), name)
+		require.Empty(t, cmp.Diff(want, allRuns(t, r)), name)
 	}
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
-	require.Empty(t, cmp.Diff(want, listed(t, r)), "it cannot be written")
+	require.Empty(t, cmp.Diff(want, allRuns(t, r)), "it cannot be written")
 }
 
 // Filters choose the same by the catalog and without it.

@@ -3,7 +3,13 @@ package runner
 import (
 	"bytes"
 	"encoding/json"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"waza/runner/journal"
 )
 
 // Info is a line of the list of runs.
@@ -43,22 +49,24 @@ func (f Filter) takes(info *Info) bool {
 	return (f.Status == "" || f.Status == info.Status) && (f.Path == "" || f.Path == info.Suite.Path)
 }
 
-// mayTake is takes for an Info that is not decoded: false when it would not take it.
-func (f Filter) mayTake(raw []byte) bool {
-	return (f.Status == "" || bytes.Contains(raw, member("status", string(f.Status)))) && (f.Path == "" || bytes.Contains(raw, member("path", f.Path)))
-}
-
-func member(name, value string) []byte {
-	b, err := json.Marshal(value)
-	if err != nil {
-		return nil
+// needles are what the JSON of every Info that f takes contains. Looking for them is
+// much quicker than decoding.
+func (f Filter) needles() [][]byte {
+	var list [][]byte
+	for name, value := range map[string]string{"status": string(f.Status), "path": f.Path} {
+		if b, err := json.Marshal(value); err == nil && value != "" {
+			list = append(list, append([]byte(`"`+name+`":`), b...))
+		}
 	}
-	return append([]byte(`"`+name+`":`), b...)
+	return list
 }
 
 // List returns the runs of the state directory, newest first, at most limit
 // when that is positive. It is [Runner.ListBy] with that limit alone.
 func (r *Runner) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
+
+// listBlock is how many runs are looked at before it is seen whether these do.
+const listBlock = 512
 
 // ListBy returns the chosen runs of the state directory, newest first. Runs whose
 // files cannot be read are left out. A run of this runner that was cancelled is,
@@ -68,49 +76,99 @@ func (r *Runner) ListBy(f Filter) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := r.loadCatalog()
-	defer r.saveCatalog(c, ids)
+	l := &lister{runner: r, catalog: r.loadCatalog(), filter: f, needles: f.needles()}
+	defer r.saveCatalog(l.catalog, ids)
+	size := listBlock
+	if f.Limit > 0 && len(l.needles) == 0 {
+		size = min(size, f.Limit)
+	}
 	infos := []Info{}
-	for _, id := range ids {
-		if f.Limit > 0 && len(infos) == f.Limit {
-			break
-		}
-		if info, ok := r.info(c, id, f); ok && f.takes(&info) {
-			infos = append(infos, info)
+	for block := range slices.Chunk(ids, size) {
+		infos = append(infos, l.look(block)...)
+		if f.Limit > 0 && len(infos) >= f.Limit {
+			return infos[:f.Limit], nil
 		}
 	}
 	return infos, nil
 }
 
-// info tells of one run; false when it cannot be read, or is not chosen.
-func (r *Runner) info(c *catalog, id string, f Filter) (Info, bool) {
-	if live := r.Live(id); live != nil {
+// lister makes a list. Those who look at runs only read it.
+type lister struct {
+	runner  *Runner
+	catalog *catalog
+	filter  Filter
+	needles [][]byte
+}
+
+// listed is what came of a look at a run.
+type listed struct {
+	info  Info
+	taken bool   // by the filter
+	stamp string // under which the catalog is to have it; empty when not
+}
+
+// look lists a block of runs, and tells the catalog what it did not know. Looking
+// at files is waiting, so that several do it.
+func (l *lister) look(ids []string) []Info {
+	found := make([]listed, len(ids))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(ids)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
+				found[i] = l.run(ids[i])
+			}
+		})
+	}
+	workers.Wait()
+	var infos []Info
+	for i := range found {
+		if found[i].stamp != "" {
+			l.catalog.put(ids[i], found[i].stamp, &found[i].info)
+		}
+		if found[i].taken {
+			infos = append(infos, found[i].info)
+		}
+	}
+	return infos
+}
+
+// run looks at one run. One that cannot be read is not taken.
+func (l *lister) run(id string) listed {
+	if live := l.runner.Live(id); live != nil {
 		info := newInfo(live.rec, live.fold.progress())
 		info.Status = live.status()
-		return info, true
+		return listed{info: info, taken: l.filter.takes(&info)}
 	}
-	run := r.store.At(id)
+	run := l.runner.store.At(id)
 	stamp, result := run.Stamp() // before reading: what comes afterwards has another
-	if e, ok := c.find(id, stamp); ok && (result || !run.Alive()) {
-		if !f.mayTake(e.info) {
-			return Info{}, false
+	if e, ok := l.catalog.find(id, stamp); ok && (result || !run.Alive()) {
+		for _, needle := range l.needles {
+			if !bytes.Contains(e.info, needle) {
+				return listed{}
+			}
 		}
 		if info, ok := e.decode(id); ok {
-			return info, true
+			return listed{info: info, taken: l.filter.takes(&info)}
 		}
 	}
+	return l.read(run, id, stamp)
+}
+
+// read looks into the files of a run.
+func (l *lister) read(run *journal.Run, id, stamp string) listed {
 	rec, err := openRecorded(run)
 	if err != nil {
-		return Info{}, false
+		return listed{}
 	}
 	p, err := rec.Progress()
 	if err != nil {
-		return Info{}, false
+		return listed{}
 	}
 	info := newInfo(rec.rec, p)
 	info.RunID = id
-	if info.Status != StatusRunning {
-		c.put(id, stamp, &info)
+	if info.Status == StatusRunning {
+		stamp = ""
 	}
-	return info, true
+	return listed{info, l.filter.takes(&info), stamp}
 }
