@@ -128,7 +128,7 @@ func play(s *stats.Sequential, trials, required int, next func(n, s int) float64
 // is finer near the threshold, where it is largest.
 func TestSequentialErrorIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, trials := range []int{1, 2, 3, 5, 20, 50, 90} {
+	for _, trials := range []int{1, 2, 3, 5, 20, 50} {
 		for _, threshold := range []float64{0.1, 0.5, 0.7, 0.8, 0.9, 1} {
 			for _, confidence := range []float64{0.6, 0.95} {
 				m := required(trials, threshold)
@@ -156,11 +156,11 @@ func TestSequentialErrorIsBounded(t *testing.T) {
 // whatever order they come.
 func TestSequentialOfManyTrials(t *testing.T) {
 	t.Parallel()
-	const trials = 600
-	for _, threshold := range []float64{0.5, 0.8, 1} {
+	const trials = 510
+	for _, threshold := range []float64{0.6, 1} {
 		m := required(trials, threshold)
 		s := stats.NewSequential(trials, m, confidence)
-		for _, passes := range []int{m - 40, m - 1, m, min(m+40, trials)} {
+		for _, passes := range []int{m - 1, m} {
 			o := play(s, trials, m, func(n, s int) float64 { return float64(passes-s) / float64(trials-n) })
 			require.LessOrEqual(t, o.wrong, 1-confidence, "threshold %v, %d pass", threshold, passes)
 			require.InDelta(t, 1, o.passes+o.fails, 1e-9)
