@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/runner"
 	"waza/runner/report"
 )
 
@@ -51,10 +52,19 @@ func (p *program) runsList(c *cli.Context) error {
 	for _, i := range infos {
 		rows = append(rows, []string{
 			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			strings.TrimSpace(i.Executor + " " + i.Agent), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
+			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
 	}
 	o := p.reportOptions(p.stdout)
 	o.Width = 0 // an id that is cut off is of no use
 	return report.Table(p.stdout, rows, o)
+}
+
+// doneBy is the executor of a run with its agent, and how many models did it.
+func doneBy(i runner.Info) string {
+	text := strings.TrimSpace(i.Executor + " " + i.Agent)
+	if n := len(i.Models); n > 0 {
+		text += fmt.Sprintf(" (%d models)", n)
+	}
+	return text
 }
