@@ -1,12 +1,11 @@
 package runner
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,7 +13,7 @@ import (
 // runs costs a look at each one's files and not into them. It is a file of lines
 //
 //	waza-catalog <version and shape of Info>
-//	<checksum> <run> <stamp> <Info as JSON>
+//	<checksum> <run> <stamp> <Info, see catalog_info.go>
 //
 // and a mere cache: an entry counts as long as the run has the same stamp, see
 // [journal.Run.Stamp], and what is missing, damaged, of another version or of a
@@ -36,22 +35,17 @@ type catalog struct {
 }
 
 // catalogEntry is a line. Info is decoded when it is wanted.
-type catalogEntry struct {
-	stamp string
-	info  []byte
-}
+type catalogEntry struct{ stamp, info string }
 
 // readCatalog takes a file apart. Nothing that it may hold is an error.
 func readCatalog(data []byte) *catalog {
 	c := &catalog{entries: map[string]catalogEntry{}}
-	head, rest, _ := bytes.Cut(data, []byte("\n"))
-	if string(head) != catalogHeader {
+	head, rest, _ := strings.Cut(string(data), "\n")
+	if head != catalogHeader {
 		return c
 	}
-	for len(rest) > 0 {
-		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		if id, e, ok := parseEntry(line); ok {
+	for line := range strings.Lines(rest) {
+		if id, e, ok := parseEntry(strings.TrimSuffix(line, "\n")); ok {
 			c.entries[id] = e
 		}
 	}
@@ -59,21 +53,20 @@ func readCatalog(data []byte) *catalog {
 }
 
 // parseEntry takes a line apart.
-func parseEntry(line []byte) (id string, e catalogEntry, ok bool) {
-	sum, body, _ := bytes.Cut(line, []byte(" "))
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || uint32(want) != crc32.ChecksumIEEE(body) {
+func parseEntry(line string) (id string, e catalogEntry, ok bool) {
+	sum, body, _ := strings.Cut(line, " ")
+	want, err := strconv.ParseUint(sum, 16, 32)
+	if err != nil || uint32(want) != crc32.ChecksumIEEE([]byte(body)) {
 		return "", e, false
 	}
-	name, body, _ := bytes.Cut(body, []byte(" "))
-	stamp, info, ok := bytes.Cut(body, []byte(" "))
-	return string(name), catalogEntry{string(stamp), info}, ok
+	id, body, _ = strings.Cut(body, " ")
+	e.stamp, e.info, ok = strings.Cut(body, " ")
+	return id, e, ok
 }
 
 func appendEntry(b []byte, id string, e catalogEntry) []byte {
-	body := append([]byte(id+" "+e.stamp+" "), e.info...)
-	b = fmt.Appendf(b, "%08x ", crc32.ChecksumIEEE(body))
-	return append(append(b, body...), '\n')
+	body := id + " " + e.stamp + " " + e.info
+	return fmt.Appendf(b, "%08x %s\n", crc32.ChecksumIEEE([]byte(body)), body)
 }
 
 // encode is the file of the entries of the given runs.
@@ -87,7 +80,7 @@ func (c *catalog) encode(ids []string) []byte {
 	return b
 }
 
-// find returns the Info of a run that has the stamp.
+// find returns the entry of a run that has the stamp.
 func (c *catalog) find(id, stamp string) (e catalogEntry, ok bool) {
 	e, ok = c.entries[id]
 	return e, ok && stamp != "" && e.stamp == stamp
@@ -95,18 +88,16 @@ func (c *catalog) find(id, stamp string) (e catalogEntry, ok bool) {
 
 // put remembers an Info.
 func (c *catalog) put(id, stamp string, info *Info) {
-	b, err := json.Marshal(info)
-	if err != nil || stamp == "" {
-		return
+	if stamp != "" {
+		c.entries[id] = catalogEntry{stamp, encodeInfo(info)}
+		c.missing++
 	}
-	c.entries[id] = catalogEntry{stamp, b}
-	c.missing++
 }
 
 // decode returns the Info, or false when it is of no use.
 func (e catalogEntry) decode(id string) (info Info, ok bool) {
-	err := json.Unmarshal(e.info, &info)
-	return info, err == nil && info.RunID == id
+	ok = decodeInfo(e.info, &info)
+	return info, ok && info.RunID == id
 }
 
 // saveCatalog writes the catalog if that is worth it. ids are all runs there are.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,6 +160,53 @@ func TestListBy(t *testing.T) {
 		infos, err = r.ListBy(Filter{Status: StatusCompleted})
 		require.NoError(t, err)
 		require.Len(t, infos, len(ids)-5)
+	}
+}
+
+// Every field of Info comes back, whatever stands in it.
+func TestCatalogInfo(t *testing.T) {
+	t.Parallel()
+	n := 0
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		n++
+		switch v.Interface().(type) {
+		case time.Time:
+			v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 0, 0, n, n, time.UTC)))
+			return
+		case *time.Time:
+			v.Set(reflect.ValueOf(new(time.Time)))
+			fill(v.Elem())
+			return
+		}
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		case reflect.String:
+			v.SetString(strings.Repeat("a\t\\t\\\n\"é\x00 ", n))
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0))
+			fill(v.Index(1))
+		case reflect.Int:
+			v.SetInt(int64(n))
+		default:
+			t.Fatalf("the catalog knows nothing of %s", v.Type())
+		}
+	}
+	var want, got Info
+	for range 2 { // full, then empty
+		line := encodeInfo(&want)
+		require.NotContains(t, line, "\n")
+		got = Info{}
+		require.True(t, decodeInfo(line, &got))
+		require.Empty(t, cmp.Diff(want, got))
+		for i := range len(line) {
+			require.False(t, decodeInfo(line[:i], new(Info)) && line[i-1] != '\t', "cut off within a field")
+		}
+		fill(reflect.ValueOf(&want).Elem())
 	}
 }
 
