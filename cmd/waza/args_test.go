@@ -137,6 +137,7 @@ func TestComplete(t *testing.T) {
 		"runs sh":               "show",
 		"runs show ":            "",
 		"jsonrpc --log-level d": "debug",
+		"jsonrpc --fsync a":     "always",
 		"run -- --js":           "",
 		"nonsense ":             "",
 		"guar":                  "",
