@@ -1,0 +1,132 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// Nobody takes up a run that goes on, be it here or in another process, nor one that
+// is being graded; of many who try at once one does.
+func TestResumeBusy(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "a/1")
+	run := s.start(threeTasks, runner.Request{})
+	other := agentRunner(t, s.state, s.do)
+	var busy *runner.BusyError
+	for _, r := range []*runner.Runner{s.r, other} {
+		_, err := resume(t, r, s.id)
+		require.ErrorAs(t, err, &busy)
+		require.EqualError(t, err, fmt.Sprintf("run %s still goes on, in process %d", s.id, os.Getpid()))
+	}
+	s.cancelHanging(run)
+	<-run.Done()
+	require.NoError(t, s.r.Amend(t.Context(), s.id, func(context.Context, *runner.Amendment) error {
+		_, err := resume(t, other, s.id)
+		require.ErrorAs(t, err, &busy)
+		require.Contains(t, err.Error(), "is being graded or reviewed already")
+		return nil
+	}))
+	s.set(s.hang)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for i := range 8 {
+		all.Go(func() {
+			r := []*runner.Runner{s.r, other}[i%2]
+			rec := reopened(t, r, s.id).Record()
+			plan, err := r.Plan(load(t, r, threeTasks), rec.Asked)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			run, err := r.Resume(t.Context(), s.id, plan)
+			if err == nil {
+				<-run.Done()
+				mu.Lock()
+				won++
+				mu.Unlock()
+				return
+			}
+			var busy *runner.BusyError
+			var nothing *runner.NothingLeftError
+			if !errors.As(err, &busy) && !errors.As(err, &nothing) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 1, won)
+	require.Equal(t, "a/1 a/1 a/2 b/1 b/2 c/1 c/2", s.done())
+
+	_, err := s.r.Resume(t.Context(), "nope", plan(t, s.r, threeTasks))
+	require.ErrorIs(t, err, runner.ErrRunNotFound)
+	require.NoError(t, s.r.Close(t.Context()))
+	_, err = s.r.Resume(t.Context(), s.id, plan(t, other, threeTasks))
+	require.ErrorIs(t, err, runner.ErrClosed)
+}
+
+func plan(t *testing.T, r *runner.Runner, files string) *runner.Plan {
+	t.Helper()
+	p, err := r.Plan(load(t, r, files), runner.Request{})
+	require.NoError(t, err)
+	return p
+}
+
+// The process may be killed while a run is being taken up. Whatever it had done by
+// then, the run is one that was interrupted, and the next attempt finds all there was.
+func TestResumeKilledWhileTakingUp(t *testing.T) {
+	t.Parallel()
+	want, s, id := wholeRun(t)
+	was := s
+	was.journal = s.journal[:len(s.journal)/2]
+	again := was.takesUp(t, id, want) // its record tells of the second session
+	at := strings.Index(string(again.journal), `"type":"run_resumed"`)
+	begin := strings.LastIndexByte(string(again.journal[:at]), '\n') + 1
+	announced := begin + strings.IndexByte(string(again.journal[begin:]), '\n') + 1
+	for name, left := range map[string]state{
+		"the result is gone, of half a run":   {s.record, was.journal, nil},
+		"the record is new":                   {again.record, again.journal[:begin], nil},
+		"the record is new, the run was over": {again.record, s.journal, nil},
+		"and the result is still there":       {again.record, s.journal, s.result},
+		"it was announced":                    {again.record, again.journal[:announced], nil},
+		"the record was lost with the power":  {s.record, again.journal[:announced], nil},
+		"and the result came back":            {s.record, again.journal[:announced], s.result},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			left.takesUp(t, id, want)
+		})
+	}
+	left := state{again.record, s.journal, nil}
+	h := reopened(t, agentRunner(t, left.put(t, id), (&counting{done: map[string]int{}}).do), id)
+	p, err := h.Progress()
+	require.NoError(t, err)
+	require.Equal(t, runner.StatusInterrupted, p.Status)
+	require.Nil(t, p.Summary)
+}
+
+// Workspaces of the session before are gone before the run goes on.
+func TestResumeClearsUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.set(s.hang, "b/2")
+	s.run(threeTasks)
+	s.set(s.hang)
+	left := filepath.Join(s.state, "work", s.id, "1-a-1-1")
+	require.NoError(t, os.MkdirAll(filepath.Join(left, "locked"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(left, "locked", "file"), nil, 0o600))
+	require.NoError(t, os.Chmod(filepath.Join(left, "locked"), 0o500))
+	s.resume()
+	require.NoDirExists(t, filepath.Join(s.state, "work", s.id))
+}
