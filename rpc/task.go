@@ -31,6 +31,7 @@ type taskLine struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	File        string   `json:"file" doc:"File that declares the task, relative to the suite's directory."`
+	Line        int      `json:"line" doc:"Line where the task begins, from 1."`
 	Tags        []string `json:"tags,omitempty"`
 }
 
@@ -47,7 +48,7 @@ func (c *call) taskList(ctx context.Context, p *suiteParams) (*taskListResult, e
 }
 
 func lineOf(t *eval.Task) taskLine {
-	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags}
+	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Line: t.Line, Tags: t.Tags}
 }
 
 type taskParams struct {

@@ -21,8 +21,8 @@ const (
 	maxHTMLFile = 256 << 10
 )
 
-// htmlFile is a file of a workspace, as the page shows it.
-type htmlFile struct {
+// TrialFile is a file of a workspace, as people are shown it.
+type TrialFile struct {
 	Path string `json:"path"`
 	// State is added, changed, removed, same or unknown.
 	State string `json:"state"`
@@ -41,7 +41,7 @@ type htmlFile struct {
 var fileOrder = map[string]int{"changed": 0, "added": 1, "removed": 2, "unknown": 3, "same": 4}
 
 // files lists what is in a workspace, and shows what the agent made of it.
-func (c *clipper) files(s *runner.Snapshot, blobs *journal.BlobReader) []htmlFile {
+func (c *clipper) files(s *runner.Snapshot, blobs *journal.BlobReader) []TrialFile {
 	entries := slices.Concat(s.Entries, s.Removed)
 	gone := len(s.Entries)
 	order := make([]int, 0, len(entries))
@@ -52,13 +52,13 @@ func (c *clipper) files(s *runner.Snapshot, blobs *journal.BlobReader) []htmlFil
 	}
 	state := func(i int) string { return stateOf(&entries[i], i >= gone) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fileOrder[state(a)], fileOrder[state(b)]) })
-	var files []htmlFile
+	var files []TrialFile
 	for n, i := range order {
 		if n == maxHTMLFiles {
 			break
 		}
 		e := &entries[i]
-		f := htmlFile{Path: e.Path, State: state(i), Link: clipText(e.Link, leastHTMLText), Note: e.Omitted}
+		f := TrialFile{Path: e.Path, State: state(i), Link: clipText(e.Link, leastHTMLText), Note: e.Omitted}
 		if e.Type != "file" {
 			f.Type = e.Type
 		}
@@ -84,7 +84,7 @@ func stateOf(e *runner.SnapshotEntry, removed bool) string {
 }
 
 // show adds the text of a file, or what changed in it.
-func (c *clipper) show(f *htmlFile, e *runner.SnapshotEntry, blobs *journal.BlobReader) {
+func (c *clipper) show(f *TrialFile, e *runner.SnapshotEntry, blobs *journal.BlobReader) {
 	if f.State == "same" || f.State == "unknown" || f.State == "added" && e.Blob == nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (c *clipper) show(f *htmlFile, e *runner.SnapshotEntry, blobs *journal.Blob
 }
 
 // content takes a text if there is room for it.
-func (c *clipper) content(text string, f *htmlFile) *string {
+func (c *clipper) content(text string, f *TrialFile) *string {
 	if len(text) > c.left {
 		c.cut += int64(len(text))
 		f.Note = "left out of this report, which would be too large"

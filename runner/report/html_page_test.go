@@ -42,7 +42,7 @@ type readPage struct {
 type readTrial struct {
 	At int
 	runner.TrialResult
-	Files      []htmlFile
+	Files      []TrialFile
 	Incomplete string
 	Cut        int64
 }

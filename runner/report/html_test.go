@@ -231,7 +231,7 @@ func TestHTMLFiles(t *testing.T) {
 	p, _ := pageOfHandle(t, h, HTMLOptions{})
 	text := func(s string) *string { return &s }
 	size := func(n int64) *int64 { return &n }
-	want := []htmlFile{
+	want := []TrialFile{
 		{Path: "changed.txt", State: "changed", Size: size(10), Diff: text("@@ -1,2 +1,2 @@\n one\n-two\n+three\n")},
 		{Path: "was-file", State: "changed", Type: "link", Link: "x", Diff: text("@@ -1,1 +0,0 @@\n-text\n")},
 		{Path: "added.txt", State: "added", Size: size(4), Text: text("new\n")},

@@ -35,9 +35,9 @@ type htmlTrial struct {
 	At int `json:"at"`
 	*runner.TrialResult
 	// Workspace hides that of the result; Files are what is shown of it.
-	Workspace  *struct{}  `json:"workspace,omitempty"`
-	Files      []htmlFile `json:"files,omitempty"`
-	Incomplete string     `json:"incomplete,omitempty"`
+	Workspace  *struct{}   `json:"workspace,omitempty"`
+	Files      []TrialFile `json:"files,omitempty"`
+	Incomplete string      `json:"incomplete,omitempty"`
 	// Cut is how many bytes of texts are not here.
 	Cut int64 `json:"cut,omitempty"`
 }

@@ -1,0 +1,68 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+
+	"waza/rpc/wire"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func trialMethods() []*method {
+	return []*method{
+		define("run.trial", heavy,
+			"Give one trial of a run as people look into it: transcript, graders, and what became of the files it was given. "+
+				"Texts that are very long are shortened; run.result has all of them.", (*call).runTrial),
+	}
+}
+
+type trialParams struct {
+	RunID  string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	TaskID string `json:"taskId" jsonschema:"required" doc:"Id of the task."`
+	Trial  int    `json:"trial" alias:"trialNum" jsonschema:"required,minimum=1" doc:"Number of the trial in its task, from 1."`
+}
+
+type trialShown struct {
+	RunID      string              `json:"runId"`
+	Trial      *runner.TrialResult `json:"trial" doc:"All that is known of the trial but its workspace."`
+	Files      []report.TrialFile  `json:"files" doc:"The files it left, those that changed first."`
+	Incomplete string              `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
+	Cut        int64               `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
+}
+
+func (c *call) runTrial(ctx context.Context, p *trialParams) (*trialShown, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	trial, err := c.server.runner.Trial(p.RunID, p.TaskID, p.Trial)
+	if err != nil {
+		return nil, err
+	}
+	if trial == nil {
+		return nil, noTrial(h, p)
+	}
+	blobs, err := h.Blobs()
+	if err != nil {
+		return nil, err
+	}
+	defer blobs.Close()
+	view := report.ViewTrial(trial, blobs)
+	r := &trialShown{RunID: h.ID(), Trial: view.Trial, Files: []report.TrialFile{}, Incomplete: view.Incomplete, Cut: view.Cut}
+	r.Files = append(r.Files, view.Files...)
+	return r, ctx.Err()
+}
+
+// noTrial tells whether the task or the trial is what the run does not have.
+func noTrial(h runner.Handle, p *trialParams) error {
+	missing := &taskNotFoundError{id: p.TaskID}
+	for _, t := range h.Record().Tasks {
+		if t.ID == p.TaskID {
+			reason := fmt.Sprintf("trial %d of task %q has not ended, or there is none", p.Trial, p.TaskID)
+			return newFault(wire.CodeInvalidParams, reason, map[string]any{"parameter": "trial", "reason": reason, "runId": h.ID()})
+		}
+		missing.known = append(missing.known, t.ID)
+	}
+	return missing
+}
