@@ -16,7 +16,7 @@ type Suite struct {
 	// What the suite is about.
 	Description string `yaml:"description"`
 	// Name of the agent skill under test.
-	Skill string `yaml:"skill"`
+	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
 	// Version of the suite's content, free text.
 	Version string `yaml:"version"`
 	// Version of the suite format, MAJOR.MINOR; MAJOR is 1.
@@ -36,7 +36,7 @@ type Suite struct {
 	// Do each task with its skills and without, and report the difference.
 	Baseline bool `yaml:"baseline"`
 	// CSV or JSONL file, relative to the suite and inside its directory, each row of which is a task.
-	TasksFrom string `yaml:"tasks_from"`
+	TasksFrom string `yaml:"tasks_from" jsonschema_extras:"x-refers=dataset"`
 	// First and last row of tasks_from to use, counted from 1, inclusive.
 	Range *[2]int `yaml:"range"`
 
@@ -93,13 +93,13 @@ type Config struct {
 	// Group results by model, tag, or a key of the tasks' inputs.context.
 	GroupBy string `yaml:"group_by" json:"group_by,omitempty"`
 	// Directories, relative to the suite, that hold SKILL.md or directories with one.
-	SkillDirectories []string `yaml:"skill_directories" json:"skill_directories,omitempty"`
+	SkillDirectories []string `yaml:"skill_directories" json:"skill_directories,omitempty" jsonschema_extras:"x-refers=suite-directory"`
 	// Skills that must be found in skill_directories.
-	RequiredSkills []string `yaml:"required_skills" json:"required_skills,omitempty"`
+	RequiredSkills []string `yaml:"required_skills" json:"required_skills,omitempty" jsonschema_extras:"x-refers=skill"`
 	// Skills kept from the agent.
-	DisabledSkills []string `yaml:"disabled_skills" json:"disabled_skills,omitempty"`
+	DisabledSkills []string `yaml:"disabled_skills" json:"disabled_skills,omitempty" jsonschema_extras:"x-refers=skill"`
 	// Instruction files, relative to the suite. Agents get them in the place where they read instructions, models in the system prompt.
-	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty"`
+	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty" jsonschema_extras:"x-refers=suite-file"`
 	// Put SKILL.md into the system prompt of model executors.
 	InjectSkillBody bool `yaml:"inject_skill_body" json:"inject_skill_body"`
 	// MCP servers handed to executors that take them, by name.
@@ -160,14 +160,14 @@ type Metrics struct {
 // Metric is one measure and the least value it must reach.
 type Metric struct {
 	// task_completion, trigger_accuracy, behavior_quality, or the name or type of graders whose mean score it is.
-	Name string `yaml:"name" json:"name" jsonschema:"required"`
+	Name string `yaml:"name" json:"name" jsonschema:"required" jsonschema_extras:"x-refers=grader"`
 	// Weight in the composite; absent or not positive means 1.
 	Weight float64 `yaml:"weight" json:"weight"`
 	// Least value, 0 to 1, for the run to pass.
 	Threshold float64 `yaml:"threshold" json:"threshold" jsonschema:"minimum=0,maximum=1"`
 	// What the metric tells.
 	Description string `yaml:"description" json:"description,omitempty"`
-	// Whether the metric is measured; true when absent.
+	// Whether the metric is measured.
 	Enabled bool `yaml:"enabled" json:"enabled"`
 }
 
@@ -194,8 +194,8 @@ type Hook struct {
 	// Shell command.
 	Command string `yaml:"command" jsonschema:"required"`
 	// Directory to run in, relative to the suite's; the suite's directory when absent.
-	WorkingDirectory string `yaml:"working_directory"`
-	// Exit codes that count as success; [0] when absent.
+	WorkingDirectory string `yaml:"working_directory" jsonschema_extras:"x-refers=suite-directory"`
+	// Exit codes that count as success.
 	ExitCodes []int `yaml:"exit_codes"`
 	// Whether another exit code makes the run or the task an error.
 	ErrorOnFail bool `yaml:"error_on_fail"`
@@ -204,7 +204,7 @@ type Hook struct {
 // Grader is one grader of a suite or task, checked against its [Kind].
 type Grader struct {
 	// Name of the grader, as reports show it; the type when absent.
-	Name string `yaml:"name"`
+	Name string `yaml:"name" jsonschema_extras:"x-refers=grader-name"`
 	// Kind of grader. Resolved to the kind's canonical name.
 	Type string `yaml:"type"`
 	// Weight in the trial's score; absent or not positive means 1.
@@ -235,7 +235,7 @@ type TriggerTests struct {
 	// RelFile is File relative to the suite's directory, slash-separated.
 	RelFile string `yaml:"-"`
 	// Skill under test.
-	Skill string `yaml:"skill"`
+	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
 	// Prompts that should make the agent use the skill.
 	ShouldTrigger []TriggerPrompt `yaml:"should_trigger_prompts" alias:"should_trigger"`
 	// Prompts that should not.

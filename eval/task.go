@@ -10,12 +10,12 @@ type Task struct {
 	Line    int    `yaml:"-"`
 
 	// Unique name of the task within its suite; the file's stem when absent.
-	ID string `yaml:"id"`
+	ID string `yaml:"id" jsonschema_extras:"x-refers=task-id"`
 	// Title of the task; the id when absent.
 	Name string `yaml:"name"`
 	// What the task is about.
 	Description string `yaml:"description"`
-	// Whether the task is run; true when absent.
+	// Whether the task is run.
 	Enabled bool `yaml:"enabled"`
 	// Words to select and group tasks by.
 	Tags []string `yaml:"tags"`
@@ -24,9 +24,9 @@ type Task struct {
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
 	// Fixture directory, relative to the suite; fixtures/ beside the suite when absent.
-	ContextDir string `yaml:"context_dir"`
+	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
 	// Replaces the suite's skill_directories.
-	SkillDirectories []string `yaml:"skill_directories"`
+	SkillDirectories []string `yaml:"skill_directories" jsonschema_extras:"x-refers=suite-directory"`
 	// What the agent is given.
 	Inputs Inputs `yaml:"inputs"`
 	// What a good outcome shows, graded by waza itself.
@@ -49,7 +49,7 @@ type Inputs struct {
 	// What the agent is asked. May use template variables.
 	Prompt string `yaml:"prompt"`
 	// File with the prompt, relative to the task file, inside the suite's directory.
-	PromptFile string `yaml:"prompt_file"`
+	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour"`
 	// Further prompts, in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
 	// Files put into the workspace.
@@ -64,7 +64,7 @@ type Inputs struct {
 // path, or a map with path and content.
 type InputFile struct {
 	// Path in the workspace and, without content, in the fixture directory.
-	Path string `yaml:"path"`
+	Path string `yaml:"path" jsonschema_extras:"x-refers=fixture"`
 	// Text of the file; the fixture of that path when absent.
 	Content *string `yaml:"content"`
 	// Source is the absolute path of the fixture; empty for inline content.
@@ -121,7 +121,7 @@ type ExpectedToolCall struct {
 	Pattern string `yaml:"pattern"`
 	// Regular expression on the arguments as JSON text, any letter case.
 	ArgsPattern string `yaml:"args_pattern"`
-	// Least number of such calls; 1 when absent.
+	// Least number of such calls.
 	Count int `yaml:"count" jsonschema:"minimum=1"`
 }
 

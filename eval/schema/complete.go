@@ -32,6 +32,10 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 		defs["NamedMetric"] = &named
 		suiteTasks(defs["Suite"])
 	}
+	for _, v := range []eval.Defaulter{&eval.Config{}, &eval.Metric{}, &eval.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
+		v.SetDefaults()
+		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
+	}
 	for _, t := range []reflect.Type{reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.Inputs](), reflect.TypeFor[eval.ExpectedOutcome]()} {
 		idleKeys(defs[t.Name()], t)
 	}
@@ -40,6 +44,9 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 			whole := *def
 			*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, &whole}}
 		}
+	}
+	if def := defs["InputFile"]; def != nil {
+		def.AnyOf[0].Extras = refers("fixture")
 	}
 	if def := defs["Stopping"]; def != nil {
 		whole := *def
@@ -66,10 +73,41 @@ func setMissing(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 	}
 }
 
+// refers marks a value as the name of something else, for editors. They complete
+// it, show what it leads to and open that. Fields say so by a tag; see package
+// assist for what each word means.
+func refers(to string) map[string]any { return map[string]any{"x-refers": to} }
+
+// defaults adds what a key means when it is absent: what a fresh struct holds
+// where that is not zero, unless the schema says so already.
+func defaults(s *jsonschema.Schema, fresh any) {
+	if s == nil || s.Properties == nil {
+		return
+	}
+	v := reflect.ValueOf(fresh).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		p, ok := s.Properties.Get(key)
+		if value := v.FieldByIndex(f.Index); ok && p.Default == nil && isPlain(value) {
+			p.Default = value.Interface()
+		}
+	}
+}
+
+// isPlain reports whether a value is a number, a text, true or a list, and not zero.
+func isPlain(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Bool, reflect.String, reflect.Slice:
+		return !v.IsZero()
+	}
+	return (v.CanInt() || v.CanFloat()) && !v.IsZero()
+}
+
 func suiteTasks(suite *jsonschema.Schema) {
 	item := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Ref: "#/$defs/Task"}}}
 	suite.Properties.Set("tasks", &jsonschema.Schema{
 		Description: "Patterns of task files, relative to the suite, and tasks themselves.",
+		Extras:      refers("task-files"),
 		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: item}},
 	})
 }
@@ -108,6 +146,7 @@ func (g *generator) graders(def *jsonschema.Schema, add func(any) *jsonschema.Sc
 			continue
 		}
 		options := add(k.Options())
+		defaults(options.Definitions[refName(options.Ref)], k.Options())
 		then := jsonschema.NewProperties()
 		then.Set("config", &jsonschema.Schema{Ref: options.Ref, Description: strings.TrimSpace(k.Summary)})
 		if o := options.Definitions[refName(options.Ref)]; o != nil {
@@ -145,6 +184,7 @@ func (g *generator) executors(config *jsonschema.Schema, defs jsonschema.Definit
 		}
 		options := add(k.Options())
 		o := options.Definitions[refName(options.Ref)]
+		defaults(o, k.Options())
 		if o == nil || o.Properties == nil {
 			config.AdditionalProperties = nil
 			continue

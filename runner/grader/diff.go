@@ -21,7 +21,7 @@ type DiffOptions struct {
 	// Files of the workspace and what is expected of them. Each must exist.
 	ExpectedFiles []DiffFile `yaml:"expected_files"`
 	// Directory of the snapshots, found as files of the suite are; the fixture directory when absent.
-	ContextDir string `yaml:"context_dir"`
+	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
 	// Write what the agent made over the snapshots instead of comparing with them.
 	UpdateSnapshots bool `yaml:"update_snapshots"`
 }
@@ -32,7 +32,7 @@ type DiffFile struct {
 	Path string `yaml:"path" jsonschema:"required"`
 	// File that it must equal byte for byte: in context_dir, else in the fixture directory, else relative to the suite,
 	// to the repository's root or to the process's directory.
-	Snapshot string `yaml:"snapshot"`
+	Snapshot string `yaml:"snapshot" jsonschema_extras:"x-refers=snapshot"`
 	// Fragments: one that begins with + or with neither must be in the file, one that begins with - must not.
 	Contains []string `yaml:"contains"`
 }

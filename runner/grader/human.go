@@ -38,19 +38,19 @@ type HumanOptions struct {
 	Instructions string `yaml:"instructions"`
 	// What the person is to judge, one by one. May use template variables.
 	Criteria []string `yaml:"criteria"`
-	// Least score, 0 to 1, that passes; 0.5 when absent.
+	// Least score, 0 to 1, that passes.
 	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 
 // HumanCalibrationOptions are the options of the human_calibration grader.
 type HumanCalibrationOptions struct {
 	// Name of the grader whose scores are compared with the person's.
-	CalibrateGrader string `yaml:"calibrate_grader"`
+	CalibrateGrader string `yaml:"calibrate_grader" jsonschema_extras:"x-refers=grader"`
 	// What the person is to look at. May use template variables.
 	Instructions string `yaml:"instructions"`
 	// What the person is to judge, one by one. May use template variables.
 	Criteria []string `yaml:"criteria"`
-	// Least score, 0 to 1, with which the person lets the trial pass, 0.5 when absent: whether the two agree rests on it.
+	// Least score, 0 to 1, with which the person lets the trial pass: whether the two agree rests on it.
 	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 

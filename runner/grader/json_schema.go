@@ -29,7 +29,7 @@ type JSONSchemaOptions struct {
 	// The JSON Schema itself; draft 2020-12 unless it says otherwise.
 	Schema map[string]any `yaml:"schema"`
 	// File with the JSON Schema: relative to the suite, else to the repository's root, else to the process's directory.
-	SchemaFile string `yaml:"schema_file"`
+	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file"`
 }
 
 // Refers names the schema.

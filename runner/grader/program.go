@@ -39,12 +39,12 @@ const (
 // ProgramOptions are the options of the program grader.
 type ProgramOptions struct {
 	// Program to run: a file of the suite, of its repository or of the process's directory, else one on PATH.
-	Command string `yaml:"command"`
+	Command string `yaml:"command" jsonschema_extras:"x-refers=program"`
 	// Its arguments. May use template variables. A script for an interpreter is found as the program is.
 	Args []string `yaml:"args"`
 	// Script of the older generation, found as the program is. It reads the trial as one JSON object, with output,
 	// outcome, transcript, tool_calls, errors, duration_ms and context, from its standard input.
-	Script string `yaml:"script"`
+	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file"`
 	// Seconds it may take.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
 }

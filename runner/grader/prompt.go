@@ -40,7 +40,7 @@ type PromptOptions struct {
 	// What the judge is to look for. May use template variables.
 	Prompt string `yaml:"prompt"`
 	// The same as prompt: a text, or the path of a file with it.
-	Rubric string `yaml:"rubric"`
+	Rubric string `yaml:"rubric" jsonschema_extras:"x-refers=suite-file"`
 	// Model of the judge; config.judge_model when absent, else config.model.
 	Model string `yaml:"model"`
 	// Models of several judges, in place of model. Each may name its API: anthropic:claude-sonnet-4-5.

@@ -19,9 +19,9 @@ var skillInvocation = kindOf(eval.Kind{
 // SkillInvocationOptions are the options of the skill_invocation grader.
 type SkillInvocationOptions struct {
 	// Skills that must be invoked.
-	RequiredSkills []string `yaml:"required_skills"`
+	RequiredSkills []string `yaml:"required_skills" jsonschema_extras:"x-refers=skill"`
 	// Skills that must not be invoked; one that is makes the score 0.
-	ForbiddenSkills []string `yaml:"forbidden_skills"`
+	ForbiddenSkills []string `yaml:"forbidden_skills" jsonschema_extras:"x-refers=skill"`
 	// What passes: exact_match (just these, in this order), in_order (these in this order, others between them) or
 	// any_order (each of these as often as it is listed).
 	Mode string `yaml:"mode" jsonschema:"enum=exact_match,enum=in_order,enum=any_order,enum=exact,enum=in_order_match,enum=any_order_match"`

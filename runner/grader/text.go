@@ -30,13 +30,13 @@ type TextOptions struct {
 	// Regular expressions (RE2) that must not match anywhere in the output.
 	RegexNotMatch []string `yaml:"regex_not_match"`
 	// Older spelling of regex_match, for any letter case.
-	MustMatch []string `yaml:"must_match"`
+	MustMatch []string `yaml:"must_match" jsonschema_extras:"deprecated=true"`
 	// Older spelling of regex_not_match, for any letter case.
-	MustNotMatch []string `yaml:"must_not_match"`
+	MustNotMatch []string `yaml:"must_not_match" jsonschema_extras:"deprecated=true"`
 	// Older spelling of contains.
-	MustContain []string `yaml:"must_contain"`
+	MustContain []string `yaml:"must_contain" jsonschema_extras:"deprecated=true"`
 	// Older spelling of not_contains.
-	MustNotContain []string `yaml:"must_not_contain"`
+	MustNotContain []string `yaml:"must_not_contain" jsonschema_extras:"deprecated=true"`
 }
 
 // textList is one option of the text grader and what it means.

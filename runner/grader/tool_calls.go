@@ -28,9 +28,9 @@ type ToolCallsOptions struct {
 	// Calls of which there must be at least one each.
 	Expect []ToolSpec `yaml:"expect"`
 	// Older spelling: patterns of calls that must be made.
-	Required []CallPattern `yaml:"required"`
+	Required []CallPattern `yaml:"required" jsonschema_extras:"deprecated=true"`
 	// Older spelling: patterns of calls that must not be made.
-	Forbidden []CallPattern `yaml:"forbidden"`
+	Forbidden []CallPattern `yaml:"forbidden" jsonschema_extras:"deprecated=true"`
 }
 
 // CallPattern matches tool calls, in any letter case. In YAML it is a map, or a

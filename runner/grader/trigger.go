@@ -24,7 +24,7 @@ var trigger = kindOf(eval.Kind{
 // TriggerOptions are the options of the trigger grader.
 type TriggerOptions struct {
 	// SKILL.md, or the directory that holds it, found as other files of the suite are.
-	SkillPath string `yaml:"skill_path" jsonschema:"required"`
+	SkillPath string `yaml:"skill_path" jsonschema:"required" jsonschema_extras:"x-refers=suite-file"`
 	// Whether the prompt should trigger the skill (positive) or not (negative).
 	Mode string `yaml:"mode" jsonschema:"enum=positive,enum=negative"`
 	// Share of the prompt's words, 0 to 1, that the skill must use for the prompt to trigger it.

@@ -18,7 +18,7 @@ import (
 // the Agent Client Protocol.
 type Options struct {
 	// Agent to drive: copilot, opencode, gemini, claude-code, codex, qwen, goose, one that .waza.yaml names under agents, or a map with command, args, env and cwd.
-	Agent Agent `yaml:"agent"`
+	Agent Agent `yaml:"agent" jsonschema_extras:"x-refers=agent"`
 	// What the agent may do when it asks: allow everything, deny everything, or workspace: files below the workspace, commands run in it, the suite's skills and MCP servers.
 	Permissions Policy `yaml:"permissions" jsonschema:"enum=allow,enum=deny,enum=workspace,default=workspace"`
 
