@@ -1,0 +1,49 @@
+// Bundles the extension into dist/extension.js or, with --tests, each unit
+// test into out/test, so that node runs them as they are.
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import esbuild from 'esbuild';
+
+const flags = new Set(process.argv.slice(2));
+
+const shared = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  sourcemap: flags.has('--production') ? false : 'linked',
+  minify: flags.has('--production'),
+  logLevel: 'warning',
+};
+
+const extension = {
+  ...shared,
+  entryPoints: ['src/extension.ts'],
+  outfile: 'dist/extension.js',
+  format: 'cjs',
+  external: ['vscode'],
+};
+
+if (flags.has('--tests')) {
+  rmSync('out/test', { recursive: true, force: true });
+  await esbuild.build({
+    ...shared,
+    entryPoints: unitTests(),
+    outdir: 'out/test',
+    outbase: 'test/unit',
+    outExtension: { '.js': '.mjs' },
+    format: 'esm',
+    sourcemap: 'inline',
+  });
+} else if (flags.has('--watch')) {
+  const context = await esbuild.context(extension);
+  await context.watch();
+} else {
+  rmSync('dist', { recursive: true, force: true });
+  await esbuild.build(extension);
+}
+
+function unitTests() {
+  return readdirSync('test/unit', { recursive: true })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test/unit', name));
+}

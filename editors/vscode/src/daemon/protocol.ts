@@ -1,0 +1,261 @@
+/**
+ * The part of the daemon's methods and notifications that the extension uses.
+ * docs/methods.md has all of it; members that are not read here are left out.
+ */
+
+export type Verdict = 'passed' | 'failed' | 'error' | 'timeout' | 'cancelled' | 'skipped' | 'needs_review';
+
+export type RunStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'interrupted';
+
+export type Severity = 'error' | 'warning' | 'info';
+
+export interface SuiteDiagnostic {
+  file: string;
+  line: number;
+  column: number;
+  endColumn?: number;
+  severity: string;
+  code: string;
+  message: string;
+  suggestion?: string;
+}
+
+export interface SuiteSummary {
+  path: string;
+  name: string;
+  skill: string;
+  version: string;
+  description?: string;
+  executor?: string;
+}
+
+export interface TaskLine {
+  id: string;
+  name: string;
+  description: string;
+  file: string;
+  /** Line where the task begins, from 1; older daemons do not tell. */
+  line?: number;
+  tags?: string[];
+}
+
+/** What a run may be asked for besides its suite. */
+export interface RunOptions {
+  tasks?: string[];
+  tags?: string[];
+  executor?: string;
+  agent?: string;
+  model?: string | string[];
+  trials?: number;
+  workers?: number;
+  timeout_seconds?: number;
+  verbose?: boolean;
+  fail_fast?: boolean;
+  cache?: boolean;
+}
+
+export interface RunStarted {
+  runId: string;
+  status: string;
+  diagnostics?: SuiteDiagnostic[];
+}
+
+export interface Interval {
+  low: number;
+  high: number;
+}
+
+export interface Counts {
+  total: number;
+  passed: number;
+  failed: number;
+  errors: number;
+  timeouts: number;
+  cancelled: number;
+  skipped: number;
+  needsReview?: number;
+}
+
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens?: number;
+  costUsd?: number;
+}
+
+export interface Summary extends Counts {
+  passRate: number;
+  passRateInterval: Interval | null;
+  flaky: number;
+  trials: Counts & { passRate: number; passRateInterval: Interval | null };
+  usage?: Usage;
+  trialsCached?: number;
+  durationMs: number;
+  missed?: string[];
+}
+
+export interface SuiteRef {
+  path: string;
+  name: string;
+  skill?: string;
+  version?: string;
+  description?: string;
+}
+
+export interface RunInfo {
+  runId: string;
+  status: RunStatus;
+  suite: SuiteRef;
+  executor: string;
+  agent?: string;
+  model?: string;
+  models?: string[];
+  startedAt: string;
+  endedAt: string | null;
+  tasks: Counts;
+  trials: Counts;
+}
+
+export interface GraderResult {
+  name: string;
+  type: string;
+  score: number;
+  passed: boolean;
+  weight: number;
+  feedback?: string;
+  details?: unknown;
+  durationMs: number;
+  needsReview?: boolean;
+  error?: string;
+}
+
+export interface TrialResult {
+  taskId: string;
+  trialNum: number;
+  verdict: Verdict;
+  score: number | null;
+  error?: string;
+  durationMs: number;
+  output: string;
+  graders: GraderResult[] | null;
+  cached?: { runId: string };
+}
+
+export interface TaskResult {
+  id: string;
+  /** Id of the task in the suite, where the run has it once for each cell of its matrix. */
+  task?: string;
+  name: string;
+  file: string;
+  verdict: Verdict;
+  flaky: boolean;
+  error?: string;
+  trials: TrialResult[] | null;
+}
+
+export interface RunResult {
+  runId: string;
+  status: RunStatus;
+  error?: string;
+  suite: SuiteRef;
+  startedAt: string;
+  endedAt: string | null;
+  summary: Summary | null;
+  tasks: TaskResult[];
+}
+
+export interface ProgressParams {
+  runId: string;
+  seq: number;
+  event: string;
+  taskId?: string;
+  taskName?: string;
+  taskNum?: number;
+  totalTasks?: number;
+  role?: string;
+  trialNum?: number;
+  totalTrials?: number;
+  keptTrials?: number;
+  status?: string;
+  score?: number;
+  durationMs?: number;
+  cached?: boolean;
+}
+
+export interface LogParams {
+  runId: string;
+  seq: number;
+  level: string;
+  message: string;
+  taskId?: string;
+  taskName?: string;
+}
+
+export interface CompleteParams {
+  runId: string;
+  seq: number;
+  status: RunStatus;
+  summary?: Summary;
+  error?: string;
+}
+
+export interface ChangedParams {
+  watchId: string;
+  runId?: string;
+  files: string[] | null;
+  tasks: string[] | null;
+  totalTasks: number;
+  diagnostics?: SuiteDiagnostic[];
+  error?: string;
+}
+
+/** Methods by name: what they take and give. */
+export interface Methods {
+  'eval.list': { params: { directory?: string }; result: { evals: SuiteSummary[]; problems?: SuiteDiagnostic[] } };
+  'eval.run': { params: { path: string } & RunOptions; result: RunStarted };
+  'eval.validate': {
+    params: { path: string };
+    result: { valid: boolean; name?: string; errors?: string[]; diagnostics: SuiteDiagnostic[] };
+  };
+  'eval.watch': { params: { path: string } & RunOptions; result: { watchId: string } };
+  'eval.unwatch': { params: { watchId: string }; result: { watchId: string; watched: boolean } };
+  'task.list': { params: { path: string }; result: { tasks: TaskLine[] } };
+  'task.get': { params: { path: string; taskId: string }; result: { id: string; file: string; line: number } };
+  'task.run': {
+    params: { path: string; taskId?: string; tasks?: string[]; trial?: number } & Omit<RunOptions, 'tasks'>;
+    result: RunStarted;
+  };
+  'run.status': {
+    params: { runId: string };
+    result: { runId: string; status: RunStatus; result: Summary | null; error: string | null };
+  };
+  'run.cancel': { params: { runId: string; finishRunning?: boolean }; result: { runId: string; status: RunStatus } };
+  'run.list': { params: { limit?: number; status?: RunStatus; path?: string }; result: { runs: RunInfo[] } };
+  'run.result': { params: { runId: string }; result: RunResult };
+  'run.subscribe': { params: { runId: string; fromSeq?: number }; result: { runId: string; fromSeq: number } };
+  'run.unsubscribe': { params: { runId: string }; result: { runId: string; subscribed: boolean } };
+  'run.resume': { params: { runId: string }; result: RunStarted };
+  'run.rm': { params: { runId: string }; result: { runId: string; bytes: number } };
+  'run.export': {
+    params: { runId: string; format?: string; path?: string };
+    result: { runId: string; format: string; path?: string; bytes: number; content?: string; encoding?: string };
+  };
+}
+
+/** Notifications by name. */
+export interface Notifications {
+  'eval.progress': ProgressParams;
+  'eval.log': LogParams;
+  'eval.complete': CompleteParams;
+  'eval.changed': ChangedParams;
+}
+
+/** Codes of errors that are acted on. */
+export const codes = {
+  evalNotFound: -32000,
+  validationFailed: -32001,
+  runFailed: -32002,
+  runNotFound: -32003,
+  taskNotFound: -32004,
+  methodNotFound: -32601,
+} as const;

@@ -1,0 +1,236 @@
+import type { CompleteParams, LogParams, ProgressParams, RunStatus, Summary, Verdict } from '../daemon/protocol';
+
+export interface TrialModel {
+  readonly number: number;
+  /** Undefined while the trial runs. */
+  verdict: Verdict | undefined;
+  score: number | undefined;
+  durationMs: number | undefined;
+  cached: boolean;
+}
+
+export interface TaskModel {
+  readonly id: string;
+  name: string;
+  /** 'baseline' or 'trigger' for what is no task of the suite itself. */
+  role: string | undefined;
+  totalTrials: number;
+  /** Undefined until the task is over. */
+  verdict: Verdict | undefined;
+  score: number | undefined;
+  durationMs: number | undefined;
+  readonly trials: Map<number, TrialModel>;
+}
+
+/** How many trials stand how. */
+export interface TrialTally {
+  total: number;
+  done: number;
+  running: number;
+  passed: number;
+  failed: number;
+  errors: number;
+}
+
+/** What run.resume keeps of a run: the verdicts of trials that were really decided. */
+const kept = new Set<Verdict>(['passed', 'failed', 'timeout', 'needs_review']);
+
+/**
+ * What is known of a run, folded from its notifications. Each is counted once:
+ * one whose seq was seen before is ignored, and so is an event of a kind that
+ * is not known, but for its seq.
+ */
+export class RunModel {
+  status: RunStatus = 'running';
+  /** Number of the last event that was applied. */
+  seq = 0;
+  /** How many eval.log notifications there were. */
+  logs = 0;
+  totalTasks = 0;
+  totalTrials = 0;
+  error: string | undefined;
+  summary: Summary | undefined;
+  readonly tasks = new Map<string, TaskModel>();
+
+  constructor(
+    readonly runId: string,
+    /** Absolute path of the suite, where it is known. */
+    public path?: string,
+  ) {}
+
+  /** Whether eval.complete was seen. */
+  get over(): boolean {
+    return this.status !== 'running';
+  }
+
+  /** Applies an eval.progress; false when it was seen before. */
+  progress(p: ProgressParams): boolean {
+    if (!this.advance(p.seq)) {
+      return false;
+    }
+    switch (p.event) {
+      case 'run_start':
+        this.totalTasks = p.totalTasks ?? this.totalTasks;
+        this.totalTrials = p.totalTrials ?? this.totalTrials;
+        break;
+      case 'run_resumed':
+        this.resumed(p);
+        break;
+      case 'task_start':
+        this.taskStarted(p);
+        break;
+      case 'trial_start':
+        this.trialStarted(p);
+        break;
+      case 'trial_complete':
+        this.trialCompleted(p);
+        break;
+      case 'task_complete':
+        this.taskCompleted(p);
+        break;
+    }
+    return true;
+  }
+
+  /** Applies an eval.log; false when it was seen before. */
+  log(p: LogParams): boolean {
+    if (!this.advance(p.seq)) {
+      return false;
+    }
+    this.logs++;
+    return true;
+  }
+
+  /** Applies the eval.complete; false when it was seen before. */
+  complete(p: CompleteParams): boolean {
+    if (!this.advance(p.seq)) {
+      return false;
+    }
+    this.status = p.status;
+    this.summary = p.summary;
+    this.error = p.error;
+    return true;
+  }
+
+  tally(): TrialTally {
+    const t: TrialTally = { total: this.totalTrials, done: 0, running: 0, passed: 0, failed: 0, errors: 0 };
+    for (const task of this.tasks.values()) {
+      for (const trial of task.trials.values()) {
+        count(t, trial.verdict);
+      }
+    }
+    t.total = Math.max(t.total, t.done + t.running);
+    return t;
+  }
+
+  private advance(seq: number): boolean {
+    if (seq <= this.seq) {
+      return false;
+    }
+    this.seq = seq;
+    return true;
+  }
+
+  private resumed(p: ProgressParams): void {
+    this.status = 'running';
+    this.error = undefined;
+    this.summary = undefined;
+    this.totalTasks = p.totalTasks ?? this.totalTasks;
+    this.totalTrials = p.totalTrials ?? this.totalTrials;
+    for (const task of this.tasks.values()) {
+      task.verdict = undefined;
+      for (const [number, trial] of task.trials) {
+        if (trial.verdict === undefined || !kept.has(trial.verdict)) {
+          task.trials.delete(number);
+        }
+      }
+    }
+  }
+
+  private taskStarted(p: ProgressParams): void {
+    const task = this.task(p);
+    if (task) {
+      task.verdict = undefined;
+      task.totalTrials = p.totalTrials ?? task.totalTrials;
+    }
+  }
+
+  private trialStarted(p: ProgressParams): void {
+    if (p.trialNum !== undefined) {
+      this.task(p)?.trials.set(p.trialNum, {
+        number: p.trialNum, verdict: undefined, score: undefined, durationMs: undefined, cached: false,
+      });
+    }
+  }
+
+  private trialCompleted(p: ProgressParams): void {
+    if (p.trialNum !== undefined) {
+      this.task(p)?.trials.set(p.trialNum, {
+        number: p.trialNum, verdict: verdictOf(p.status), score: p.score, durationMs: p.durationMs, cached: p.cached === true,
+      });
+    }
+  }
+
+  private taskCompleted(p: ProgressParams): void {
+    const task = this.task(p);
+    if (task) {
+      task.verdict = verdictOf(p.status);
+      task.score = p.score;
+      task.durationMs = p.durationMs;
+    }
+  }
+
+  private task(p: ProgressParams): TaskModel | undefined {
+    if (p.taskId === undefined) {
+      return undefined;
+    }
+    let task = this.tasks.get(p.taskId);
+    if (!task) {
+      task = {
+        id: p.taskId, name: p.taskName ?? p.taskId, role: p.role, totalTrials: p.totalTrials ?? 0,
+        verdict: undefined, score: undefined, durationMs: undefined, trials: new Map(),
+      };
+      this.tasks.set(p.taskId, task);
+    }
+    return task;
+  }
+}
+
+/** How many trials of a task passed. */
+export function passedTrials(task: TaskModel): number {
+  let n = 0;
+  for (const trial of task.trials.values()) {
+    n += trial.verdict === 'passed' ? 1 : 0;
+  }
+  return n;
+}
+
+const verdicts = new Set<string>(['passed', 'failed', 'error', 'timeout', 'cancelled', 'skipped', 'needs_review']);
+
+/** A verdict of a later daemon that is not known counts as an error: it is no pass. */
+function verdictOf(status: string | undefined): Verdict {
+  return status !== undefined && verdicts.has(status) ? (status as Verdict) : 'error';
+}
+
+function count(t: TrialTally, verdict: Verdict | undefined): void {
+  switch (verdict) {
+    case undefined:
+      t.running++;
+      return;
+    case 'passed':
+      t.passed++;
+      break;
+    case 'failed':
+    case 'timeout':
+      t.failed++;
+      break;
+    case 'error':
+      t.errors++;
+      break;
+    case 'cancelled':
+    case 'skipped':
+    case 'needs_review':
+      break;
+  }
+  t.done++;
+}
