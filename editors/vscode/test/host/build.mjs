@@ -1,0 +1,42 @@
+// What is put into the editor: waza, the packed extension and a workspace, all made
+// of this tree.
+
+import { execFile } from 'node:child_process';
+import { cp, mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { extension, here, repository } from './tools.mjs';
+
+const run = promisify(execFile);
+
+// buildWaza puts the program into DIR/bin.
+export async function buildWaza(dir) {
+  await mkdir(path.join(dir, 'bin'), { recursive: true });
+  await run(process.env.GO || 'go', ['build', '-o', path.join(dir, 'bin/waza'), './cmd/waza'], { cwd: repository });
+}
+
+// buildExtension packs the extension, whose dependencies are installed already.
+export async function buildExtension(tools, dir) {
+  const file = path.join(dir, 'waza.vsix');
+  await run('npm', ['run', 'build'], { cwd: extension });
+  await run(process.execPath, [tools.vsce, 'package', '--no-dependencies', '--allow-missing-repository', '-o', file], { cwd: extension });
+  return file;
+}
+
+// copyWorkspace gives a copy of the workspace, as it is going to be edited.
+export async function copyWorkspace(dir, name = 'workspace') {
+  const to = path.join(dir, name);
+  await cp(path.join(here, 'workspace'), to, { recursive: true });
+  return to;
+}
+
+// surroundings is the environment in which the extension finds waza on the PATH, and
+// waza its records and the gate that suites/refactor waits at.
+export function surroundings(dir) {
+  return {
+    PATH: [path.join(dir, 'bin'), process.env.PATH].join(path.delimiter),
+    WAZA_STATE: path.join(dir, 'state'),
+    WAZA_TEST_GATE: path.join(dir, 'gate'),
+  };
+}

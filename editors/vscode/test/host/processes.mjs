@@ -1,0 +1,75 @@
+// Processes that the tests started, by what ps tells of them: nothing is to be left
+// of any, whatever became of the tests.
+
+import { execFileSync } from 'node:child_process';
+
+// list gives all processes of this machine.
+function list() {
+  const out = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,args='], { encoding: 'utf8', maxBuffer: 1 << 26 });
+  return out
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line))
+    .filter((m) => m && !m[4].startsWith('Z'))
+    .map((m) => ({ pid: Number(m[1]), parent: Number(m[2]), group: Number(m[3]), args: m[5] }));
+}
+
+// below gives the processes that root started, and those that they started.
+export function below(root) {
+  const all = list();
+  const found = [];
+  const visit = (parent) => {
+    for (const p of all.filter((p) => p.parent === parent)) {
+      found.push(p);
+      visit(p.pid);
+    }
+  };
+  visit(root);
+  return found;
+}
+
+// Watch remembers all that a process has started, also what has lost its parent since.
+export class Watch {
+  constructor(root) {
+    this.groups = new Set([root]);
+    this.root = root;
+  }
+
+  // look is to be called while the root is alive.
+  look() {
+    for (const p of below(this.root)) this.groups.add(p.group);
+    return this;
+  }
+
+  left() {
+    return list().filter((p) => this.groups.has(p.group));
+  }
+
+  // end kills all that is left, and gives it.
+  end() {
+    const left = this.left();
+    for (const p of left) kill(p.pid, 'SIGKILL');
+    return left;
+  }
+}
+
+// kill sends a signal to a process, or to its group when the id is negative. One
+// that is gone already is no error.
+export function kill(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (e) {
+    if (e.code !== 'ESRCH') throw e;
+  }
+}
+
+// until asks again and again until it gets something, as nothing tells of the end of a
+// process that is not our own child.
+export async function until(what, seconds, ask) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

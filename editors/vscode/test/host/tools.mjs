@@ -1,0 +1,54 @@
+// What the tests in a real editor need, and where .ci/test-editors put it.
+
+import { accessSync, constants, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const here = path.dirname(fileURLToPath(import.meta.url));
+export const extension = path.resolve(here, '../..');
+export const repository = path.resolve(extension, '../..');
+
+// defaultTools is where make test-editors installs things.
+export function defaultTools() {
+  return path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'waza-editors');
+}
+
+// findTools tells where the programs are; missing lists what is not there, and how
+// to get it.
+export function findTools(dir) {
+  const tools = {
+    node: path.join(dir, 'node_modules/node/bin/node'),
+    codeServer: path.join(dir, 'code-server/package/out/node/entry.js'),
+    vsce: path.join(dir, 'node_modules/@vscode/vsce/vsce'),
+    playwright: path.join(dir, 'node_modules/playwright-core/package.json'),
+    chromium: onPath('chromium', 'chromium-browser', 'google-chrome'),
+    missing: [],
+  };
+  if (!existsSync(tools.node)) tools.missing.push('node 24, which code-server runs on, could not be had from npm');
+  if (!existsSync(tools.codeServer)) tools.missing.push('code-server could not be had from npm');
+  if (!existsSync(tools.vsce)) tools.missing.push('@vscode/vsce could not be had from npm');
+  if (!existsSync(tools.playwright)) tools.missing.push('playwright-core could not be had from npm');
+  if (!tools.chromium) tools.missing.push('chromium is not installed (apt-get install chromium)');
+  return tools;
+}
+
+// launcher is the part of playwright that starts Chromium.
+export function launcher(tools) {
+  return createRequire(tools.playwright)('playwright-core').chromium;
+}
+
+function onPath(...names) {
+  for (const name of names)
+    for (const dir of (process.env.PATH ?? '').split(path.delimiter)) {
+      const file = path.join(dir, name);
+      try {
+        accessSync(file, constants.X_OK);
+        return file;
+      } catch {
+        // not here
+      }
+    }
+  return '';
+}

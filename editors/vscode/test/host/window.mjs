@@ -1,0 +1,112 @@
+// One window of the editor, used as a person would: keys, the command palette, clicks.
+
+import { launcher } from './tools.mjs';
+
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+// Patience is for a loaded machine with two slow cores.
+export const PATIENCE = 45_000;
+
+// launch starts Chromium; close of what it gives ends it with all its processes.
+export function launch(tools) {
+  return launcher(tools).launch({ executablePath: tools.chromium, args: FLAGS });
+}
+
+export class Window {
+  static async open(browser, url) {
+    const w = new Window();
+    w.context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    w.page = await w.context.newPage();
+    w.page.setDefaultTimeout(PATIENCE);
+    w.page.on('dialog', (d) => d.accept().catch(() => {})); // "leave the page?"
+    w.log = [];
+    w.page.on('console', (m) => m.type() === 'error' && w.log.push(m.text()));
+    await w.page.goto(url);
+    await w.ready();
+    return w;
+  }
+
+  // ready waits until the window has its parts.
+  async ready() {
+    await this.page.locator('.monaco-workbench .part.statusbar .statusbar-item').first().waitFor();
+    await this.page.locator('.monaco-workbench .part.editor').waitFor();
+  }
+
+  async reload() {
+    await this.page.reload();
+    await this.ready();
+  }
+
+  close() {
+    return this.context.close();
+  }
+
+  locator(selector, options) {
+    return this.page.locator(selector, options);
+  }
+
+  press(...keys) {
+    return keys.reduce((before, key) => before.then(() => this.page.keyboard.press(key)), Promise.resolve());
+  }
+
+  type(text) {
+    return this.page.keyboard.type(text);
+  }
+
+  // command runs one from the palette; name is all that the palette shows of it.
+  async command(name) {
+    const input = await this.quickInput('F1');
+    await input.fill(`>${name}`);
+    const row = this.locator('.quick-input-list .monaco-list-row').filter({ has: this.page.getByText(name, { exact: true }) });
+    await row.first().click();
+    await input.waitFor({ state: 'hidden' }).catch(() => {}); // some commands ask on
+  }
+
+  async quickInput(key) {
+    const input = this.locator('.quick-input-widget .quick-input-box input').first();
+    if (key) await this.press(key);
+    await input.waitFor();
+    return input;
+  }
+
+  // pick chooses a row of the list that is open now.
+  async pick(text) {
+    await this.locator('.quick-input-list .monaco-list-row', { hasText: text }).first().click();
+  }
+
+  // openFile opens one by its name and gives its editor.
+  async openFile(name, line) {
+    const input = await this.quickInput('Control+P');
+    await input.fill(line ? `${name}:${line}` : name);
+    await this.locator('.quick-input-list .monaco-list-row').first().waitFor();
+    await this.press('Enter');
+    const base = name.split('/').at(-1);
+    await this.locator('.tabs-container .tab.active', { hasText: base }).waitFor();
+    const editor = this.locator('.editor-group-container.active .monaco-editor[data-uri]').first();
+    await editor.locator('.view-line').first().waitFor();
+    return editor;
+  }
+
+  // goTo puts the caret of the active editor to a line and column, both from 1.
+  async goTo(line, column = 1) {
+    const input = await this.quickInput('Control+G');
+    await input.fill(`:${line}:${column}`);
+    await this.press('Enter');
+    await input.waitFor({ state: 'hidden' });
+  }
+
+  // view opens a view by the command that focuses it.
+  async closeEditors() {
+    await this.command('View: Close All Editors');
+  }
+
+  async shot(file) {
+    await this.page.screenshot({ path: file });
+  }
+
+  // text is what a person reads in the window now, for a scenario that failed.
+  async text() {
+    const parts = await this.page.evaluate(() => document.body.innerText).catch((e) => String(e));
+    return parts.replace(/\n{2,}/g, '\n');
+  }
+}
