@@ -15,11 +15,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// MaxTextBytes is the largest file of YAML, or prompt, that is read. A file of
+// which an editor holds more is not worth following.
+const MaxTextBytes = 8 << 20
+
 // The largest files that are read. A file is refused by its size before its
 // first byte is.
 const (
-	maxYAMLBytes    = 8 << 20
-	maxPromptBytes  = 8 << 20
+	maxYAMLBytes    = MaxTextBytes
+	maxPromptBytes  = MaxTextBytes
 	maxDatasetBytes = 64 << 20
 )
 

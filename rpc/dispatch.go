@@ -12,6 +12,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"waza/eval"
+	"waza/rpc/lsp"
 	"waza/rpc/wire"
 )
 
@@ -75,6 +76,9 @@ type call struct {
 	method *method
 	req    *jsonrpc2.Request
 	after  func() // called once the reply is given; may be nil
+	// open is what the client had open when it sent the request: later changes do
+	// not move the places that it asks about.
+	open lsp.Documents
 }
 
 // replied is closed once the reply is on its way, before anything that is sent
@@ -88,7 +92,7 @@ func (c *call) replied() <-chan struct{} {
 
 // Handle takes the next request. It is called by the reader and does not block.
 func (s *session) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
-	c := &call{session: s, conn: conn, req: req}
+	c := &call{session: s, conn: conn, req: req, open: s.language.documents()}
 	var err error
 	if c.method, err = s.admit(req.Method); err != nil {
 		c.reply(nil, err)

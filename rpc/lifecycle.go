@@ -5,10 +5,15 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
+	"waza/rpc/lsp"
 	"waza/rpc/wire"
 )
 
@@ -43,13 +48,13 @@ type initializeParams struct {
 	WorkspaceFolders []workspaceFolder `json:"workspaceFolders" doc:"Directories the client works in; relative paths are meant from the first."`
 
 	// What clients of the Language Server Protocol send beside.
-	RootURI               string `json:"rootUri" doc:"Taken as the workspace folder when there is no other."`
-	RootPath              string `json:"rootPath" doc:"Taken as the workspace folder when there is no other."`
-	Capabilities          any    `json:"capabilities" doc:"Ignored."`
-	InitializationOptions any    `json:"initializationOptions" doc:"Ignored."`
-	Locale                any    `json:"locale" doc:"Ignored."`
-	Trace                 any    `json:"trace" doc:"Ignored."`
-	WorkDoneToken         any    `json:"workDoneToken" doc:"Ignored."`
+	RootURI               string          `json:"rootUri" doc:"Taken as the workspace folder when there is no other."`
+	RootPath              string          `json:"rootPath" doc:"Taken as the workspace folder when there is no other."`
+	Capabilities          json.RawMessage `json:"capabilities" doc:"Those of a client of the Language Server Protocol, which has textDocument among them; else ignored."`
+	InitializationOptions any             `json:"initializationOptions" doc:"Ignored."`
+	Locale                any             `json:"locale" doc:"Ignored."`
+	Trace                 any             `json:"trace" doc:"Ignored."`
+	WorkDoneToken         any             `json:"workDoneToken" doc:"Ignored."`
 }
 
 type clientInfo struct {
@@ -100,24 +105,30 @@ type capabilities struct {
 	Methods       []string `json:"methods"`
 	Notifications []string `json:"notifications"`
 	Executors     []string `json:"executors"`
+	// language is what clients of the Language Server Protocol are offered beside; nil for others.
+	language *protocol.ServerCapabilities
+}
+
+// MarshalJSON writes the members of language among its own.
+func (c capabilities) MarshalJSON() ([]byte, error) {
+	type plain capabilities
+	own, err := json.Marshal(plain(c))
+	if err != nil || c.language == nil {
+		return own, err
+	}
+	more, err := protocol.Marshal(c.language)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(own[:len(own)-1], ','), more[1:]...), nil
 }
 
 func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeResult, error) {
 	if !c.authorise(p.Token) {
 		return nil, c.turnAway()
 	}
-	folder := ""
-	for _, w := range p.WorkspaceFolders {
-		if folder == "" {
-			folder = w.path
-		}
-	}
-	for _, root := range []string{p.RootURI, p.RootPath} {
-		if folder == "" {
-			folder = root
-		}
-	}
-	if folder != "" {
+	client, isEditor := lsp.ClientOf(p.Capabilities)
+	if folder := p.folder(isEditor); folder != "" {
 		abs, err := absolute("workspaceFolders", folder, "")
 		if err != nil {
 			return nil, err
@@ -127,8 +138,48 @@ func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeRe
 	if c.stdio && p.ProcessID > 0 {
 		c.watchProcess(p.ProcessID)
 	}
-	c.server.log.Info("client", "name", p.ClientInfo.Name, "version", p.ClientInfo.Version, "processId", p.ProcessID)
-	return c.server.describe(), nil
+	c.server.log.Info("client", "name", p.ClientInfo.Name, "version", p.ClientInfo.Version, "processId", p.ProcessID, "editor", isEditor)
+	r := c.server.describe()
+	if isEditor {
+		c.language.begin(client)
+		r.Capabilities.language = client.ServerCapabilities()
+	}
+	return r, nil
+}
+
+// lenient says that clients of the Language Server Protocol may send members that
+// are not listed: it grows.
+func (p *initializeParams) lenient(given []member) bool {
+	for _, m := range given {
+		if m.name == "capabilities" {
+			_, isEditor := lsp.ClientOf(m.value)
+			return isEditor
+		}
+	}
+	return false
+}
+
+// folder is the first that the client works in. An editor may have some that are
+// no directories of this machine, which it cannot help.
+func (p *initializeParams) folder(isEditor bool) string {
+	folders := []string{}
+	for _, w := range p.WorkspaceFolders {
+		folders = append(folders, w.path)
+	}
+	for _, folder := range append(folders, p.RootURI, p.RootPath) {
+		if isEditor && strings.Contains(folder, ":") && !isDirectoryOfThisMachine(folder) {
+			continue
+		}
+		if folder != "" {
+			return folder
+		}
+	}
+	return ""
+}
+
+func isDirectoryOfThisMachine(folder string) bool {
+	_, ok := lsp.PathOf(uri.URI(folder))
+	return ok || filepath.IsAbs(folder)
 }
 
 func (s *Server) describe() *initializeResult {

@@ -123,8 +123,13 @@ func decodeParams(raw json.RawMessage, p any) error {
 	v := reflect.ValueOf(p).Elem()
 	list := parametersOf(v.Type())
 	values := map[string]member{}
+	l, ok := p.(interface{ lenient([]member) bool })
+	lenient := ok && l.lenient(given)
 	for _, m := range given {
 		param := lookup(list, m.name)
+		if param == nil && lenient {
+			continue
+		}
 		if param == nil {
 			return unknownParameter(m.name, list)
 		}

@@ -38,6 +38,7 @@ func Reference() string {
 		d.line("")
 		d.members(n.params)
 	}
+	d.language()
 	d.types()
 	d.codes()
 	return d.String()
@@ -160,6 +161,21 @@ func (d *document) types() {
 		d.line("")
 		d.members(t)
 	}
+}
+
+// language lists what is spoken of the Language Server Protocol, whose
+// specification tells the rest.
+func (d *document) language() {
+	d.line("## Language server")
+	d.line("")
+	d.line("On the same connection, `waza lsp` and `waza jsonrpc` speak the Language Server Protocol: with lines or with `Content-Length` headers, whichever the client begins with. A client whose `initialize` has `capabilities.textDocument` is told in `capabilities` what is offered, beside what all clients are told. Parameters and results are those of the protocol; members that are not known are no error here. Notifications whose names begin with `$/` and that are not known are ignored.")
+	d.line("")
+	d.line("| method | |")
+	d.line("|---|---|")
+	for _, m := range languageTable() {
+		d.line("| `%s` | %s |", m.name, m.doc)
+	}
+	d.line("")
 }
 
 func (d *document) codes() {

@@ -7,7 +7,8 @@
 //
 //	bytes ─► rpc/wire ─► session ─► dispatcher ─► handler ─► eval, runner
 //	                                    │ one table: methods of lifecycle.go,
-//	                                    │ eval.go, task.go, run.go, discover.go
+//	                                    │ eval.go, task.go, run.go, discover.go;
+//	                                    │ language*.go for what editors ask
 //	bytes ◄─ rpc/wire ◄─ reply ◄────────┘
 //	   ▲
 //	   └──── follower, one for each run that a session receives ◄─ run's events
@@ -120,7 +121,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.runner = r
 	}
-	for _, m := range table() {
+	for _, m := range append(table(), languageTable()...) {
 		s.methods[m.name] = m
 	}
 	s.counts = s.newCounts(o.Metrics)

@@ -50,7 +50,8 @@ type session struct {
 	ended    chan struct{} // closed when end has done its work
 	endOnce  sync.Once
 
-	watches watches
+	watches  watches
+	language language
 
 	mu         sync.Mutex // guards the fields below
 	authorised bool

@@ -76,7 +76,7 @@ Examples:
 	app.Commands = []*cli.Command{
 		p.runCommand(), p.validateCommand(), p.listCommand(), p.tasksCommand(),
 		p.runsCommand(), p.compareCommand(), p.historyCommand(), p.gradeCommand(), p.reviewCommand(),
-		p.jsonrpcCommand(),
+		p.jsonrpcCommand(), p.lspCommand(),
 		p.schemaCommand(), p.completionCommand(), p.versionCommand(), p.helpCommand(),
 		p.guardCommand(), p.completeCommand(),
 	}

@@ -1,0 +1,54 @@
+// Package lsp says what a suite is in the words of the Language Server Protocol:
+// texts and places in them, findings as diagnostics, suggestions as code actions,
+// results as code lenses. It holds no connection and starts nothing: the methods
+// of package rpc call it with what the client has open.
+//
+// Begin with [Documents], which hold the texts, and [ClientOf], which tells what
+// a client can do.
+package lsp
+
+import (
+	"encoding/json"
+
+	"go.lsp.dev/protocol"
+)
+
+// Client is what matters of a client's abilities. The zero value is a client
+// that told nothing: whatever every client can do.
+type Client struct {
+	Encoding Encoding
+	// Capabilities are all that the client told.
+	Capabilities protocol.ClientCapabilities
+}
+
+// ClientOf reads the capabilities of initialize. It is false for clients that do
+// not speak the Language Server Protocol: theirs lack textDocument. A client
+// whose other members cannot be read is one that told nothing.
+func ClientOf(raw json.RawMessage) (Client, bool) {
+	var seen struct {
+		TextDocument *map[string]json.RawMessage `json:"textDocument"`
+	}
+	if json.Unmarshal(raw, &seen) != nil || seen.TextDocument == nil {
+		return Client{}, false
+	}
+	var c Client
+	if protocol.Unmarshal(raw, &c.Capabilities) != nil {
+		return Client{}, true
+	}
+	if g := c.Capabilities.General; g != nil {
+		c.Encoding = encodingOf(g.PositionEncodings)
+	}
+	return c, true
+}
+
+// ServerCapabilities are what the server offers such a client.
+func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
+	yes, incremental := true, protocol.TextDocumentSyncKindIncremental
+	return &protocol.ServerCapabilities{
+		PositionEncoding: c.Encoding.kind(),
+		TextDocumentSync: &protocol.TextDocumentSyncOptions{OpenClose: &yes, Change: &incremental, Save: protocol.Boolean(true)},
+		Workspace: &protocol.WorkspaceOptions{
+			WorkspaceFolders: &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes, ChangeNotifications: protocol.Boolean(true)},
+		},
+	}
+}
