@@ -72,7 +72,50 @@ func Discover(dir string, o Options) (*Discovery, error) {
 
 var suiteName = regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
 
+// IsSuite reports whether a file is a suite by its name.
+func IsSuite(path string) bool { return isSuiteName(filepath.Base(path)) }
+
 func isSuiteName(name string) bool { return suiteName.MatchString(name) }
+
+// Above returns the suite files in the directory of a file and in those above it,
+// the nearest first: those to which the file may belong. It goes up to the root of
+// the repository, or ten levels where there is none. Files of the overlay count.
+func Above(path string, o Options) []string {
+	var found []string
+	dir := filepath.Dir(path)
+	root := RepositoryRoot(dir)
+	for range maxLevelsUp {
+		found = append(found, suitesIn(dir, o)...)
+		up := filepath.Dir(dir)
+		if dir == root || up == dir {
+			break
+		}
+		dir = up
+	}
+	return found
+}
+
+// maxLevelsUp is how far above a file its suite and its project are looked for
+// where no repository ends the search.
+const maxLevelsUp = 10
+
+// suitesIn lists the suite files of one directory, those of the overlay included.
+func suitesIn(dir string, o Options) []string {
+	var found []string
+	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); isSuiteName(e.Name()) && isRegular(path) {
+			found = append(found, path)
+		}
+	}
+	for path := range o.Overlay {
+		if filepath.Dir(path) == dir && isSuiteName(filepath.Base(path)) && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
 
 // skippedDirs hold other people's files, or none that were written by hand.
 var skippedDirs = map[string]bool{

@@ -88,7 +88,7 @@ var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_
 func (l *loader) project() *Project {
 	root := RepositoryRoot(l.suite.Dir)
 	dir := l.suite.Dir
-	for range 10 {
+	for range maxLevelsUp {
 		if p, found := l.projectAt(filepath.Join(dir, projectFile)); found {
 			return p
 		}

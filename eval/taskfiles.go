@@ -96,9 +96,22 @@ func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []stri
 		ts.loader.report(Diagnostic{File: ts.loader.display(dir), Severity: Error, Code: CodeTooLarge,
 			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", maxGlobEntries)})
 	}
-	out := slices.DeleteFunc(w.found, func(f string) bool { return isCompanion(f, ts.loader.suite.File) })
+	found := slices.Concat(w.found, ts.unsaved(w))
+	out := slices.DeleteFunc(found, func(f string) bool { return isCompanion(f, ts.loader.suite.File) })
 	slices.Sort(out)
 	return out
+}
+
+// unsaved returns the files that match and that only the editor has.
+func (ts *taskSet) unsaved(w *globWalk) []string {
+	var found []string
+	for file := range ts.loader.options.Overlay {
+		rel, err := filepath.Rel(w.dir, file)
+		if err == nil && filepath.IsLocal(rel) && w.pattern.MatchString(filepath.ToSlash(rel)) && !slices.Contains(w.found, file) && !exists(file) {
+			found = append(found, file)
+		}
+	}
+	return found
 }
 
 type globWalk struct {
