@@ -69,6 +69,8 @@ func (s *schemas) check(t testing.TB, line string, methods map[string]string) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(line), &m), line)
 	switch {
+	case strings.Contains(m.Method, "/") || strings.Contains(methods[string(m.ID)], "/"):
+		checkLanguage(t, m.Method, methods[string(m.ID)], m.Params, m.Result)
 	case m.Method != "":
 		s.validate(t, s.notifications[m.Method], m.Params)
 	case m.Result != nil && methods[string(m.ID)] != "":

@@ -46,7 +46,7 @@ func languageResult(result any) (any, error) {
 // them, [lsp.Client.ServerCapabilities] says.
 func languageTable() []*method {
 	var all []*method
-	for _, family := range [][]*method{documentMethods()} {
+	for _, family := range [][]*method{documentMethods(), actionMethods()} {
 		all = append(all, family...)
 	}
 	return all
@@ -54,6 +54,8 @@ func languageTable() []*method {
 
 // language is what a session knows of a client that is an editor.
 type language struct {
+	check checker
+
 	mu     sync.Mutex // guards the fields below
 	client lsp.Client
 	open   lsp.Documents

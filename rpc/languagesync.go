@@ -28,9 +28,10 @@ func (c *call) initialized(context.Context, *protocol.InitializedParams) (any, e
 	return nil, nil
 }
 
-// alter changes what is open. What cannot be followed is told to the log: a
-// notification has no reply.
-func (c *call) alter(change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
+// alter changes what is open, and sees to it that the suites it belongs to are
+// read again. With search, those are looked for. What cannot be followed is told
+// to the log: a notification has no reply.
+func (c *call) alter(search bool, change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
 	c.language.mu.Lock()
 	open, path, err := change(c.language.open, c.language.client.Encoding)
 	c.language.open = open
@@ -38,32 +39,45 @@ func (c *call) alter(change func(open lsp.Documents, e lsp.Encoding) (lsp.Docume
 	if err != nil {
 		c.server.log.Warn("document", "method", c.req.Method, "path", path, "error", err)
 	}
+	if path != "" {
+		c.language.check.touch(path, search)
+	}
 }
 
 func (c *call) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) (any, error) {
-	c.alter(func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
+	c.alter(true, func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Open(p.TextDocument, e)
 	})
 	return nil, nil
 }
 
 func (c *call) didChange(_ context.Context, p *protocol.DidChangeTextDocumentParams) (any, error) {
-	c.alter(func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
+	c.alter(false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
 	return nil, nil
 }
 
-func (c *call) didSave(context.Context, *protocol.DidSaveTextDocumentParams) (any, error) {
+func (c *call) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) (any, error) {
+	if path, ok := lsp.PathOf(p.TextDocument.URI); ok {
+		c.language.check.touch(path, true)
+	}
 	return nil, nil
 }
 
 func (c *call) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) (any, error) {
-	c.alter(func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
+	c.alter(false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Close(p.TextDocument.URI)
 	})
 	return nil, nil
 }
 
-func (c *call) didChangeWatchedFiles(context.Context, *protocol.DidChangeWatchedFilesParams) (any, error) {
+func (c *call) didChangeWatchedFiles(_ context.Context, p *protocol.DidChangeWatchedFilesParams) (any, error) {
+	var paths []string
+	for _, change := range p.Changes {
+		if path, ok := lsp.PathOf(change.URI); ok {
+			paths = append(paths, path)
+		}
+	}
+	c.language.check.onDisk(paths)
 	return nil, nil
 }
 

@@ -23,6 +23,8 @@ import (
 //   - the reader and the writer, which belong to the wire.Stream and end with it.
 //     The reader calls the handlers of quick methods;
 //   - one for each long request: ends by itself, early when ctx is cancelled;
+//   - one that reads the suites an editor has open, while there are some to read,
+//     see checker;
 //   - one follower for each run that is received: ends after eval.complete, or
 //     when its ctx is cancelled;
 //   - one for each suite that is watched: ends with eval.unwatch, and when the
@@ -90,6 +92,7 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 		runs:       map[string]*runner.Run{},
 		followers:  map[string]*follower{},
 	}
+	sess.language.check.s = sess
 	sess.ctx, sess.cancel = context.WithCancel(context.Background())
 	if err := s.enter(sess); err != nil {
 		return nil, err

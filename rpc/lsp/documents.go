@@ -63,6 +63,9 @@ func PathOf(u uri.URI) (string, bool) {
 		return "", false
 	}
 	path := u.FsPath()
+	if host := u.Authority(); host != "" && !strings.EqualFold(host, "localhost") {
+		return "", false
+	}
 	if path == "" || strings.ContainsRune(path, 0) || !filepath.IsAbs(path) {
 		return "", false
 	}

@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"waza/eval"
+	"waza/rpc/lsp"
+)
+
+// told is what the client was last told of a file.
+type told struct {
+	version  int32
+	open     bool // the version is one
+	findings []lsp.Finding
+	raw      []byte // the diagnostics of the notification
+}
+
+// publication is what there is to tell of a file now.
+type publication struct {
+	path  string
+	doc   *lsp.Document // nil when it is not open
+	found eval.Diagnostics
+}
+
+// filesLocked lists the files of which there may be news after a suite was read
+// again: those with findings, those that had some, and those that are open.
+func (k *checker) filesLocked(old, now *read, open lsp.Documents) []publication {
+	files := map[string]bool{}
+	for _, r := range []*read{old, now} {
+		for file := range r.found {
+			files[file] = true
+		}
+	}
+	for path := range open.All() {
+		if now.on[path] {
+			files[path] = true
+		}
+	}
+	var list []publication
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		p := publication{path: path, doc: open.At(path)}
+		for _, suite := range slices.Sorted(maps.Keys(k.suites)) {
+			for _, d := range k.suites[suite].found[path] {
+				if !slices.Contains(p.found, d) { // two suites may share a file
+					p.found = append(p.found, d)
+				}
+			}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// publish tells the client what it does not know yet.
+func (k *checker) publish(files []publication) {
+	for _, p := range files {
+		t := told{findings: p.findings(k.s.language.abilities().Encoding), open: p.doc != nil}
+		params := &protocol.PublishDiagnosticsParams{URI: uri.File(p.path), Diagnostics: lsp.Diagnostics(t.findings)}
+		if p.doc != nil {
+			t.version = p.doc.Version
+			params.URI, params.Version = p.doc.URI, protocol.NewOptional(p.doc.Version)
+		}
+		raw, err := protocol.Marshal(params)
+		if err != nil {
+			k.s.server.log.Error("diagnostics", "path", p.path, "error", err)
+			continue
+		}
+		if t.raw = raw; k.knows(p.path, t) {
+			continue
+		}
+		if k.s.stream.Notify(k.s.ctx, "textDocument/publishDiagnostics", json.RawMessage(raw)) != nil {
+			return // the client is gone
+		}
+	}
+}
+
+// knows says whether the client was told this already, and notes that it is.
+func (k *checker) knows(path string, t told) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, was := k.last[path]
+	nothing := !t.open && len(t.findings) == 0
+	if was && bytes.Equal(before.raw, t.raw) || !was && nothing {
+		return true
+	}
+	if nothing {
+		delete(k.last, path)
+		return false
+	}
+	if k.last == nil {
+		k.last = map[string]told{}
+	}
+	k.last[path] = t
+	return false
+}
+
+// findings places what was found in the file.
+func (p publication) findings(e lsp.Encoding) []lsp.Finding {
+	switch {
+	case p.doc != nil:
+		return lsp.Findings(p.found, p.doc.Text, e)
+	case slices.ContainsFunc(p.found, func(d eval.Diagnostic) bool { return d.Line > 0 }):
+		return lsp.Findings(p.found, textOf(p.path), e)
+	}
+	return lsp.Findings(p.found, nil, e)
+}
+
+// textOf reads a file that findings are about; nil when it cannot be read.
+func textOf(path string) *lsp.Text {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, eval.MaxTextBytes))
+	if err != nil {
+		return nil
+	}
+	return lsp.NewText(string(data))
+}

@@ -1,0 +1,93 @@
+package lsp
+
+import (
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"waza/eval"
+)
+
+// source is the name that editors show beside a finding.
+const source = "waza"
+
+// Finding is a finding of a suite at its place in a text.
+type Finding struct {
+	eval.Diagnostic
+	Range protocol.Range
+}
+
+// Findings places what was found in one file. The text is nil where the file
+// cannot be read: then all of it is about the file as a whole.
+func Findings(found eval.Diagnostics, text *Text, e Encoding) []Finding {
+	if text == nil {
+		text = NewText("")
+	}
+	list := make([]Finding, 0, len(found))
+	for _, d := range found {
+		list = append(list, Finding{d, text.RangeOf(d, e)})
+	}
+	return list
+}
+
+// RangeOf gives what a finding is about: a word where it tells that, else the rest
+// of its line, else the first line.
+func (t *Text) RangeOf(d eval.Diagnostic, e Encoding) protocol.Range {
+	line := min(max(d.Line, 1), t.Lines())
+	begin := t.Place(line, max(d.Column, 1))
+	_, end := t.span(line - 1)
+	switch {
+	case d.Line > 0 && d.EndColumn > d.Column:
+		return t.Range(begin, t.Place(line, d.EndColumn), e)
+	case d.Column <= 1:
+		begin += indentation(t.content[begin:end])
+	}
+	if rest := strings.TrimRight(t.content[begin:end], " \t"); rest != "" {
+		end = begin + len(rest)
+	}
+	return t.Range(begin, end, e)
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// Shown gives a finding as editors show it.
+func (f Finding) Shown() protocol.Diagnostic {
+	d := protocol.Diagnostic{
+		Range: f.Range, Severity: severity(f.Diagnostic),
+		Code: protocol.String(f.Code), Source: protocol.NewOptional(source), Message: protocol.String(f.Message),
+	}
+	switch f.Code {
+	case eval.CodeNoEffect:
+		d.Tags = protocol.NewDiagnosticTags(protocol.DiagnosticTagUnnecessary)
+	case eval.CodeDeprecated:
+		d.Tags = protocol.NewDiagnosticTags(protocol.DiagnosticTagDeprecated)
+	}
+	if f.Suggestion != "" {
+		d.Message = protocol.String(f.Message + ` (did you mean "` + f.Suggestion + `"?)`)
+		d.Data, _ = protocol.Marshal(map[string]string{"suggestion": f.Suggestion})
+	}
+	return d
+}
+
+// severity is that of the finding, but for a file that another tool means: it is
+// no fault of its author's that waza does not read it.
+func severity(d eval.Diagnostic) protocol.DiagnosticSeverity {
+	switch {
+	case d.Code == eval.CodeOtherDialect:
+		return protocol.DiagnosticSeverityInformation
+	case d.Severity == eval.Error:
+		return protocol.DiagnosticSeverityError
+	case d.Severity == eval.Warning:
+		return protocol.DiagnosticSeverityWarning
+	}
+	return protocol.DiagnosticSeverityInformation
+}
+
+// Diagnostics gives findings as editors show them; never nil.
+func Diagnostics(list []Finding) []protocol.Diagnostic {
+	out := make([]protocol.Diagnostic, 0, len(list))
+	for _, f := range list {
+		out = append(out, f.Shown())
+	}
+	return out
+}
