@@ -1,0 +1,90 @@
+-- What differs between the versions of Neovim, from 0.7 on.
+
+local M = {}
+
+local method_style = vim.fn.has('nvim-0.11') == 1
+
+-- start_client starts a language client of its own, and returns its id, or nil.
+function M.start_client(config)
+  if method_style then
+    return vim.lsp.start(config, {
+      attach = false,
+      reuse_client = function()
+        return false
+      end,
+    })
+  end
+  return vim.lsp.start_client(config)
+end
+
+-- request returns whether the request was sent, and its id.
+function M.request(client, method, params, handler)
+  if method_style then
+    return client:request(method, params, handler, 0)
+  end
+  return client.request(method, params, handler, 0)
+end
+
+function M.stop(client, force)
+  if method_style then
+    client:stop(force)
+  else
+    client.stop(force)
+  end
+end
+
+-- attach makes a client serve a buffer.
+function M.attach(buffer, client_id)
+  if vim.fn.has('nvim-0.10') == 0 then
+    -- Until 0.9, a buffer that changes while no client is attached is never listened
+    -- to again. A client that does not exist keeps it from that, while the daemon is
+    -- being restarted.
+    vim.lsp.buf_attach_client(buffer, -1)
+  end
+  return vim.lsp.buf_attach_client(buffer, client_id)
+end
+
+-- serves tells whether the language server has a capability.
+function M.serves(client, capability)
+  local has = client and client.server_capabilities and client.server_capabilities[capability]
+  return has ~= nil and has ~= false
+end
+
+-- pid is that of the client's process; nil when there is none.
+function M.pid(client)
+  return client and client.rpc and client.rpc.pid
+end
+
+-- ended tells whether the process of a client is gone.
+function M.ended(client)
+  if not client then
+    return true
+  end
+  if method_style then
+    return client:is_stopped()
+  end
+  return client.is_stopped()
+end
+
+-- refresh_lenses asks for the code lenses of a buffer anew.
+function M.refresh_lenses(buffer)
+  if vim.fn.has('nvim-0.10') == 1 then
+    vim.lsp.codelens.refresh({ bufnr = buffer })
+  else
+    vim.api.nvim_buf_call(buffer, vim.lsp.codelens.refresh)
+  end
+end
+
+-- health is the module of :checkhealth, under the names it has today.
+function M.health()
+  local h = vim.health or require('health')
+  return {
+    start = h.start or h.report_start,
+    ok = h.ok or h.report_ok,
+    warn = h.warn or h.report_warn,
+    error = h.error or h.report_error,
+    info = h.info or h.report_info,
+  }
+end
+
+return M

@@ -1,0 +1,417 @@
+-- One daemon per root directory: `waza lsp`, as a client of vim.lsp. Its connection
+-- carries the language server and waza's own methods. A daemon that dies is started
+-- again, later each time, and tells what was missed of the runs it carried out.
+
+local compat = require('waza.compat')
+local config = require('waza.config')
+local model = require('waza.model')
+local notice = require('waza.notice')
+
+local M = {}
+local Daemon = {}
+Daemon.__index = Daemon
+
+-- What the plugin cannot do without.
+local needed = { 'eval.run', 'task.run', 'run.cancel', 'run.subscribe', 'run.resume', 'run.trial', 'task.history' }
+
+-- A daemon that has lived so long, in ms, is well.
+local healthy = 60000
+
+local daemons = {} -- by root
+local leaving = false
+local listeners = {}
+
+-- listen calls fn(daemon, run, method, params) for whatever is new of a run.
+function M.listen(fn)
+  table.insert(listeners, fn)
+end
+
+-- all lists the daemons there are, in whatever state.
+function M.all()
+  local list = vim.tbl_values(daemons)
+  table.sort(list, function(a, b)
+    return a.root < b.root
+  end)
+  return list
+end
+
+-- get returns the daemon of a root directory, and starts it if need be.
+function M.get(root)
+  local daemon = daemons[root]
+  if not daemon then
+    daemon = setmetatable({
+      root = root,
+      state = 'down', -- down, starting, ready, waiting (to be started again), stopping
+      deaths = 0,
+      model = model.new(),
+      buffers = {},
+      queue = {}, -- requests for when it is ready
+      pending = {}, -- callbacks of requests that were sent
+    }, Daemon)
+    daemons[root] = daemon
+  end
+  if daemon.state == 'down' and not daemon.given_up then
+    daemon:start()
+  end
+  return daemon
+end
+
+-- leave says that Neovim ends: nothing is started any more.
+function M.leave()
+  leaving = true
+  for _, daemon in pairs(daemons) do
+    daemon:halt_timer()
+  end
+end
+
+function Daemon:client()
+  return self.client_id and vim.lsp.get_client_by_id(self.client_id)
+end
+
+local function command()
+  local cmd = { config.options.path, 'lsp' }
+  vim.list_extend(cmd, config.options.args)
+  return cmd
+end
+
+function Daemon:handlers()
+  local handlers = {}
+  for _, method in ipairs({ 'eval.progress', 'eval.log', 'eval.complete' }) do
+    handlers[method] = function(_, params)
+      self:heard(method, params)
+    end
+  end
+  handlers['eval.changed'] = function() end -- a watch of another client of this connection
+  handlers['workspace/codeLens/refresh'] = function()
+    self:refresh_lenses()
+    return vim.NIL
+  end
+  return handlers
+end
+
+local function capabilities()
+  local c = vim.lsp.protocol.make_client_capabilities()
+  c.workspace = c.workspace or {}
+  c.workspace.codeLens = { refreshSupport = true }
+  return c
+end
+
+function Daemon:start()
+  if leaving then
+    return
+  end
+  if vim.fn.executable(config.options.path) ~= 1 then
+    self:fail(
+      ('%q is not there, or not executable. Install waza, or say where it is: require("waza").setup({ path = … })'):format(
+        config.options.path
+      )
+    )
+    return
+  end
+  self.state = 'starting'
+  self.client_id = compat.start_client({
+    name = 'waza',
+    cmd = command(),
+    cmd_env = config.options.env,
+    cmd_cwd = self.root,
+    root_dir = self.root,
+    capabilities = capabilities(),
+    handlers = self:handlers(),
+    commands = require('waza.commands').of_lenses(),
+    on_init = function(client, result)
+      self:ready(client, result)
+    end,
+    on_exit = function(code, signal)
+      vim.schedule(function()
+        self:exited(code, signal)
+      end)
+    end,
+    on_attach = function(client, buffer)
+      require('waza.suites').attached(client, buffer)
+    end,
+  })
+  if not self.client_id then
+    self:fail(('%q could not be started'):format(config.options.path))
+    return
+  end
+  self:attach_all()
+end
+
+-- fail gives up until the user asks again.
+function Daemon:fail(reason)
+  self.state, self.given_up, self.reason = 'down', true, reason
+  notice.once(reason)
+  self:refuse_all(reason)
+end
+
+local function missing(client)
+  local offered = {}
+  for _, name in ipairs(client.server_capabilities.methods or {}) do
+    offered[name] = true
+  end
+  return vim.tbl_filter(function(name)
+    return not offered[name]
+  end, needed)
+end
+
+function Daemon:ready(client, result)
+  self.version = type(result.serverInfo) == 'table' and result.serverInfo.version or '?'
+  local lacks = missing(client)
+  if #lacks > 0 then
+    self.state = 'stopping'
+    self:fail(
+      ('%s is too old (%s): it lacks %s. Install a newer waza, then :WazaRestart'):format(
+        config.options.path,
+        self.version,
+        table.concat(lacks, ', ')
+      )
+    )
+    compat.stop(client, true)
+    return
+  end
+  self.state, self.since = 'ready', vim.loop.now()
+  vim.schedule(function()
+    self:flush()
+    self:catch_up()
+  end)
+end
+
+function Daemon:flush()
+  local queue = self.queue
+  self.queue = {}
+  for _, q in ipairs(queue) do
+    self:request(q.method, q.params, q.callback)
+  end
+end
+
+-- request asks the daemon, as soon as it is ready. callback(err, result) is called
+-- exactly once, also when the daemon dies or cannot be started.
+function Daemon:request(method, params, callback)
+  callback = callback or function() end
+  if self.state == 'starting' or self.state == 'waiting' then
+    table.insert(self.queue, { method = method, params = params, callback = callback })
+    return
+  end
+  local client = self.state == 'ready' and self:client()
+  if not client then
+    vim.schedule(function()
+      callback({ message = self.reason or 'the daemon is not running; :WazaRestart starts it' })
+    end)
+    return
+  end
+  local entry = { callback = callback }
+  self.pending[entry] = true
+  local sent = compat.request(client, method, params, function(err, result)
+    if self.pending[entry] then
+      self.pending[entry] = nil
+      callback(err, result)
+    end
+  end)
+  if not sent then -- it has just died, which on_exit will tell
+    self.pending[entry] = nil
+    table.insert(self.queue, { method = method, params = params, callback = callback })
+    self.state = 'waiting'
+  end
+end
+
+local function refuse(list, reason)
+  for _, callback in ipairs(list) do
+    vim.schedule(function()
+      callback({ message = reason })
+    end)
+  end
+end
+
+function Daemon:refuse_pending(reason)
+  local list = {}
+  for entry in pairs(self.pending) do
+    table.insert(list, entry.callback)
+  end
+  self.pending = {}
+  refuse(list, reason)
+end
+
+function Daemon:refuse_all(reason)
+  self:refuse_pending(reason)
+  local list = vim.tbl_map(function(q)
+    return q.callback
+  end, self.queue)
+  self.queue = {}
+  refuse(list, reason)
+end
+
+function Daemon:exited(code, signal)
+  local was, started = self.state, self.since
+  self.client_id, self.since = nil, nil
+  self:refuse_pending('the daemon ended before it answered')
+  if leaving or self.given_up then
+    self.state = 'down'
+    return
+  end
+  if was == 'stopping' then
+    self.state = 'down'
+    local after = self.after_stop
+    self.after_stop = nil
+    if after then
+      after()
+    end
+    return
+  end
+  if was == 'starting' and signal == 0 then
+    self:fail(
+      ('`%s` ended at once, with code %d: it may be too old to serve editors. See :checkhealth waza'):format(
+        table.concat(command(), ' '),
+        code
+      )
+    )
+    return
+  end
+  if started and vim.loop.now() - started > healthy then
+    self.deaths = 0
+  end
+  self:restart_later()
+end
+
+function Daemon:restart_later()
+  local r = config.options.restart
+  self.deaths = self.deaths + 1
+  if self.deaths > r.attempts then
+    self:fail(('the daemon died %d times in a row; :WazaRestart starts it again'):format(self.deaths))
+    return
+  end
+  local delay = math.min(r.delay * 2 ^ (self.deaths - 1), r.max_delay)
+  self.state = 'waiting'
+  notice.warn(('the daemon died; it is started again in %.1f s'):format(delay / 1000))
+  self:halt_timer()
+  self.timer = vim.loop.new_timer()
+  self.timer:start(
+    delay,
+    0,
+    vim.schedule_wrap(function()
+      self:halt_timer()
+      if self.state == 'waiting' then
+        self:start()
+      end
+    end)
+  )
+end
+
+function Daemon:halt_timer()
+  if self.timer then
+    self.timer:stop()
+    self.timer:close()
+    self.timer = nil
+  end
+end
+
+-- stop ends the daemon, with its runs, and then calls after(). A daemon that takes
+-- too long is killed.
+function Daemon:stop(after)
+  self:halt_timer()
+  local client = self:client()
+  if not client then
+    self.state = 'down'
+    self:refuse_all('the daemon was stopped')
+    if after then
+      after()
+    end
+    return
+  end
+  self.state, self.after_stop = 'stopping', after
+  self:refuse_all('the daemon was stopped')
+  compat.stop(client, false)
+  vim.defer_fn(function()
+    if not compat.ended(client) then
+      compat.stop(client, true)
+    end
+  end, 3000)
+end
+
+-- restart stops the daemon and starts it anew, however often it died.
+function Daemon:restart()
+  notice.forget()
+  self:stop(function()
+    self.given_up, self.reason, self.deaths = nil, nil, 0
+    self:start()
+  end)
+end
+
+-- attach makes the daemon serve a buffer, and every daemon that follows it.
+function Daemon:attach(buffer)
+  self.buffers[buffer] = true
+  if self.client_id then
+    compat.attach(buffer, self.client_id)
+  end
+end
+
+function Daemon:detach(buffer)
+  self.buffers[buffer] = nil
+end
+
+function Daemon:attach_all()
+  for buffer in pairs(self.buffers) do
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      compat.attach(buffer, self.client_id)
+    else
+      self.buffers[buffer] = nil
+    end
+  end
+end
+
+function Daemon:refresh_lenses()
+  if not config.options.code_lens or not compat.serves(self:client(), 'codeLensProvider') then
+    return
+  end
+  for buffer in pairs(self.buffers) do
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      compat.refresh_lenses(buffer)
+    end
+  end
+end
+
+-- heard folds a notification into what is known of its run, and passes it on.
+function Daemon:heard(method, params)
+  local run = self.model:apply(method, params)
+  if not run then
+    return
+  end
+  for _, listener in ipairs(listeners) do
+    listener(self, run, method, params)
+  end
+  if method == 'eval.complete' and run.status == 'interrupted' then
+    self:resume(run)
+  end
+end
+
+-- catch_up asks for what was missed of runs that went on when the daemon died.
+function Daemon:catch_up()
+  for _, run in ipairs(self.model:unfinished()) do
+    self:request('run.subscribe', { runId = run.id, fromSeq = run.seq + 1 }, function(err)
+      if err then
+        self:heard('eval.complete', {
+          runId = run.id,
+          seq = run.seq + 1,
+          status = 'failed',
+          error = notice.reason(err),
+        })
+      end
+    end)
+  end
+end
+
+-- resume takes a run of this daemon up again that its death cut short.
+function Daemon:resume(run)
+  if not config.options.resume_interrupted or not run.own then
+    notice.warn(('run %s was interrupted; r in :WazaRuns takes it up again'):format(run.id))
+    return
+  end
+  self:request('run.resume', { runId = run.id }, function(err)
+    if err then
+      notice.error(('run %s cannot be taken up again: %s'):format(run.id, notice.reason(err)))
+    else
+      run.status = 'running'
+    end
+  end)
+end
+
+return M

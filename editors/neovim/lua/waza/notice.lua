@@ -1,0 +1,56 @@
+-- What the plugin says to the user.
+
+local M = {}
+
+local said = {}
+
+local function say(text, level)
+  vim.schedule(function()
+    vim.notify('waza: ' .. text, level)
+  end)
+end
+
+function M.info(text)
+  say(text, vim.log.levels.INFO)
+end
+
+function M.warn(text)
+  say(text, vim.log.levels.WARN)
+end
+
+function M.error(text)
+  say(text, vim.log.levels.ERROR)
+end
+
+-- once says an error only the first time.
+function M.once(text)
+  if not said[text] then
+    said[text] = true
+    M.error(text)
+  end
+end
+
+-- forget lets everything be said again.
+function M.forget()
+  said = {}
+end
+
+-- reason is what an error of the daemon says to people: its message, and what is
+-- wrong with the suite.
+function M.reason(err)
+  if type(err) ~= 'table' then
+    return tostring(err)
+  end
+  local lines = { err.message or 'unknown error' }
+  local errors = type(err.data) == 'table' and err.data.errors or {}
+  for i, line in ipairs(errors) do
+    if i > 3 then
+      table.insert(lines, ('and %d more'):format(#errors - 3))
+      break
+    end
+    table.insert(lines, line)
+  end
+  return table.concat(lines, '\n')
+end
+
+return M

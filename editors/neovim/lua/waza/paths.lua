@@ -1,0 +1,86 @@
+-- Where suites are, by the names of files alone.
+
+local M = {}
+
+-- normal makes a path absolute, without links, so that the daemon's names and
+-- those of buffers compare.
+function M.normal(path)
+  local absolute = vim.fn.fnamemodify(path, ':p')
+  return vim.loop.fs_realpath(absolute) or absolute
+end
+
+function M.dir(path)
+  return vim.fn.fnamemodify(path, ':h')
+end
+
+-- is_suite tells a suite file by its name: eval.yaml, eval.WORD.yaml,
+-- eval-WORD.yaml or WORD.eval.yaml.
+function M.is_suite(path)
+  local name = vim.fn.fnamemodify(path, ':t')
+  local stem = name:match('^(.+)%.ya?ml$')
+  if not stem then
+    return false
+  end
+  return stem == 'eval' or stem:match('^eval[.-][^.]+$') ~= nil or stem:match('^[^.]+%.eval$') ~= nil
+end
+
+function M.is_yaml(path)
+  return path:match('%.ya?ml$') ~= nil
+end
+
+local function up(dir, visit)
+  while true do
+    local found = visit(dir)
+    if found then
+      return found
+    end
+    local parent = M.dir(dir)
+    if parent == dir then
+      return nil
+    end
+    dir = parent
+  end
+end
+
+-- suites_in lists the suite files of a directory; nil when there are none.
+function M.suites_in(dir)
+  local list = {}
+  local handle = vim.loop.fs_scandir(dir)
+  while handle do
+    local name, kind = vim.loop.fs_scandir_next(handle)
+    if not name then
+      break
+    end
+    if kind ~= 'directory' and M.is_suite(name) then
+      table.insert(list, dir .. '/' .. name)
+    end
+  end
+  table.sort(list)
+  return #list > 0 and list or nil
+end
+
+-- candidates lists the suites that a file may belong to: itself, or those in the
+-- nearest directory above it that has any. It does not leave the repository.
+function M.candidates(path)
+  if M.is_suite(path) then
+    return { path }
+  end
+  local stop = false
+  return up(M.dir(path), function(dir)
+    if stop then
+      return {}
+    end
+    stop = vim.loop.fs_stat(dir .. '/.git') ~= nil
+    return M.suites_in(dir)
+  end) or {}
+end
+
+-- root is the directory that a daemon serves: the repository of a suite, or the
+-- suite's own directory.
+function M.root(path)
+  return up(M.dir(path), function(dir)
+    return vim.loop.fs_stat(dir .. '/.git') and dir
+  end) or M.dir(path)
+end
+
+return M
