@@ -1,0 +1,123 @@
+//go:build unix
+
+// Package dialogues_test records what clients and the daemon say to each other,
+// for the tests of clients to replay; README.md beside it tells what the lines mean.
+package dialogues_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite what the daemon says in the dialogues, and what is expected of clients")
+
+// waza is the daemon's binary.
+var waza string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "waza-dialogues-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	waza = filepath.Join(dir, "waza")
+	code := 1
+	if out, err := exec.Command("go", "build", "-o", waza, "waza/cmd/waza").CombinedOutput(); err == nil {
+		code = m.Run()
+	} else {
+		fmt.Fprintf(os.Stderr, "waza cannot be built: %v\n%s", err, out)
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// line is a line of a dialogue; exactly one of Note, Call, Client, Server, Die
+// and Expect is there.
+type line struct {
+	Note string `json:"note,omitempty"`
+	// Suite names the directory of the suite that the daemon is given, and Over
+	// how it is reached when not on stdio; both stand beside the first note.
+	Suite string `json:"suite,omitempty"`
+	Over  string `json:"over,omitempty"`
+
+	Call   json.RawMessage `json:"call,omitempty"`
+	Client json.RawMessage `json:"client,omitempty"`
+	Server json.RawMessage `json:"server,omitempty"`
+	// Made says why a line of the server was made up rather than recorded, or
+	// that the daemon is not sent a line of the client.
+	Made   string          `json:"made,omitempty"`
+	Die    bool            `json:"die,omitempty"`
+	Expect json.RawMessage `json:"expect,omitempty"`
+}
+
+// recorded says whether the line is what the daemon said.
+func (l *line) recorded() bool { return l.Server != nil && l.Made == "" }
+
+func parse(t *testing.T, data []byte) []line {
+	t.Helper()
+	var lines []line
+	for i, text := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		var l line
+		require.NoError(t, d.Decode(&l), "line %d", i+1)
+		lines = append(lines, l)
+	}
+	require.NotEmpty(t, lines[0].Note, "the first line says what the dialogue shows")
+	require.NotEmpty(t, lines[0].Suite, "and of which suite")
+	return lines
+}
+
+func format(t *testing.T, lines []line) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	for i := range lines {
+		require.NoError(t, e.Encode(&lines[i]))
+	}
+	return out.Bytes()
+}
+
+// TestDialogues plays the client's part of each dialogue to the daemon, which must
+// say what is recorded, and folds that into a model, which must be as expected.
+// With -update, both are written anew.
+func TestDialogues(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			got := format(t, newRecorder(t, parse(t, want)).record())
+			if *update {
+				require.NoError(t, os.WriteFile(file, got, 0o644))
+				return
+			}
+			if diff := cmp.Diff(splitLines(want), splitLines(got)); diff != "" {
+				t.Errorf("the dialogue is another (-want +got); if that is meant, go test ./editors/dialogues -update\n%s", diff)
+			}
+		})
+	}
+}
+
+func splitLines(b []byte) []string {
+	var list []string
+	for _, l := range bytes.Split(b, []byte("\n")) {
+		list = append(list, string(l))
+	}
+	return list
+}
