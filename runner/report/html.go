@@ -43,7 +43,7 @@ func HTML(w io.Writer, h runner.Handle, o HTMLOptions) error {
 	if err := d.write(out); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	fmt.Fprintf(out, "</script>\n<script>%s</script>\n", assets.script)
+	fmt.Fprintf(out, "</script>\n<script>%s</script>\n", assets.start)
 	// The page shows itself here, before the transcripts are read.
 	if err := out.Flush(); err != nil {
 		return err

@@ -13,10 +13,12 @@ import (
 var htmlWeb embed.FS
 
 // htmlScripts are the parts of the page's program, in the order in which they
-// are put together. They share one scope: what a part calls while it is read
-// must stand before it.
+// are put together: one function of the data and of what the page stands in, see
+// host.js, so that a page that stays can show newer data. They share one scope:
+// what a part calls while it is read must stand before it. A file begins with
+// file.js.
 var htmlScripts = []string{
-	"dom.js", "format.js", "verdicts.js", "data.js", "marks.js", "charts.js",
+	"host.js", "dom.js", "format.js", "verdicts.js", "data.js", "marks.js", "charts.js",
 	"overview.js", "measures.js", "distributions.js",
 	"columns.js", "tasks.js", "trials.js", "texts.js", "transcript.js", "files.js", "viewer.js",
 	"keys.js", "main.js",
@@ -24,8 +26,9 @@ var htmlScripts = []string{
 
 var htmlStyles = []string{"base.css", "overview.css", "tasks.css", "viewer.css", "print.css"}
 
-// htmlParts are those parts of a report that are the same in all.
-type htmlParts struct{ style, body, script, policy string }
+// htmlParts are those parts of a report that are the same in all. The script is
+// the program alone, start the whole of what a file runs.
+type htmlParts struct{ style, body, script, start, policy string }
 
 // htmlAssets puts the parts together, once. The policy names style and program by
 // their hashes, so that nothing else in the page is ever run or styled.
@@ -33,10 +36,11 @@ var htmlAssets = sync.OnceValue(func() htmlParts {
 	p := htmlParts{
 		style:  joinAssets(htmlStyles),
 		body:   readAsset("page.html"),
-		script: "(() => {\n'use strict';\n" + joinAssets(htmlScripts) + "})();\n",
+		script: "function wazaReport(DATA, HOST) {\n'use strict';\n" + joinAssets(htmlScripts) + "return begin();\n}\n",
 	}
+	p.start = p.script + "(() => {\n" + readAsset("file.js") + "})();\n"
 	p.policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
-		policyHash(p.script), policyHash(p.style))
+		policyHash(p.start), policyHash(p.style))
 	return p
 })
 

@@ -78,7 +78,7 @@ func TestHTMLParts(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := slices.Concat(htmlScripts, htmlStyles, []string{"page.html"})
+	want := slices.Concat(htmlScripts, htmlStyles, []string{"page.html", "file.js"})
 	slices.Sort(want)
 	require.Equal(t, want, names)
 	for _, name := range names {
@@ -88,7 +88,7 @@ func TestHTMLParts(t *testing.T) {
 			require.Regexp(t, `^(// |/\* )[A-Z]`, text, "%s: says at its head what it is for", name)
 		}
 	}
-	script := htmlAssets().script
+	script := htmlAssets().start
 	require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|\beval\(|new Function|setAttributeNS`, script)
 	require.NotContains(t, script, "</script")
 	require.NotContains(t, script, "<!--")
@@ -103,7 +103,7 @@ func TestHTMLScriptIsJavaScript(t *testing.T) {
 		t.Skip("node is not installed")
 	}
 	path := filepath.Join(t.TempDir(), "page.js")
-	require.NoError(t, os.WriteFile(path, []byte(htmlAssets().script), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(htmlAssets().start), 0o600))
 	for _, file := range []string{path, filepath.Join("testdata", "browser", "report.mjs")} {
 		out, err := exec.Command(node, "--check", file).CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, out)
@@ -311,7 +311,7 @@ func FuzzHTML(f *testing.F) {
 			Transcript: []executor.Entry{{Type: executor.EntryMessage, Text: text}}, Graders: []grader.Result{{Name: text, Feedback: text, Details: text}}}})
 		h.rec.Tasks[0].ID, h.rec.Tasks[0].Name, h.rec.Suite.Name, h.progress.Error = id, text, text, text
 		p, _ := pageOfHandle(t, h, HTMLOptions{})
-		require.Equal(t, htmlAssets().script, p.script)
+		require.Equal(t, htmlAssets().start, p.script)
 		require.Equal(t, 1, p.chunks)
 		want := strings.ToValidUTF8(text, "\ufffd")
 		if len(text) <= maxHTMLText/8 && utf8.ValidString(text) {

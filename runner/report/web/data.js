@@ -1,13 +1,10 @@
 // The data: the run and its tasks, columns of numbers of all trials, and the
 // transcripts, which stay packed until somebody opens one.
 
-const DATA = JSON.parse(byId('run').textContent);
 const RUN = DATA.run;
 const TASKS = DATA.tasks;
 const TRIALS = DATA.trials;
 const SUMMARY = RUN.summary || {};
-
-byId('run').remove(); // its text is not needed twice
 
 const CACHED = new Set(TRIALS.cached); // trials that were taken over from earlier runs
 
@@ -121,9 +118,10 @@ async function unpack(element) {
   return JSON.parse(await new Response(plain).text());
 }
 
-// loadTrial gives all that the file holds of a trial: null when its transcript was
-// left out.
+// loadTrial gives all that there is of a trial: null when its transcript was left
+// out of the file.
 async function loadTrial(at) {
+  if (HOST.loadTrial) return HOST.loadTrial(taskOf(at).id, TRIALS.num[at]);
   const element = await findChunk(at);
   if (!element) return null;
   const list = opened.get(element) || (await unpack(element));

@@ -55,16 +55,20 @@ function watchTips() {
       const top = event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18;
       tip.style.transform = `translate(${Math.max(8, left)}px, ${top}px)`;
     },
-    { passive: true },
+    { passive: true, ...LISTEN },
   );
-  document.addEventListener('pointerleave', () => {
-    tip.hidden = true;
-  });
+  document.addEventListener(
+    'pointerleave',
+    () => {
+      tip.hidden = true;
+    },
+    LISTEN,
+  );
   document.addEventListener(
     'scroll',
     () => {
       tip.hidden = true;
     },
-    { passive: true, capture: true },
+    { passive: true, capture: true, ...LISTEN },
   );
 }

@@ -7,7 +7,7 @@ const KEYS = [
   ['→', '←', 'open or close a task'],
   ['/', 'search'],
   ['f', 'the next filter'],
-  ['d', 'light, dark, or as the system has it'],
+  ...(HOST.themed ? [] : [['d', 'light, dark, or as the system has it']]),
   ['p', 'the next page of tasks'],
   ['P', 'the page before'],
   ['?', 'these keys'],
@@ -103,16 +103,18 @@ const PAGE_KEYS = {
 const VIEWER_KEYS = { j: () => step(1), k: () => step(-1), e: toggleCalls, d: nextTheme, '?': showKeys };
 
 function watchKeys() {
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId('keys').open) return;
-    const typing = event.target.closest && event.target.closest('input, textarea, select');
-    if (typing) {
-      if (event.key === 'Escape' || event.key === 'Enter') leaveSearch(event);
-      return;
-    }
-    const keys = byId('viewer').open ? VIEWER_KEYS : PAGE_KEYS;
-    if (Object.hasOwn(keys, event.key) && keys[event.key]() !== false) event.preventDefault();
-  });
+  document.addEventListener('keydown', onKey, LISTEN);
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId('keys').open) return;
+  const typing = event.target.closest && event.target.closest('input, textarea, select');
+  if (typing) {
+    if (typing === byId('search') && (event.key === 'Escape' || event.key === 'Enter')) leaveSearch(event);
+    return;
+  }
+  const keys = byId('viewer').open ? VIEWER_KEYS : PAGE_KEYS;
+  if (Object.hasOwn(keys, event.key) && keys[event.key]() !== false) event.preventDefault();
 }
 
 // leaveSearch goes from the search to what it found; Esc first empties it.

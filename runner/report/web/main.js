@@ -29,6 +29,7 @@ function setTheme(theme) {
 }
 
 function nextTheme() {
+  if (HOST.themed) return;
   const names = Object.keys(THEMES);
   const next = names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length];
   setTheme(next);
@@ -40,13 +41,13 @@ const hashOf = (task, num) => `#task/${encodeURIComponent(task.id)}${num === und
 
 // setHash changes the address; one that is entered is a step to come back from.
 function setHash(hash, enter = false) {
-  if (hash === location.hash) return enter ? route() : undefined;
-  history[enter && viewed < 0 ? 'pushState' : 'replaceState'](null, '', hash);
+  if (hash === address.get()) return enter ? route() : undefined;
+  address.set(hash, enter && viewed < 0);
   return enter ? route() : undefined;
 }
 
 function parseHash() {
-  const found = /^#task\/([^/]+)(?:\/trial\/(\d+))?$/.exec(location.hash);
+  const found = /^#task\/([^/]+)(?:\/trial\/(\d+))?$/.exec(address.get());
   if (!found) return {};
   try {
     const task = TASKS[TASK_NUMBERS.get(decodeURIComponent(found[1]))];
@@ -75,35 +76,92 @@ function route() {
 const MOST_PRINTED = 1000;
 
 function begin() {
-  setTheme(remembered.get());
-  byId('theme').addEventListener('click', nextTheme);
-  byId('help').addEventListener('click', showKeys);
-  byId('viewer').addEventListener('cancel', (event) => {
-    event.preventDefault();
-    closeViewer();
-  });
-  byId('viewer').addEventListener('click', (event) => {
-    if (event.target === byId('viewer')) closeViewer();
-  });
-  let waiting = 0;
-  byId('search').addEventListener('input', (event) => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => change({ search: event.target.value }), 60);
-  });
-  addEventListener('hashchange', route);
-  addEventListener('popstate', route);
-  addEventListener('beforeprint', () => showRows(0, MOST_PRINTED));
-  addEventListener('afterprint', () => showRows());
+  beginTheme();
+  listen();
   watchKeys();
   watchTips();
+  if (HOST.state) restore(HOST.state);
   showHead();
   showOverview();
   showNotes();
   showMeasures();
   showTasks();
   showFoot();
-  route();
-  performance.mark('shown');
+  if (!HOST.state || !stay()) route();
+  return { state, go };
 }
 
-begin();
+function beginTheme() {
+  byId('theme').hidden = Boolean(HOST.themed);
+  if (HOST.themed) return;
+  setTheme(remembered.get());
+  byId('theme').addEventListener('click', nextTheme, LISTEN);
+}
+
+function listen() {
+  byId('help').addEventListener('click', showKeys, LISTEN);
+  const viewer = byId('viewer');
+  viewer.addEventListener(
+    'cancel',
+    (event) => {
+      event.preventDefault();
+      closeViewer();
+    },
+    LISTEN,
+  );
+  viewer.addEventListener('click', (event) => event.target === viewer && closeViewer(), LISTEN);
+  let waiting = 0;
+  byId('search').addEventListener(
+    'input',
+    (event) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => change({ search: event.target.value }), 60);
+    },
+    LISTEN,
+  );
+  addEventListener('hashchange', route, LISTEN);
+  addEventListener('popstate', route, LISTEN);
+  addEventListener('beforeprint', () => showRows(0, MOST_PRINTED), LISTEN);
+  addEventListener('afterprint', () => showRows(), LISTEN);
+}
+
+// go shows what an address names.
+function go(hash) {
+  address.set(hash);
+  return route();
+}
+
+// state is what a reader has chosen, by names that newer data has as well.
+function state() {
+  return {
+    address: address.get(),
+    view: { ...view },
+    expanded: [...expanded].map((number) => TASKS[number].id),
+    listed: [...chosen].map(([number, letter]) => [TASKS[number].id, letter]),
+    measured,
+  };
+}
+
+// restore takes up what an earlier showing was left with.
+function restore(was) {
+  Object.assign(view, was.view, { role: ROLES.some(([role]) => role === was.view.role) ? was.view.role : view.role });
+  if (!FILTERS.some((f) => f.key === view.filter)) view.filter = 'all';
+  byId('search').value = view.search;
+  for (const id of was.expanded) if (TASK_NUMBERS.has(id)) expanded.add(TASK_NUMBERS.get(id));
+  for (const [id, letter] of was.listed) if (TASK_NUMBERS.has(id)) chosen.set(TASK_NUMBERS.get(id), letter);
+  measured = was.measured;
+}
+
+// stay leaves an open trial as it is, so that who reads it is not disturbed, but for
+// its head, which leads on to trials that may be new. It tells whether nothing else
+// has to be shown.
+function stay() {
+  const { task, at } = parseHash();
+  const viewer = byId('viewer');
+  if (!viewer.open) return !(task && at >= 0);
+  if (!task || at < 0 || viewer.dataset.shown !== hashOf(task, TRIALS.num[at])) return false;
+  viewed = at;
+  const links = viewer.querySelector('.sheet .parts');
+  viewer.querySelector('.sheet').replaceWith(trialTitle(at, links));
+  return true;
+}

@@ -146,7 +146,7 @@ function showNotes() {
     note('warn', RUN.error || 'The run was cancelled: what is not below was not finished.');
   if (RUN.status === 'interrupted')
     note('warn', 'The process that did the run ended before the run did: what is not below was not finished.');
-  if (RUN.status === 'running') note('warn', 'The run was still going on when this report was made.');
+  if (RUN.status === 'running' && !HOST.signal) note('warn', 'The run was still going on when this report was made.');
   if (RUN.damage) note('bad', el('strong', {}, 'The record is damaged: '), RUN.damage);
   if ((SUMMARY.missed || []).length)
     note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
@@ -212,6 +212,8 @@ function showFoot() {
       { class: 'facts' },
       facts.map(([name, value]) => el('span', { class: 'fact' }, el('span', { class: 'name' }, name), ' ', value)),
     ),
-    el('p', { class: 'quiet' }, 'Intervals are of 95 %. Made by waza; this page loads nothing and sends nothing.'),
+    el('p', { class: 'quiet' }, HOST.loadTrial
+        ? 'Intervals are of 95 %.'
+        : 'Intervals are of 95 %. Made by waza; this page loads nothing and sends nothing.'),
   );
 }

@@ -7,7 +7,7 @@ const chosen = new Map(); // by number of a task: the letter of the verdict that
 
 function taskDetails(task) {
   const facts = [
-    ['File', task.file],
+    ['File', task.file && [task.file, HOST.openTask && place('Go to the task', () => HOST.openTask(task.id))]],
     ['Tags', (task.tags || []).join(', ')],
     ['Groups', (task.groups || []).join(', ')],
     ...cellOf(task),

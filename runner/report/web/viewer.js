@@ -21,7 +21,7 @@ async function showTrial(at) {
   }
   if (viewed !== at) return; // another one was opened meanwhile
   put(viewer, trialTitle(at, Array.isArray(body) ? partLinks(body) : null), el('div', { class: 'body' }, body));
-  viewer.dataset.shown = at;
+  viewer.dataset.shown = hashOf(taskOf(at), TRIALS.num[at]);
   viewer.querySelector('h2').focus();
 }
 
@@ -46,7 +46,8 @@ function trialTitle(at, links) {
       el(
         'p',
         { class: 'quiet' },
-        el('a', { href: hashOf(task) }, task.id),
+        el('a', { href: hashOf(task), onclick: leaveTo(task) }, task.id),
+        HOST.openTask && place('Go to the task', () => HOST.openTask(task.id)),
         task.name && task.name !== task.id ? ` ${task.name}` : '',
       ),
       el(
@@ -70,6 +71,22 @@ function trialTitle(at, links) {
     ),
   );
 }
+
+// leaveTo follows a link to a task also where the window has no address of its own.
+const leaveTo = (task) => (event) => {
+  event.preventDefault();
+  event.stopPropagation();
+  address.set(hashOf(task), true);
+  route();
+};
+
+// place is a button that shows in the host's editor where something is declared.
+const place = (name, onclick) =>
+  el(
+    'button',
+    { type: 'button', class: 'place', 'aria-label': name, 'data-tip': name, onclick },
+    svg('svg', { viewBox: '0 0 16 16', width: 13, height: 13, 'aria-hidden': 'true' }, svg('path', { d: 'M9.5 1.8H3.4v12.4h9.2V5zM9.5 1.8V5h3.1M5.8 8.2h4.4M5.8 10.9h4.4' })),
+  );
 
 const stepButton = (name, sign, at) =>
   el(
@@ -178,6 +195,7 @@ function graders(list) {
           mark(letter),
           el('strong', {}, g.name),
           g.type !== g.name && el('span', { class: 'quiet' }, g.type),
+          HOST.openGrader && place('Go to the grader', () => HOST.openGrader(taskOf(viewed).id, g.name)),
           el('span', { class: 'took' }, g.error ? 'error' : g.needsReview ? 'waits for a person' : score(g.score)),
           g.weight !== 1 && el('span', { class: 'quiet' }, `weight ${g.weight}`),
           g.durationMs > 999 && el('span', { class: 'quiet' }, duration(g.durationMs)),

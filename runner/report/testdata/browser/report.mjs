@@ -656,7 +656,7 @@ const scenarios = {
     const trials = await v.page.$$eval('[data-trial-row]', (list) => list.map((b) => b.dataset.trialRow));
     for (const at of trials) {
       await v.page.click(`[data-trial-row="${at}"]`);
-      await v.page.waitForSelector(`#viewer[data-shown="${at}"] .body`);
+      await v.page.waitForSelector(`#viewer[data-shown="${await v.page.evaluate('location.hash')}"] .body`);
       await v.page.keyboard.press('Escape');
     }
     await v.shot('states');
