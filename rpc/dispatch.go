@@ -61,7 +61,7 @@ func define[P, R any](name string, class class, doc string, h func(*call, contex
 func table() []*method {
 	var all []*method
 	for _, family := range [][]*method{
-		evalMethods(), watchMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(), trialMethods(), compareMethods(), exportMethods(),
+		evalMethods(), watchMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(), trialMethods(), compareMethods(), exportMethods(), pageMethods(),
 		lifecycleMethods(), discoverMethods(),
 	} {
 		all = append(all, family...)

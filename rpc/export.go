@@ -24,9 +24,10 @@ func exportMethods() []*method {
 }
 
 type exportParams struct {
-	RunID  string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	Format string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
-	Path   string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Absent: the reply holds the content."`
+	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	Format  string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
+	Against string `json:"against" doc:"Earlier run to compare with, for html: the report tells what has changed since."`
+	Path    string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Absent: the reply holds the content."`
 }
 
 type runExported struct {
@@ -48,6 +49,9 @@ func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, er
 	}
 	h, err := c.find(p.RunID)
 	if err != nil {
+		return nil, err
+	}
+	if format, err = c.exportAgainst(format, p.Against); err != nil {
 		return nil, err
 	}
 	if p.Path == "" {
@@ -89,16 +93,25 @@ func (c *call) exportFormat(name string) (report.Format, error) {
 	return f, nil
 }
 
+// exportAgainst makes the format compare with an earlier run, where it can.
+func (c *call) exportAgainst(format report.Format, id string) (report.Format, error) {
+	against, err := c.findAgainst(id)
+	if against == nil || err != nil {
+		return format, err
+	}
+	if format.Name != "html" {
+		return format, &paramError{parameter: "against", message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
+	}
+	format.Write = func(w io.Writer, h runner.Handle) error {
+		return report.HTML(w, h, report.HTMLOptions{Against: against})
+	}
+	return format, nil
+}
+
 // exportContent makes one reply at a time, as run.result does, and none while much
 // output waits.
 func (c *call) exportContent(ctx context.Context, h runner.Handle, format report.Format) (*runExported, error) {
-	select {
-	case c.result <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	c.after = func() { <-c.result }
-	if err := c.stream.Room(ctx); err != nil {
+	if err := c.alone(ctx); err != nil {
 		return nil, err
 	}
 	out := limitedBuffer{limit: maxExport}

@@ -201,13 +201,7 @@ func (c *call) runResult(ctx context.Context, p *runParams) (*runResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case c.result <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	c.after = func() { <-c.result }
-	if err := c.stream.Room(ctx); err != nil {
+	if err := c.alone(ctx); err != nil {
 		return nil, err
 	}
 	out := limitedBuffer{limit: maxResult}

@@ -1,0 +1,85 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"waza/rpc/wire"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+func pageMethods() []*method {
+	return []*method{
+		define("run.page", heavy,
+			"Give what the HTML report shows of a run, as far as it has come, without transcripts: for clients that show the page themselves, and newer data in it while the run goes on. run.trial gives one trial with its transcript.", (*call).runPage),
+	}
+}
+
+type pageParams struct {
+	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	Against string `json:"against" doc:"Earlier run to compare with: the page tells what has changed since."`
+	Page    bool   `json:"page" doc:"Give also the parts of the page, which are the same for all runs."`
+}
+
+type runPage struct {
+	RunID  string          `json:"runId"`
+	Status runner.Status   `json:"status"`
+	Data   json.RawMessage `json:"data" doc:"What the script of the page shows: the run, its tasks, and columns of numbers of its trials."`
+	Page   *report.Page    `json:"page,omitempty" doc:"Style, body and script; absent unless they were asked for. The script declares wazaReport(DATA, HOST), which shows the data in the body and may be called again."`
+}
+
+// runPage makes one page at a time, as run.result does.
+func (c *call) runPage(ctx context.Context, p *pageParams) (*runPage, error) {
+	h, err := c.find(p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	against, err := c.findAgainst(p.Against)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.alone(ctx); err != nil {
+		return nil, err
+	}
+	progress, err := h.Progress() // before the data, which may then only be newer
+	if err != nil {
+		return nil, err
+	}
+	out := limitedBuffer{limit: maxResult}
+	err = report.WritePage(&exportWriter{ctx: ctx, w: &out}, h, against)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.full:
+		return nil, newFault(wire.CodeBusy, "too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
+	case err != nil:
+		return nil, &runFailedError{err}
+	}
+	r := &runPage{RunID: h.ID(), Status: statusOf(h, progress.Status), Data: bytes.TrimSpace(out.Bytes())}
+	if p.Page {
+		page := report.HTMLPage()
+		r.Page = &page
+	}
+	return r, nil
+}
+
+// findAgainst finds the run to compare with; nil without one.
+func (c *call) findAgainst(id string) (runner.Handle, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return c.find(id)
+}
+
+// alone waits until no other large reply is made or waits to be read.
+func (c *call) alone(ctx context.Context) error {
+	select {
+	case c.result <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.after = func() { <-c.result }
+	return c.stream.Room(ctx)
+}
