@@ -19,7 +19,7 @@ func (c *Config) decodeShape(d *decoder, n *yaml.Node) {
 		if v == nil {
 			// Without a vocabulary any key may be an executor's, so only what
 			// looks like a typing error is told.
-			return Nearest(p.key.Value, keysOf(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.key.Value] == ""
+			return Nearest(p.key.Value, Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.key.Value] == ""
 		}
 		var options []string
 		for _, k := range v.Executors {
@@ -28,7 +28,7 @@ func (c *Config) decodeShape(d *decoder, n *yaml.Node) {
 				if takesKey(o, p.key.Value) {
 					return true
 				}
-				options = append(options, keysOf(o)...)
+				options = append(options, Keys(o)...)
 			}
 		}
 		d.unknownKey(p.key, reflect.TypeOf(*c), options)

@@ -82,8 +82,9 @@ func (f *field) rules(tag string) {
 	}
 }
 
-// keysOf lists the keys of a struct or of a pointer to one, without aliases.
-func keysOf(p any) []string {
+// Keys lists the keys that a struct, or a pointer to one, is written with in YAML,
+// without their aliases. It is nil for anything else.
+func Keys(p any) []string {
 	if p == nil {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (g *Grader) gather(d *decoder, takes func(key string) bool) {
 		case key == "ref":
 			d.report(p.key, Error, CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		case !takes(key) && key != "assertions":
-			d.unknownKey(p.key, reflect.TypeFor[Grader](), append(keysOf(g.Options), "config", "assertions"))
+			d.unknownKey(p.key, reflect.TypeFor[Grader](), append(Keys(g.Options), "config", "assertions"))
 		case have[key]:
 			d.report(p.key, Warning, CodeNoEffect, "", "%s has no effect beside config.%s", key, key)
 		default:

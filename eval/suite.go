@@ -57,6 +57,8 @@ type Suite struct {
 
 	src    *source // what File holds
 	skills []skill // all that were found
+	// taskFiles were read for tasks, whatever was in them; File is among them.
+	taskFiles map[string]bool
 	// Project is the nearest .waza.yaml at or above the suite, up to its
 	// repository's root; nil when there is none.
 	Project *Project `yaml:"-"`

@@ -166,11 +166,7 @@ func (l *loader) checkHook(key string, i int, h Hook) {
 
 // fromSuite makes a path absolute that is relative to the suite's directory.
 func (l *loader) fromSuite(path string) string {
-	path = filepath.FromSlash(path)
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(l.suite.Dir, path)
+	return l.suite.Path(path)
 }
 
 func (l *loader) checkInputNames() {
@@ -192,7 +188,7 @@ func (l *loader) checkBaseline() {
 
 // triggers reads trigger_tests.yaml beside the suite; nil when there is none.
 func (l *loader) triggers() *TriggerTests {
-	for _, name := range []string{"trigger_tests.yaml", "trigger_tests.yml"} {
+	for _, name := range triggerTestsNames {
 		path := filepath.Join(l.suite.Dir, name)
 		l.looked(path)
 		if _, unsaved := l.options.Overlay[path]; !unsaved && !exists(path) {

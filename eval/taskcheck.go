@@ -149,10 +149,8 @@ func (l *loader) fixtureDir(t *Task) string {
 			return abs
 		}
 		return l.options.ContextDir
-	case t.ContextDir != "":
-		return l.fromSuite(t.ContextDir)
 	}
-	return filepath.Join(l.suite.Dir, "fixtures")
+	return l.suite.FixtureDir(t.ContextDir)
 }
 
 // fixture returns the absolute path of a fixture, or "" when it may not be used.

@@ -21,60 +21,69 @@ const maxGlobEntries = 500_000
 // of their paths. Patterns may lead out of the suite's directory, as some do to
 // share tasks between suites, but not out of its repository.
 func (ts *taskSet) pattern(src *source, at *yaml.Node, text string) {
+	for _, f := range ts.find(src, at, text) {
+		ts.file(f, src, at)
+	}
+}
+
+// find returns the files that a pattern matches and that may be read.
+func (ts *taskSet) find(src *source, at *yaml.Node, text string) []string {
 	l := ts.loader
 	p := filepath.ToSlash(strings.TrimSpace(text))
 	switch {
 	case p == "":
 		l.reportf(src, at, Error, CodeBadGlob, "the file pattern is empty")
-		return
+		return nil
 	case len(p) > longestGlob || !doublestar.ValidatePattern(p):
 		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
-		return
+		return nil
 	case path.IsAbs(p):
 		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q must be relative to the suite", clip(p, 80))
-		return
+		return nil
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(p))
 	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
 	if !within(l.root(), dir) {
 		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q leads out of %s", clip(p, 80), l.rootWord())
-		return
+		return nil
 	}
 	if !hasMeta(rest) {
-		ts.named(src, at, filepath.Join(dir, rest))
-		return
+		return ts.named(src, at, filepath.Join(dir, rest))
 	}
 	glob, err := CompileGlob(rest)
 	if err != nil {
 		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
-		return
+		return nil
 	}
 	found := ts.matches(glob, dir, globDepth(rest))
 	if len(found) == 0 {
 		l.reportf(src, at, ts.emptyGlobSeverity(src), CodeGlobMatchesNothing, "no file matches %q", clip(p, 80))
 	}
-	for _, f := range found {
-		if !realWithin(l.root(), f) {
-			l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(f), l.rootWord())
-			continue
-		}
-		ts.file(f, src, at)
-	}
+	return slices.DeleteFunc(found, func(f string) bool { return ts.escapes(f, src, at) })
 }
 
-// named reads a file that a pattern without wildcards names.
-func (ts *taskSet) named(src *source, at *yaml.Node, file string) {
+// escapes reports a file that is a link to somewhere else.
+func (ts *taskSet) escapes(file string, src *source, at *yaml.Node) bool {
+	l := ts.loader
+	if realWithin(l.root(), file) {
+		return false
+	}
+	l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
+	return true
+}
+
+// named is the file that a pattern without wildcards names.
+func (ts *taskSet) named(src *source, at *yaml.Node, file string) []string {
 	l := ts.loader
 	l.looked(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !exists(file) {
 		l.reportf(src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
-		return
+		return nil
 	}
-	if !realWithin(l.root(), file) {
-		l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
-		return
+	if ts.escapes(file, src, at) {
+		return nil
 	}
-	ts.file(file, src, at)
+	return []string{file}
 }
 
 // emptyGlobSeverity is Error when the suite has nothing but that one pattern.
@@ -163,7 +172,7 @@ func isCompanion(file, suite string) bool {
 		return true
 	}
 	name := filepath.Base(file)
-	return filepath.Dir(file) == filepath.Dir(suite) && (name == "trigger_tests.yaml" || name == "trigger_tests.yml" || name == projectFile)
+	return filepath.Dir(file) == filepath.Dir(suite) && (slices.Contains(triggerTestsNames, name) || name == projectFile)
 }
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }

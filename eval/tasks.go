@@ -26,7 +26,7 @@ func (l *loader) tasks() {
 	if l.suite.TasksFrom != "" {
 		ts.dataset()
 	}
-	l.suite.Tasks = ts.tasks
+	l.suite.Tasks, l.suite.taskFiles = ts.tasks, ts.files
 	for _, t := range ts.tasks {
 		t.Effective = effective(l.suite.Graders, t.Graders)
 		ts.somethingChecked(t)
@@ -169,7 +169,7 @@ func (l *loader) relative(path string) string {
 // top level.
 func (t *Task) decodeShape(d *decoder, n *yaml.Node) {
 	inputs := map[string]bool{}
-	for _, key := range keysOf(&t.Inputs) {
+	for _, key := range Keys(&t.Inputs) {
 		inputs[key] = true
 	}
 	var flat []pair
@@ -177,7 +177,7 @@ func (t *Task) decodeShape(d *decoder, n *yaml.Node) {
 		if inputs[p.key.Value] {
 			flat = append(flat, p)
 		} else {
-			d.unknownKey(p.key, reflect.TypeFor[Task](), keysOf(&t.Inputs))
+			d.unknownKey(p.key, reflect.TypeFor[Task](), Keys(&t.Inputs))
 		}
 		return true
 	})

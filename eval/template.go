@@ -162,7 +162,7 @@ func fromContext(value any, keys []string) (string, bool) {
 
 // variableNames lists what may be used, for suggestions.
 func (t *Task) variableNames(params map[string]string) []string {
-	names := []string{"run_id", "trial", "attempt", "task_id", "task_name", "model"}
+	names := BuiltinVariables()
 	for k := range t.Vars {
 		names = append(names, k)
 	}

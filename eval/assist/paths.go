@@ -1,0 +1,118 @@
+package assist
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waza/eval"
+)
+
+// maxListed bounds the entries of a directory that are looked at for proposals.
+const maxListed = 2000
+
+// files proposes the files and directories that a value may name, below what is
+// typed of the path already.
+func (c *completer) files(to refers) {
+	dir, _ := path.Split(filepath.ToSlash(c.typed))
+	for _, base := range c.bases(c.node, to) {
+		for _, e := range c.list(filepath.Join(base, filepath.FromSlash(dir))) {
+			switch {
+			case e.dir:
+				c.text(Item{Label: dir + e.name + "/", Sort: Folder})
+				c.incomplete = true
+			case filepath.Join(base, dir, e.name) == c.suite.File:
+			case to != toDirectory && (to != toDataset || isDataset(e.name)):
+				c.text(Item{Label: dir + e.name, Sort: File})
+			}
+		}
+	}
+}
+
+func isDataset(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".csv", ".tsv", ".jsonl", ".ndjson", ".yaml", ".yml":
+		return true
+	}
+	return false
+}
+
+// taskFiles proposes patterns of task files: for each directory with YAML files
+// the one that matches all of them.
+func (c *completer) taskFiles() {
+	dir, _ := path.Split(filepath.ToSlash(c.typed))
+	entries := c.list(c.suite.Path(dir))
+	for _, e := range entries {
+		if e.dir && c.holdsYAML(c.suite.Path(dir+e.name)) {
+			c.text(Item{Label: dir + e.name + "/*.yaml", Sort: File, Detail: "pattern"})
+		}
+	}
+	for _, e := range entries {
+		full := c.suite.Path(dir + e.name)
+		switch {
+		case e.dir:
+			c.text(Item{Label: dir + e.name + "/", Sort: Folder})
+			c.incomplete = true
+		case isYAML(e.name) && full != c.suite.File && !eval.IsTriggerTests(e.name) && !eval.IsSuiteFile(e.name):
+			c.text(Item{Label: dir + e.name, Sort: File})
+		}
+	}
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+func (c *completer) holdsYAML(dir string) bool {
+	return slices.ContainsFunc(c.list(dir), func(e entry) bool { return !e.dir && strings.HasSuffix(e.name, ".yaml") })
+}
+
+type entry struct {
+	name string
+	dir  bool
+}
+
+// list gives what is in a directory, by name, but for what is hidden or installed.
+// It lists nothing outside of the suite's repository.
+func (q *query) list(dir string) []entry {
+	if !q.reachable(dir) {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	found, _ := f.ReadDir(maxListed) // what cannot be listed is not proposed
+	var out []entry
+	for _, e := range found {
+		if strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || !e.IsDir() && !e.Type().IsRegular() {
+			continue
+		}
+		out = append(out, entry{e.Name(), e.IsDir()})
+	}
+	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// reachable reports whether a directory is one of the suite's repository, or in
+// none below the suite's own.
+func (q *query) reachable(dir string) bool {
+	root := eval.RepositoryRoot(q.suite.Dir)
+	if root == "" {
+		root = q.suite.Dir
+	}
+	rel, err := filepath.Rel(root, dir)
+	info, statErr := os.Stat(dir)
+	return err == nil && filepath.IsLocal(rel) && statErr == nil && info.IsDir()
+}
+
+// shown is a path as it is shown: relative to the suite, if it is below it.
+func (q *query) shown(file string) string {
+	if rel, err := filepath.Rel(q.suite.Dir, file); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(file)
+}

@@ -1,0 +1,211 @@
+package assist
+
+import "strings"
+
+// maxAhead bounds how far the end of a quoted text is looked for. A longer one
+// ends with its first line.
+const maxAhead = 64 << 10
+
+// leaf makes the scalar that stands in a range. The position is left as it is.
+func (s *scanner) leaf(r Range, st style) *node {
+	n := &node{kind: scalar, style: st, span: r, raw: s.text[r.Start:r.End]}
+	if s.mark >= 0 && r.Start <= s.mark && s.mark < max(r.End, r.Start+1) {
+		s.found = n
+	}
+	return n
+}
+
+// inline scans what stands on this line: a scalar, an alias, or a list or map in
+// brackets. outer is the column of what it belongs to: lines that stand further
+// right may go on with it.
+func (s *scanner) inline(outer int) *node {
+	var n *node
+	switch c := s.text[s.pos]; c {
+	case '[', '{':
+		n = s.flow(outer)
+		s.rest()
+	case '"', '\'':
+		n = s.leaf(Range{s.pos, s.quoted(outer)}, quoteStyle(c))
+		s.to(n.span.End)
+		s.rest()
+	case '|', '>':
+		n = s.literal(outer)
+	case '*':
+		n = s.plainLine()
+		n.kind = alias
+	default:
+		n = s.plain(outer)
+	}
+	s.name(n)
+	return n
+}
+
+func quoteStyle(c byte) style {
+	if c == '"' {
+		return doubleQuoted
+	}
+	return singleQuoted
+}
+
+// to moves to an offset ahead.
+func (s *scanner) to(offset int) {
+	if i := strings.LastIndexByte(s.text[s.pos:offset], '\n'); i >= 0 {
+		s.line = s.pos + i + 1
+	}
+	s.pos = offset
+}
+
+// rest moves over what is left of a line after a value has ended: nothing that
+// YAML allows but a comment.
+func (s *scanner) rest() {
+	if s.spaces() {
+		s.leaf(Range{s.pos, s.plainEnd(s.pos)}, plain)
+	}
+	s.pos = s.lineEnd(s.pos)
+}
+
+// quoted returns where the quoted text that begins here ends.
+func (s *scanner) quoted(outer int) int {
+	if end, ok := s.closing(s.pos, min(s.end, s.pos+maxAhead), outer); ok {
+		return end
+	}
+	return s.trimmed(s.pos, s.lineEnd(s.pos))
+}
+
+// closing finds the end of a quoted text that begins at an offset. The lines that
+// it goes on over must stand right of a column.
+func (s *scanner) closing(at, limit, outer int) (end int, ok bool) {
+	quote := s.text[at]
+	for i := at + 1; i < limit; i++ {
+		switch c := s.text[i]; {
+		case c == '\\' && quote == '"' && i+1 < limit && s.text[i+1] != '\n':
+			i++
+		case c == quote && quote == '\'' && i+1 < limit && s.text[i+1] == quote:
+			i++
+		case c == quote:
+			return i + 1, true
+		case c == '\n' && s.leaves(i+1, limit, outer):
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// leaves reports whether the line at an offset stands at or left of a column.
+// Empty lines do not.
+func (s *scanner) leaves(at, limit, column int) bool {
+	i := at
+	for i < limit && (s.text[i] == ' ' || s.text[i] == '\t') {
+		i++
+	}
+	return i < limit && s.text[i] != '\n' && s.text[i] != '\r' && i-at <= column
+}
+
+// trimmed takes spaces at the end of a range away.
+func (s *scanner) trimmed(start, end int) int {
+	return start + len(strings.TrimRight(s.text[start:end], " \t\r\n"))
+}
+
+// plainEnd is where a plain text on one line ends: before a comment or the end of
+// the line.
+func (s *scanner) plainEnd(at int) int {
+	end := s.lineEnd(at)
+	for i := at + 1; i < end; i++ {
+		if s.text[i] == '#' && (s.text[i-1] == ' ' || s.text[i-1] == '\t') {
+			return s.trimmed(at, i)
+		}
+	}
+	return s.trimmed(at, end)
+}
+
+// plainLine scans a plain text that ends with its line.
+func (s *scanner) plainLine() *node {
+	n := s.leaf(Range{s.pos, s.plainEnd(s.pos)}, plain)
+	s.pos = s.lineEnd(s.pos)
+	return n
+}
+
+// plain scans a plain text, and the lines right of a column that go on with it.
+// Those that look like keys or items do not, whatever YAML says: they are
+// what somebody is typing above of.
+func (s *scanner) plain(outer int) *node {
+	start := s.pos
+	end := s.plainEnd(start)
+	for s.trimmed(start, s.lineEnd(end)) == end {
+		ahead := *s
+		ahead.to(s.lineEnd(end))
+		if ahead.skip() || ahead.column() <= outer || ahead.dash() || ahead.key() != nil || s.commented(end, ahead.pos) {
+			break
+		}
+		end = ahead.plainEnd(ahead.pos)
+	}
+	n := s.leaf(Range{start, end}, plain)
+	s.to(s.lineEnd(end))
+	return n
+}
+
+// commented reports whether a comment stands between two offsets; it ends a
+// plain text.
+func (s *scanner) commented(from, to int) bool {
+	return strings.Contains(s.text[from:to], "#")
+}
+
+// literal scans a text that a bar or an angle bracket introduces: all lines right
+// of a column.
+func (s *scanner) literal(outer int) *node {
+	start := s.pos
+	end := s.lineEnd(start)
+	for end < s.end && !s.leaves(end+1, s.end, outer) {
+		end = s.lineEnd(end + 1)
+	}
+	n := s.leaf(Range{start, s.trimmed(start, end)}, literal)
+	// The mark may stand on a line that is empty but for it, or on the spaces
+	// before the end.
+	if s.mark >= start && s.mark <= end && s.found == nil {
+		s.found = n
+	}
+	s.to(end)
+	return n
+}
+
+// keyAt is where a key stands.
+type keyAt struct {
+	start, end, colon int
+	style             style
+}
+
+// key looks for a key with its colon at the position; nil when there is none.
+func (s *scanner) key() *keyAt {
+	if s.pos >= s.end {
+		return nil
+	}
+	k := &keyAt{start: s.pos}
+	end := s.lineEnd(s.pos)
+	switch c := s.text[s.pos]; c {
+	case '"', '\'':
+		closing, ok := s.closing(s.pos, end, -1)
+		if !ok {
+			return nil
+		}
+		k.style, k.end = quoteStyle(c), closing
+		for k.colon = closing; k.colon < end && s.text[k.colon] == ' '; {
+			k.colon++
+		}
+		if k.colon < end && s.text[k.colon] == ':' && s.breaksAfter(k.colon+1) {
+			return k
+		}
+		return nil
+	case '[', '{', '|', '>', '#', ':':
+		return nil
+	}
+	for i := s.pos; i < end; i++ {
+		switch {
+		case s.text[i] == ':' && s.breaksAfter(i+1):
+			k.colon, k.end = i, s.trimmed(s.pos, i)
+			return k
+		case s.text[i] == '#' && s.commentAt(i):
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package assist
+
+import "strings"
+
+// The text is scanned by lines and indentation, as a person reads it, and not by
+// the rules of YAML: while somebody types it is broken more often than not, and
+// a parser that gives up at the first fault is of no help then. Of a text that is
+// well-formed it makes the same tree as the parser does; of any other it keeps
+// what can be made out:
+//
+//	graders:
+//	  - type: text
+//	    con|              a key without a colon is a pair without a value
+//	  |                   a line where a dash should be is an item without a dash
+//	    "contains         a quote that never ends ends with its line
+//
+// Every step moves on by at least one byte or returns, and what is looked at in
+// advance is bounded, so the time is about linear in the length of the text.
+
+// maxDepth bounds nesting, as that of a suite is bounded.
+const maxDepth = 100
+
+// mark is put into the text where the cursor stands, so that there is something
+// to find. It is a character of no meaning (private use).
+const mark = "\uE000"
+
+type scanner struct {
+	text    string
+	pos     int
+	line    int // offset of the line that pos is in
+	end     int // where the document ends
+	mark    int // offset of the mark; -1 when there is none
+	found   *node
+	depth   int
+	anchors map[string]*node
+	anchor  string // of the node that comes next
+	step    int    // the first indentation that was met
+}
+
+// scan makes a tree of a text.
+func scan(text string) *tree { return scanMarked(text, -1).tree() }
+
+// scanAt makes a tree of a text with a mark at an offset, and returns the node
+// that holds the mark; nil where the mark is in a comment.
+func scanAt(text string, offset int) (*tree, *node) {
+	s := scanMarked(text[:offset]+mark+text[offset:], offset)
+	return s.tree(), s.found
+}
+
+func scanMarked(text string, at int) *scanner {
+	s := &scanner{text: text, end: len(text), mark: at, anchors: map[string]*node{}}
+	s.pos = len(text) - len(strings.TrimPrefix(text, "\uFEFF"))
+	s.line = s.pos
+	return s
+}
+
+func (s *scanner) tree() *tree {
+	root := s.document()
+	if s.step == 0 {
+		s.step = 2
+	}
+	return &tree{text: s.text, root: root, anchors: s.anchors, step: s.step}
+}
+
+// document scans the first document. What stands at the left of its first line,
+// and so outside of what began there, is taken in.
+func (s *scanner) document() *node {
+	var root *node
+	for {
+		before := s.pos
+		n := s.block(0, -1)
+		switch {
+		case root == nil:
+			root = n
+		case n != nil && root.kind == mapping && n.kind == mapping:
+			for _, p := range n.pairs {
+				root.add(p)
+			}
+		}
+		if s.skip() {
+			return root
+		}
+		if s.pos == before {
+			s.nextLine()
+		}
+	}
+}
+
+func (n *node) add(p *pair) {
+	n.pairs = append(n.pairs, p)
+	for _, c := range []*node{p.key, p.value} {
+		if c != nil {
+			c.parent, c.pair = n, p
+		}
+	}
+}
+
+func (n *node) addItem(it *item) {
+	n.items = append(n.items, it)
+	if it.value != nil {
+		it.value.parent, it.value.item = n, it
+	}
+}
+
+// skip moves to the next character that is no space, comment or marker of a
+// document. It reports whether there is none.
+func (s *scanner) skip() (ended bool) {
+	for s.pos < s.end {
+		switch c := s.text[s.pos]; {
+		case c == ' ' || c == '\t' || c == '\r':
+			s.pos++
+		case c == '\n':
+			s.pos++
+			s.line = s.pos
+		case c == '#' && s.commentAt(s.pos):
+			s.nextLine()
+		case s.pos == s.line && s.marker("..."):
+			s.end = s.pos
+		case s.pos == s.line && s.marker("---"):
+			if strings.TrimLeft(s.text[:s.pos], "\uFEFF \t\r\n") != "" && !s.onlyComments() {
+				s.end = s.pos
+				return true
+			}
+			s.pos += 3
+		case c == '%' && s.pos == s.line:
+			s.nextLine()
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// onlyComments reports whether nothing but comments and directives stands before
+// the position.
+func (s *scanner) onlyComments() bool {
+	for line := range strings.Lines(s.text[:s.pos]) {
+		if t := strings.TrimSpace(strings.TrimPrefix(line, "\uFEFF")); t != "" && t[0] != '#' && t[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scanner) marker(m string) bool {
+	rest := s.text[s.pos:s.end]
+	return strings.HasPrefix(rest, m) && (len(rest) == 3 || strings.ContainsRune(" \t\r\n", rune(rest[3])))
+}
+
+func (s *scanner) commentAt(i int) bool {
+	return s.text[i] == '#' && (i == s.line || strings.IndexByte(" \t", s.text[i-1]) >= 0)
+}
+
+func (s *scanner) nextLine() {
+	s.pos = s.lineEnd(s.pos)
+	if s.pos < s.end {
+		s.pos++
+		s.line = s.pos
+	}
+}
+
+// lineEnd is the offset of the end of the line that i is in, without "\n".
+func (s *scanner) lineEnd(i int) int {
+	if n := strings.IndexByte(s.text[i:s.end], '\n'); n >= 0 {
+		return i + n
+	}
+	return s.end
+}
+
+func (s *scanner) column() int { return s.pos - s.line }
+
+// spaces moves over spaces and reports whether something of this line is left.
+func (s *scanner) spaces() bool {
+	for s.pos < s.end && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t' || s.text[s.pos] == '\r') {
+		s.pos++
+	}
+	return s.pos < s.end && s.text[s.pos] != '\n' && !s.commentAt(s.pos)
+}
+
+// breaksAfter reports whether the character at i ends a word as a space does:
+// after a dash or a colon.
+func (s *scanner) breaksAfter(i int) bool {
+	return i >= s.end || i == s.mark || strings.IndexByte(" \t\r\n", s.text[i]) >= 0
+}
+
+func (s *scanner) dash() bool {
+	return s.pos < s.end && s.text[s.pos] == '-' && s.breaksAfter(s.pos+1)
+}
+
+// block scans the node that comes next if it stands at least at a column; nil
+// otherwise. outer is the column of the map or list that it belongs to.
+func (s *scanner) block(column, outer int) *node {
+	if s.skip() || s.column() < column || s.depth >= maxDepth {
+		return nil
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.step == 0 && outer >= 0 && s.column() > outer {
+		s.step = s.column() - outer
+	}
+	s.properties()
+	if !s.spaces() && s.skip() || s.column() < column {
+		return nil
+	}
+	switch {
+	case s.dash():
+		return s.sequence(s.column(), outer)
+	case s.key() != nil || s.keyBelow():
+		return s.mapping(s.column())
+	}
+	return s.inline(outer)
+}
+
+// keyBelow reports whether this line is a key that is being typed: the next one
+// goes on with a key at its column, or with what may stand below a key.
+func (s *scanner) keyBelow() bool {
+	if c := s.text[s.pos]; strings.IndexByte("[{\"'|>*", c) >= 0 {
+		return false
+	}
+	ahead := *s
+	ahead.nextLine()
+	if ahead.skip() || ahead.column() < s.column() {
+		return false
+	}
+	if ahead.dash() {
+		return ahead.column() > s.column()
+	}
+	return ahead.key() != nil
+}
+
+// mapping scans the pairs at a column.
+func (s *scanner) mapping(column int) *node {
+	n := s.begin(mapping, column)
+	for {
+		before := s.pos
+		if s.skip() || s.column() < column {
+			break
+		}
+		switch {
+		case s.column() > column || s.dash():
+			s.stray(n, column)
+		default:
+			n.add(s.entry(column))
+		}
+		if s.pos == before {
+			s.nextLine()
+		}
+	}
+	return n
+}
+
+// stray takes lines that belong to no key: as the value of the last one, if that
+// has none.
+func (s *scanner) stray(n *node, column int) {
+	value := s.block(column, column)
+	if value == nil {
+		return
+	}
+	if len(n.pairs) > 0 {
+		if last := n.pairs[len(n.pairs)-1]; last.value == nil {
+			last.value = value
+			value.parent, value.pair = n, last
+			return
+		}
+	}
+	n.add(&pair{colon: -1, value: value})
+}
+
+// entry scans a key and its value.
+func (s *scanner) entry(column int) *pair {
+	p := &pair{colon: -1}
+	if k := s.key(); k != nil {
+		p.key = s.leaf(Range{k.start, k.end}, k.style)
+		p.colon = k.colon
+		s.pos = k.colon + 1
+		p.value = s.value(column)
+		return p
+	}
+	p.key = s.plainLine()
+	if !s.skip() && s.column() > column {
+		p.value = s.block(column+1, column)
+	}
+	return p
+}
+
+// value scans what belongs to a key at a column.
+func (s *scanner) value(column int) *node {
+	s.anchor = ""
+	s.properties()
+	if s.spaces() {
+		return s.inline(column)
+	}
+	if s.skip() {
+		return nil
+	}
+	if s.column() == column && s.dash() {
+		return s.sequence(column, column)
+	}
+	return s.block(column+1, column)
+}
+
+// sequence scans the items whose dashes stand at a column. When that is the
+// column of the keys around it, a line without a dash is the next key.
+func (s *scanner) sequence(column, outer int) *node {
+	n := s.begin(sequence, column)
+	for {
+		before := s.pos
+		if s.skip() || s.column() < column {
+			break
+		}
+		it := &item{dash: -1}
+		if s.column() == column && s.dash() {
+			it.dash = s.pos
+			s.pos++
+			s.anchor = ""
+			it.value = s.block(column+1, column)
+		} else if column == outer {
+			break
+		} else {
+			it.value = s.block(column, column)
+		}
+		n.addItem(it)
+		if s.pos == before {
+			s.nextLine()
+		}
+	}
+	return n
+}
+
+// begin makes a map or list that begins here.
+func (s *scanner) begin(k kind, column int) *node {
+	n := &node{kind: k, column: column, span: Range{s.pos, s.pos}}
+	s.name(n)
+	return n
+}
+
+// name notes a node by its anchor.
+func (s *scanner) name(n *node) {
+	if s.anchor != "" {
+		s.anchors[s.anchor] = n
+		s.anchor = ""
+	}
+}
+
+// properties moves over tags and an anchor, which [scanner.name] gives to the node
+// that comes next.
+func (s *scanner) properties() {
+	for s.spaces() && (s.text[s.pos] == '!' || s.text[s.pos] == '&') {
+		end := s.pos + 1
+		for !s.breaksAfter(end) {
+			end++
+		}
+		if s.text[s.pos] == '&' {
+			s.anchor = s.text[s.pos+1 : end]
+		}
+		if end == s.pos+1 {
+			return
+		}
+		s.pos = end
+	}
+}

@@ -1,0 +1,110 @@
+package assist
+
+import (
+	"slices"
+	"strings"
+
+	"waza/eval"
+)
+
+// variable is a template variable with what it stands for.
+type variable struct{ name, meaning string }
+
+// known are the template variables that a text of the document may use.
+func (q *query) known(n *node) []variable {
+	var out []variable
+	add := func(meaning string, names ...string) {
+		for _, name := range names {
+			if !slices.ContainsFunc(out, func(v variable) bool { return v.name == name }) {
+				out = append(out, variable{name, meaning})
+			}
+		}
+	}
+	suite := q.ofSuite()
+	inputs := suite.value(suite.root, "inputs")
+	add("input of the suite", keyNames(inputs)...)
+	add("parameter of config.matrix", keyNames(suite.value(suite.value(suite.root, "config"), "matrix"))...)
+	add("column of the dataset", q.columns(inputs)...)
+	for ; n != nil; n = n.parent {
+		for _, key := range keyNames(q.tree.value(n, "context")) {
+			add("value of the task's context", "context."+key)
+		}
+		for _, key := range keyNames(q.tree.value(q.tree.value(n, "inputs"), "context")) {
+			add("value of the task's context", "context."+key)
+		}
+	}
+	add("built in", eval.BuiltinVariables()...)
+	return out
+}
+
+func keyNames(n *node) []string {
+	if n == nil || n.kind != mapping {
+		return nil
+	}
+	var out []string
+	for _, p := range n.pairs {
+		if p.key != nil && p.colon >= 0 {
+			out = append(out, p.key.text())
+		}
+	}
+	return out
+}
+
+// columns are the variables that tasks have of a dataset and not of the suite.
+func (q *query) columns(inputs *node) []string {
+	var out []string
+	if q.suite.TasksFrom == "" || len(q.suite.Tasks) == 0 {
+		return nil
+	}
+	for name := range q.suite.Tasks[len(q.suite.Tasks)-1].Vars {
+		if inputs.get(name) == nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// braces finds the double braces that an offset of a text stands in: where the
+// name begins, and where it ends.
+func braces(text string, offset int) (r Range, ok bool) {
+	line := 1 + strings.LastIndexByte(text[:offset], '\n')
+	open := strings.LastIndex(text[line:offset], "{{")
+	if open < 0 || strings.Contains(text[line+open:offset], "}}") {
+		return r, false
+	}
+	start := line + open + 2
+	for start < offset && (text[start] == ' ' || text[start] == '.') {
+		start++
+	}
+	end := offset
+	for end < len(text) && (text[end] == '_' || text[end] == '-' || text[end] == '.' || text[end] >= 0x80 ||
+		'0' <= text[end] && text[end] <= '9' || 'a' <= text[end]|0x20 && text[end]|0x20 <= 'z') {
+		end++
+	}
+	return Range{start, end}, true
+}
+
+// variables proposes template variables where the cursor stands in double braces.
+func (c *completer) variables() bool {
+	if c.node.isKey() || c.node.parent == nil {
+		return false
+	}
+	r, ok := braces(c.Text, c.offset)
+	if !ok || r.Start < c.node.span.Start {
+		return false
+	}
+	c.replace = r
+	rest := strings.TrimLeft(c.Text[r.End:min(len(c.Text), r.End+8)], " ")
+	closing := "}}"
+	switch {
+	case strings.HasPrefix(rest, "}}"):
+		closing = ""
+	case c.Text[r.Start-1] == ' ':
+		closing = " }}"
+	}
+	for _, v := range c.known(c.node) {
+		c.add(Item{Label: v.name, Sort: Variable, Detail: v.meaning, Insert: v.name + closing})
+	}
+	return true
+}

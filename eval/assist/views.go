@@ -1,0 +1,147 @@
+package assist
+
+import (
+	"slices"
+)
+
+// view is one of the shapes that a value may have, with all that the schemas on
+// the way to it say.
+type view struct {
+	*schema
+	description string
+	fallback    any // the default
+	deprecated  bool
+	refers      refers
+	required    []string
+}
+
+// maxExpansion bounds how far references and alternatives are followed.
+const maxExpansion = 12
+
+// guide knows the schema of one sort of file.
+type guide struct{ root *schema }
+
+// expand gives the shapes of a schema. Conditions are decided by the node that
+// has the value, which may be nil.
+func (g *guide) expand(t *tree, s *schema, n *node) []view {
+	var out []view
+	g.gather(t, s, n, view{}, 0, &out)
+	return out
+}
+
+func (g *guide) gather(t *tree, s *schema, n *node, above view, depth int, out *[]view) {
+	if s == nil || depth > maxExpansion {
+		return
+	}
+	v := above
+	v.schema = s
+	v.deprecated = v.deprecated || s.Deprecated
+	if v.description == "" {
+		v.description = s.Description
+	}
+	if v.fallback == nil {
+		v.fallback = s.Default
+	}
+	if v.refers == "" {
+		v.refers = s.Refers
+	}
+	v.required = s.Required
+	if s.Ref != "" {
+		g.gather(t, g.definition(s.Ref), n, v, depth+1, out)
+		return
+	}
+	alternatives := slices.Concat(s.AnyOf, s.OneOf)
+	for _, a := range alternatives {
+		g.gather(t, a, n, v, depth+1, out)
+	}
+	if len(alternatives) == 0 {
+		*out = append(*out, v)
+	}
+	for _, a := range s.AllOf {
+		if a.If == nil {
+			g.gather(t, a, n, v, depth+1, out)
+		} else if n != nil && n.kind == mapping && meets(t, a.If, n) {
+			g.gather(t, a.Then, n, view{}, depth+1, out)
+		}
+	}
+}
+
+func (g *guide) definition(ref string) *schema {
+	const here = "#/$defs/"
+	if len(ref) <= len(here) {
+		return nil
+	}
+	return g.root.Defs[ref[len(here):]]
+}
+
+// meets reports whether a map meets a condition: that some keys have one of some
+// values.
+func meets(t *tree, condition *schema, n *node) bool {
+	for _, p := range condition.Properties {
+		v := t.value(n, p.name)
+		if v == nil || len(p.schema.Enum) > 0 && !slices.Contains(p.schema.Enum, any(v.text())) {
+			return false
+		}
+	}
+	return true
+}
+
+// of gives the shapes that a node of a tree may have.
+func (g *guide) of(t *tree, n *node) []view {
+	if n == nil || n.parent == nil {
+		return g.expand(t, g.root, n)
+	}
+	above := g.of(t, n.parent)
+	if n.item != nil {
+		return g.items(t, above, n)
+	}
+	if n.pair.key == nil {
+		return nil
+	}
+	return g.property(t, above, n.pair.key.text(), n)
+}
+
+// items gives the shapes of an item of a list. What the list refers to, its items do.
+func (g *guide) items(t *tree, list []view, n *node) []view {
+	var out []view
+	for _, v := range list {
+		if v.Items == nil {
+			continue
+		}
+		for _, it := range g.expand(t, v.Items, n) {
+			if it.refers == "" {
+				it.refers = v.refers
+			}
+			if it.description == "" {
+				it.description = v.description
+			}
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// property gives the shapes of the value of a key.
+func (g *guide) property(t *tree, object []view, key string, n *node) []view {
+	var out []view
+	for _, v := range object {
+		if s := v.Properties.get(key); s != nil {
+			out = append(out, g.expand(t, s, n)...)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, v := range object {
+		if v.AdditionalProperties != nil {
+			out = append(out, g.expand(t, v.AdditionalProperties, n)...)
+		}
+	}
+	return out
+}
+
+func (v view) isList() bool   { return v.Type.has("array") || v.Items != nil }
+func (v view) isObject() bool { return v.Type.has("object") || len(v.Properties) > 0 }
+func (v view) isScalar() bool {
+	return len(v.Enum) > 0 || v.Type.has("string") || v.Type.has("number") || v.Type.has("integer") || v.Type.has("boolean")
+}

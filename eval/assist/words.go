@@ -1,0 +1,115 @@
+package assist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+)
+
+// typeWords says in a few words what a value looks like: `text`, `list of text`.
+func typeWords(views []view) string {
+	var words []string
+	for _, v := range views {
+		if w := v.words(); w != "" && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	if len(words) == 0 {
+		return "any value"
+	}
+	return strings.Join(words, " or ")
+}
+
+func (v view) words() string {
+	switch {
+	case len(v.allowed()) > 0 && len(v.Enum) == 0:
+		return "true or false"
+	case len(v.Enum) > 0 || v.Type.has("string"):
+		return "text"
+	case v.isList():
+		if v.Items == nil || v.Items.Ref != "" || len(v.Items.AnyOf) > 0 {
+			return "list"
+		}
+		return "list of " + view{schema: v.Items}.words()
+	case v.isObject():
+		return "map"
+	case len(v.Type) > 0:
+		return v.Type[0]
+	}
+	return ""
+}
+
+// document describes a key in Markdown.
+func document(views []view) string {
+	var parts, said []string
+	for _, v := range views {
+		if d := strings.Join(strings.Fields(v.description), " "); d != "" && !slices.Contains(said, d) {
+			said = append(said, d)
+			parts = append(parts, escape(d))
+		}
+	}
+	if len(views) > 0 {
+		if facts := views[0].facts(); facts != "" {
+			parts = append(parts, facts)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// facts are the default and the limits of a value.
+func (v view) facts() string {
+	var out []string
+	if len(v.Enum) > 0 {
+		out = append(out, "One of "+codes(v.allowed())+".")
+	}
+	switch {
+	case v.Minimum != nil && v.Maximum != nil:
+		out = append(out, fmt.Sprintf("Between %v and %v.", *v.Minimum, *v.Maximum))
+	case v.Minimum != nil && *v.Minimum != 0:
+		out = append(out, fmt.Sprintf("At least %v.", *v.Minimum))
+	case v.ExclusiveMinimum != nil:
+		out = append(out, fmt.Sprintf("More than %v.", *v.ExclusiveMinimum))
+	}
+	if v.fallback != nil {
+		out = append(out, "Default: "+inCode(fmt.Sprint(v.fallback))+".")
+	}
+	return strings.Join(out, " ")
+}
+
+// kindDocument describes a grader or an executor in Markdown.
+func kindDocument(k eval.Kind) string {
+	text := escape(strings.Join(strings.Fields(k.Summary), " "))
+	if k.Options != nil {
+		if keys := eval.Keys(k.Options()); len(keys) > 0 {
+			text += "\n\nOptions: " + codes(keys) + "."
+		}
+	}
+	if len(k.Aliases) > 0 {
+		text += "\n\nAlso " + codes(k.Aliases) + "."
+	}
+	return text
+}
+
+func codes(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = inCode(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+// inCode writes a text as code in Markdown, whatever it holds.
+func inCode(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if !strings.Contains(text, "`") {
+		return "`" + text + "`"
+	}
+	return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
+}
+
+// escape keeps a text from being taken for Markdown.
+func escape(text string) string { return escaper.Replace(text) }
+
+var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`, "[", `\[`, "]", `\]`, "#", `\#`)

@@ -1,0 +1,83 @@
+package eval
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// What editors ask about files while they are written. All of it works on a suite
+// that holds no more than its File and Dir, since what is being written often
+// cannot be loaded.
+
+var triggerTestsNames = []string{"trigger_tests.yaml", "trigger_tests.yml"}
+
+// IsSuiteFile reports whether a file is called as suites are.
+func IsSuiteFile(path string) bool { return isSuiteName(filepath.Base(path)) }
+
+// IsTriggerTests reports whether a file is called as trigger tests are.
+func IsTriggerTests(path string) bool { return slices.Contains(triggerTestsNames, filepath.Base(path)) }
+
+// IsTaskFile reports whether the file at an absolute path was read for tasks of
+// the suite when it was loaded, even if nothing could be made of it.
+func (s *Suite) IsTaskFile(path string) bool { return path != s.File && s.taskFiles[path] }
+
+// TaskFiles returns the absolute paths of the files that a pattern of the suite's
+// tasks matches, sorted, and what is wrong with the pattern. It reads none of
+// them. Files of the overlay are found where the pattern has no wildcard.
+func (s *Suite) TaskFiles(pattern string, o Options) ([]string, Diagnostics) {
+	l := &loader{options: o, suite: s, shownDir: s.Dir}
+	ts := &taskSet{loader: l}
+	files := ts.find(newSource(s.File, s.File, ""), nil, pattern)
+	return files, l.diagnostics()
+}
+
+// Path makes a path absolute that is relative to the suite's directory.
+func (s *Suite) Path(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Dir, path)
+}
+
+// FixtureDir returns the absolute path of the directory that holds the fixtures
+// of tasks with that context_dir, which may be empty. It need not exist.
+func (s *Suite) FixtureDir(contextDir string) string {
+	if contextDir == "" {
+		contextDir = "fixtures"
+	}
+	return s.Path(contextDir)
+}
+
+// SkillIn is a skill that was found while a suite was loaded.
+type SkillIn struct {
+	Dir   string   // absolute; holds a SKILL.md
+	Names []string // its directory's, and the one that SKILL.md gives if it is another
+}
+
+// Skills returns the skills that were found when the suite was loaded, those that
+// it keeps from the agent included. The caller owns the slice.
+func (s *Suite) Skills() []SkillIn {
+	out := make([]SkillIn, len(s.skills))
+	for i, sk := range s.skills {
+		out[i] = SkillIn{Dir: sk.dir, Names: slices.Clone(sk.names)}
+	}
+	return out
+}
+
+// BuiltinVariables returns the template variables that every text of a suite may
+// use. The caller owns the slice.
+func BuiltinVariables() []string {
+	return []string{"run_id", "trial", "attempt", "task_id", "task_name", "model"}
+}
+
+// ReadText returns the text of a file, or of the overlay's copy of it. It refuses
+// what is too large for a YAML file, is no regular file or is not text.
+func ReadText(path string, o Options) (string, error) {
+	data, err := (&loader{options: o}).readFile(path, maxYAMLBytes)
+	if err != nil {
+		return "", err
+	}
+	text, _, err := plainText(data, false)
+	return text, err
+}
