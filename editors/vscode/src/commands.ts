@@ -1,19 +1,129 @@
+import path from 'node:path';
 import * as vscode from 'vscode';
 import { isSuiteFile } from './daemon/documents';
-import type { Services } from './services';
+import { messageOf } from './explorer/start';
+import { progressText } from './model/status';
+import type { Runnable, RunMode, Services } from './services';
 
 /** The commands of the palette, but for those of the panel and the tree of runs. */
 export function registerCommands(services: Services): vscode.Disposable {
   const { daemon, log, runs } = services;
+  const { registerCommand } = vscode.commands;
   return vscode.Disposable.from(
-    vscode.commands.registerCommand('waza.runSuite', async (uri?: vscode.Uri) => {
-      const path = uri ?? vscode.window.activeTextEditor?.document.uri;
-      if (path && isSuiteFile(path)) {
-        await runs.start({ path: path.fsPath });
-      }
-    }),
-    vscode.commands.registerCommand('waza.restartDaemon', () => daemon.start()),
-    vscode.commands.registerCommand('waza.showOutput', () => { log.show(); }),
-    vscode.commands.registerCommand('waza.showResults', () => services.results.show()),
+    registerCommand('waza.runSuite', (uri?: vscode.Uri) => runSuite(services, uri, 'run')),
+    registerCommand('waza.runUntilFailure', (uri?: vscode.Uri) => runSuite(services, uri, 'until failure')),
+    registerCommand('waza.runTask', () => runTask(services, 'run')),
+    registerCommand('waza.debugTask', () => runTask(services, 'debug')),
+    registerCommand('waza.cancelRuns', () => runs.cancel()),
+    registerCommand('waza.validate', (uri?: vscode.Uri) => validate(services, uri)),
+    registerCommand('waza.restartDaemon', () => daemon.start()),
+    registerCommand('waza.showOutput', () => { log.show(); }),
+    registerCommand('waza.showResults', (item?: unknown) => services.results.show(targetOf(services, item))),
+    registerCommand('waza.openTranscript', (item?: unknown) => services.results.show(targetOf(services, item))),
+    registerCommand('waza.openWalkthrough', () =>
+      vscode.commands.executeCommand('workbench.action.openWalkthrough', 'waza.waza#start', false)),
   );
+}
+
+/** What results to show for an item of the Test Explorer, or for the message of one. */
+function targetOf(services: Services, item: unknown): { runId: string; taskId?: string; trial?: number } | undefined {
+  const test = typeof item === 'object' && item !== null && 'test' in item ? item.test : item;
+  return typeof test === 'object' && test !== null ? services.explorer.presenter.targets.get(test as vscode.TestItem) : undefined;
+}
+
+async function runSuite(services: Services, uri: vscode.Uri | undefined, mode: RunMode): Promise<void> {
+  const suite = await chooseSuite(services, uri);
+  if (suite) {
+    await runShowing(services, { path: suite.id }, mode, suite.label);
+  }
+}
+
+async function runTask(services: Services, mode: RunMode): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const task = editor && await taskAtCursor(services, editor);
+  const node = task && services.explorer.tree.node(task);
+  if (!task || node?.task === undefined) {
+    void vscode.window.showInformationMessage('There is no task of a suite at the cursor.');
+    return;
+  }
+  await runShowing(services, { path: node.path, tasks: [node.task] }, mode, task.label);
+}
+
+async function taskAtCursor(services: Services, editor: vscode.TextEditor): Promise<vscode.TestItem | undefined> {
+  const { tree } = services.explorer;
+  await Promise.all(tree.suitesAbove(editor.document.uri).map((suite) => tree.resolve(suite)));
+  return tree.taskAt(editor.document.uri, editor.selection.active.line);
+}
+
+/** Runs and shows how far it is, with a button to cancel. */
+async function runShowing(services: Services, what: Runnable, mode: RunMode, label: string): Promise<void> {
+  await editedFilesSaved(what.path);
+  const options = { location: vscode.ProgressLocation.Notification, title: label, cancellable: true };
+  await vscode.window.withProgress(options, async (progress, token) => {
+    const shown = services.tracker.onEvent((e) => {
+      if (e.run.path === what.path) {
+        progress.report({ message: progressText([e.run]) });
+      }
+    });
+    try {
+      await services.runs.run(what, mode, token);
+    } finally {
+      shown.dispose();
+    }
+  });
+}
+
+/** The daemon runs what is on the disk: files of the suite that are being edited are saved before. */
+async function editedFilesSaved(suitePath: string): Promise<void> {
+  const below = path.dirname(suitePath) + path.sep;
+  for (const document of vscode.workspace.textDocuments) {
+    if (document.isDirty && !document.isUntitled && document.uri.fsPath.startsWith(below)) {
+      await document.save();
+    }
+  }
+}
+
+/** The suite that is meant: the file, the one being edited or that its file belongs to, the only one, else one of a list. */
+async function chooseSuite(services: Services, uri: vscode.Uri | undefined): Promise<vscode.TestItem | undefined> {
+  const { tree } = services.explorer;
+  const file = uri ?? vscode.window.activeTextEditor?.document.uri;
+  if (file && isSuiteFile(file)) {
+    return tree.ensure(file.fsPath);
+  }
+  if (tree.suites().length === 0) {
+    await tree.refresh();
+  }
+  const suites = tree.suites();
+  const near = file ? tree.suitesAbove(file) : [];
+  const only = near.length === 1 ? near : suites;
+  if (only.length <= 1) {
+    if (only.length === 0) {
+      void vscode.window.showInformationMessage('There is no suite in this workspace. A suite is a file named eval.yaml.');
+    }
+    return only[0];
+  }
+  const picks = suites.map((suite) => ({ label: suite.label, description: suite.description ?? '', suite }));
+  return (await vscode.window.showQuickPick(picks, { placeHolder: 'Which suite?', matchOnDescription: true }))?.suite;
+}
+
+async function validate(services: Services, uri: vscode.Uri | undefined): Promise<void> {
+  const suite = await chooseSuite(services, uri);
+  if (!suite) {
+    return;
+  }
+  try {
+    const result = await services.daemon.request('eval.validate', { path: suite.id });
+    const bad = result.diagnostics.filter((d) => d.severity === 'error');
+    const warnings = result.diagnostics.length - bad.length;
+    if (bad.length === 0) {
+      const also = warnings === 0 ? '' : `, with ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`;
+      void vscode.window.showInformationMessage(`${suite.label} is valid${also}.`);
+      return;
+    }
+    void vscode.window.showErrorMessage(`${suite.label} is invalid: ${bad[0]?.message ?? ''}${bad.length > 1 ? ` (and ${bad.length - 1} more)` : ''}`);
+    await vscode.window.showTextDocument(vscode.Uri.file(suite.id), { preview: true });
+    await vscode.commands.executeCommand('workbench.actions.view.problems');
+  } catch (error) {
+    void vscode.window.showErrorMessage(messageOf(error));
+  }
 }

@@ -1,32 +1,45 @@
 import * as vscode from 'vscode';
 import { registerCommands } from './commands';
 import { Daemon } from './daemon/daemon';
+import { tellTroubles } from './daemon/notices';
 import { concernsDaemon } from './daemon/settings';
-import { RunStarter } from './explorer/start';
+import { createExplorer } from './explorer';
+import { messageOf } from './explorer/start';
+import { lensCommands } from './lens';
 import { RunTracker } from './model/tracker';
 import { createResults } from './panel';
+import { mayResume } from './resume';
 import { registerRuns } from './runs';
 import type { Results, Services } from './services';
+import { StatusBar } from './status-bar';
 
 let daemon: Daemon | undefined;
 
+/** Wires the parts. In a workspace that is not trusted everything is there, but the daemon is not started. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel('waza', { log: true });
-  daemon = new Daemon(log);
-  const tracker = new RunTracker(daemon);
+  const started = daemon = new Daemon(log, lensCommands(() => services));
+  const tracker = new RunTracker(started, {
+    mayResume,
+    onError: (run, error) => { log.error(`${run.runId}: ${messageOf(error)}`); },
+  });
+  const explorer = createExplorer(started, tracker, log);
   const services: Services = {
-    context, daemon, tracker, log, runs: new RunStarter(tracker), results: undefined as unknown as Results,
+    context, daemon: started, tracker, log, explorer, runs: explorer.runs, results: undefined as unknown as Results,
   };
   services.results = createResults(services);
   context.subscriptions.push(
     log,
     tracker,
+    explorer,
+    new StatusBar(services),
+    tellTroubles(started),
     registerRuns(services),
     registerCommands(services),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => daemon?.start()),
-    vscode.workspace.onDidChangeConfiguration((e) => { if (concernsDaemon(e)) { void daemon?.start(); } }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => started.start()),
+    vscode.workspace.onDidChangeConfiguration((e) => { if (concernsDaemon(e)) { void started.start(); } }),
   );
-  void daemon.start();
+  void started.start();
 }
 
 /** The daemon cancels its runs and cleans up after them before the window closes. */

@@ -1,6 +1,7 @@
 import type * as vscode from 'vscode';
 import type { Daemon } from './daemon/daemon';
 import type { RunOptions } from './daemon/protocol';
+import type { Explorer } from './explorer';
 import type { RunTracker } from './model/tracker';
 
 /** What to show of a run: all, a task, or one trial of it. */
@@ -27,9 +28,20 @@ export interface RunRequest extends RunOptions {
   trial?: number;
 }
 
-/** Starts runs, so that they show in the Test Explorer, the status bar and the panel. */
+/** How a run is made: as it is asked for, with one trial and all there is to say, or again and again until something fails. */
+export type RunMode = 'run' | 'debug' | 'until failure';
+
+/** What can be run: a suite, or some of its tasks by their ids. */
+export interface Runnable {
+  path: string;
+  tasks?: string[];
+}
+
+/** Starts runs, so that they show in the Test Explorer, the status bar and the panel. Errors are shown to the user. */
 export interface Runs {
-  /** Starts a run and answers its id. Errors are shown to the user and make it undefined. */
+  /** Runs what was chosen in the Test Explorer, and waits for the end. */
+  run(what: Runnable, mode: RunMode, token?: vscode.CancellationToken): Promise<void>;
+  /** Starts a run, with whatever options, and answers its id; undefined when it could not be started. */
   start(request: RunRequest): Promise<string | undefined>;
   /** Takes up a run again that is over, as run.resume does. */
   resume(runId: string): Promise<string | undefined>;
@@ -45,6 +57,8 @@ export interface Services {
   readonly tracker: RunTracker;
   readonly log: vscode.LogOutputChannel;
   readonly runs: Runs;
+  /** The Test Explorer: its tree, and what it shows of runs. */
+  readonly explorer: Explorer;
   /** Set before any command can be called. */
   results: Results;
 }

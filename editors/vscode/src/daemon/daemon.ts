@@ -13,7 +13,7 @@ import type { Methods, Notifications } from './protocol';
 import { firstFolder, readSettings, type Settings } from './settings';
 
 /** What of waza serves editors. */
-const subcommand = 'jsonrpc';
+const subcommand = 'lsp';
 
 /** How long a daemon may take to end by itself: it cancels its runs and cleans up after them. */
 const stopTimeoutMs = 5_000;

@@ -5,16 +5,18 @@ import type { RunTracker } from '../model/tracker';
 import type { RunRequest, Runs } from '../services';
 
 /** Starts and ends runs by the tracker, and tells the user what went wrong. */
-export class RunStarter implements Runs {
-  constructor(private readonly tracker: RunTracker) {}
+export class RunStarter implements Omit<Runs, 'run'> {
+  constructor(private readonly tracker: RunTracker, private readonly log: vscode.LogOutputChannel) {}
 
-  start(request: RunRequest): Promise<string | undefined> {
+  start(request: RunRequest, origin?: unknown): Promise<string | undefined> {
     return this.telling(async () => {
       const { tasks, trial, ...options } = request;
-      const some = tasks && tasks.length > 0;
-      const started = some
-        ? await this.tracker.runTasks({ ...options, tasks, ...(trial === undefined ? {} : { trial }) })
-        : await this.tracker.runSuite(options);
+      const started = tasks && tasks.length > 0
+        ? await this.tracker.runTasks({ ...options, tasks, ...(trial === undefined ? {} : { trial }) }, origin)
+        : await this.tracker.runSuite(options, origin);
+      for (const d of started.diagnostics ?? []) {
+        this.log.warn(`${request.path}: ${d.message}`);
+      }
       return started.runId;
     });
   }
@@ -32,7 +34,13 @@ export class RunStarter implements Runs {
     try {
       return await work();
     } catch (error) {
-      void vscode.window.showErrorMessage(messageOf(error));
+      const message = messageOf(error);
+      this.log.error(message);
+      void vscode.window.showErrorMessage(message, 'Show Output').then((choice) => {
+        if (choice !== undefined) {
+          this.log.show();
+        }
+      });
       return undefined;
     }
   }
@@ -45,9 +53,10 @@ export function messageOf(error: unknown): string {
   }
   const e = error as { code?: number; message?: string; data?: { errors?: string[]; reason?: string } };
   const message = e.message ?? String(error);
-  if (e.code === codes.validationFailed && e.data?.errors?.length) {
-    const more = e.data.errors.length - 1;
-    return `The suite is invalid: ${e.data.errors[0]}${more > 0 ? ` (and ${more} more)` : ''}`;
+  const [first, ...more] = e.code === codes.validationFailed ? e.data?.errors ?? [] : [];
+  if (first !== undefined) {
+    return `The suite is invalid: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
   }
-  return e.data?.reason === undefined || message.includes(e.data.reason) ? message : `${message}: ${e.data.reason}`;
+  const reason = e.data?.reason;
+  return reason === undefined || message.includes(reason) ? message : `${message}: ${reason}`;
 }

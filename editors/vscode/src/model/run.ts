@@ -1,9 +1,9 @@
-import type { CompleteParams, LogParams, ProgressParams, RunStatus, Summary, Verdict } from '../daemon/protocol';
+import type { CompleteParams, LogParams, ProgressParams, RunStatus, Summary } from '../daemon/protocol';
 
 export interface TrialModel {
   readonly number: number;
-  /** Undefined while the trial runs. */
-  verdict: Verdict | undefined;
+  /** As the daemon wrote it, also one that is not known here; undefined while the trial runs. */
+  verdict: string | undefined;
   score: number | undefined;
   durationMs: number | undefined;
   cached: boolean;
@@ -16,7 +16,7 @@ export interface TaskModel {
   role: string | undefined;
   totalTrials: number;
   /** Undefined until the task is over. */
-  verdict: Verdict | undefined;
+  verdict: string | undefined;
   score: number | undefined;
   durationMs: number | undefined;
   readonly trials: Map<number, TrialModel>;
@@ -33,7 +33,7 @@ export interface TrialTally {
 }
 
 /** What run.resume keeps of a run: the verdicts of trials that were really decided. */
-const kept = new Set<Verdict>(['passed', 'failed', 'timeout', 'needs_review']);
+const kept = new Set<string>(['passed', 'failed', 'timeout', 'needs_review']);
 
 /**
  * What is known of a run, folded from its notifications. Each is counted once:
@@ -56,6 +56,8 @@ export class RunModel {
     readonly runId: string,
     /** Absolute path of the suite, where it is known. */
     public path?: string,
+    /** What its starter wants to know it by again. */
+    readonly origin?: unknown,
   ) {}
 
   /** Whether eval.complete was seen. */
@@ -101,9 +103,13 @@ export class RunModel {
     return true;
   }
 
-  /** Applies the eval.complete; false when it was seen before. */
+  /**
+   * Applies the eval.complete; false when it was seen before. That of an
+   * interrupted run is no event of it: when the run is taken up again, the next
+   * event has its number.
+   */
   complete(p: CompleteParams): boolean {
-    if (!this.advance(p.seq)) {
+    if (p.status === 'interrupted' ? p.seq <= this.seq : !this.advance(p.seq)) {
       return false;
     }
     this.status = p.status;
@@ -137,13 +143,17 @@ export class RunModel {
     this.summary = undefined;
     this.totalTasks = p.totalTasks ?? this.totalTasks;
     this.totalTrials = p.totalTrials ?? this.totalTrials;
+    let left = 0;
     for (const task of this.tasks.values()) {
-      task.verdict = undefined;
-      for (const [number, trial] of task.trials) {
-        if (trial.verdict === undefined || !kept.has(trial.verdict)) {
-          task.trials.delete(number);
-        }
+      left += keepDecided(task);
+      if (task.trials.size === 0) {
+        this.tasks.delete(task.id);
+      } else if (task.trials.size < task.totalTrials) {
+        task.verdict = undefined;
       }
+    }
+    if (left !== (p.keptTrials ?? 0)) {
+      this.tasks.clear(); // the suite has changed, and which trials it keeps is not told
     }
   }
 
@@ -166,7 +176,7 @@ export class RunModel {
   private trialCompleted(p: ProgressParams): void {
     if (p.trialNum !== undefined) {
       this.task(p)?.trials.set(p.trialNum, {
-        number: p.trialNum, verdict: verdictOf(p.status), score: p.score, durationMs: p.durationMs, cached: p.cached === true,
+        number: p.trialNum, verdict: p.status ?? 'error', score: p.score, durationMs: p.durationMs, cached: p.cached === true,
       });
     }
   }
@@ -174,7 +184,7 @@ export class RunModel {
   private taskCompleted(p: ProgressParams): void {
     const task = this.task(p);
     if (task) {
-      task.verdict = verdictOf(p.status);
+      task.verdict = p.status ?? 'error';
       task.score = p.score;
       task.durationMs = p.durationMs;
     }
@@ -205,14 +215,17 @@ export function passedTrials(task: TaskModel): number {
   return n;
 }
 
-const verdicts = new Set<string>(['passed', 'failed', 'error', 'timeout', 'cancelled', 'skipped', 'needs_review']);
-
-/** A verdict of a later daemon that is not known counts as an error: it is no pass. */
-function verdictOf(status: string | undefined): Verdict {
-  return status !== undefined && verdicts.has(status) ? (status as Verdict) : 'error';
+/** Forgets the trials that a run taken up again does anew, and answers how many are left. */
+function keepDecided(task: TaskModel): number {
+  for (const [number, trial] of task.trials) {
+    if (trial.verdict === undefined || !kept.has(trial.verdict)) {
+      task.trials.delete(number);
+    }
+  }
+  return task.trials.size;
 }
 
-function count(t: TrialTally, verdict: Verdict | undefined): void {
+function count(t: TrialTally, verdict: string | undefined): void {
   switch (verdict) {
     case undefined:
       t.running++;
@@ -226,10 +239,6 @@ function count(t: TrialTally, verdict: Verdict | undefined): void {
       break;
     case 'error':
       t.errors++;
-      break;
-    case 'cancelled':
-    case 'skipped':
-    case 'needs_review':
       break;
   }
   t.done++;

@@ -1,4 +1,4 @@
-import type { Connection } from '../daemon/connection';
+import { ConnectionLost, type Connection, type DaemonState } from '../daemon/connection';
 import type { CompleteParams, LogParams, Methods, ProgressParams, RunStarted } from '../daemon/protocol';
 import { Emitter, type Disposable, type Event } from './emitter';
 import { RunModel } from './run';
@@ -8,7 +8,9 @@ export type RunEvent =
   | { kind: 'begun'; run: RunModel }
   | { kind: 'progress'; run: RunModel; params: ProgressParams }
   | { kind: 'log'; run: RunModel; params: LogParams }
-  | { kind: 'complete'; run: RunModel; params: CompleteParams };
+  | { kind: 'complete'; run: RunModel; params: CompleteParams }
+  /** Nothing more will be heard of the run in this window: its daemon is gone for good. */
+  | { kind: 'lost'; run: RunModel; error: string };
 
 export interface TrackerOptions {
   /** Asked when a run of this window turns out to be interrupted; absent: such runs are taken up again. */
@@ -27,7 +29,7 @@ const maxRemembered = 50;
  */
 export class RunTracker implements Disposable {
   private readonly byId = new Map<string, RunModel>();
-  /** Runs whose end is of interest to this window: started, resumed or subscribed to here. */
+  /** Runs that this connection is told of and whose end was not heard: those to ask for when the daemon is another. */
   private readonly followed = new Set<string>();
   private readonly events: Emitter<RunEvent>;
   private readonly subscriptions: Disposable[];
@@ -42,7 +44,7 @@ export class RunTracker implements Disposable {
       connection.onNotification('eval.progress', (p) => { this.progress(p); }),
       connection.onNotification('eval.log', (p) => { this.log(p); }),
       connection.onNotification('eval.complete', (p) => { this.complete(p); }),
-      connection.onDidChangeState((state) => { this.stateChanged(state === 'running'); }),
+      connection.onDidChangeState((state) => { this.stateChanged(state); }),
     ];
   }
 
@@ -59,12 +61,22 @@ export class RunTracker implements Disposable {
     return this.byId.get(runId);
   }
 
-  async runSuite(params: Methods['eval.run']['params']): Promise<RunStarted> {
-    return this.began(await this.connection.request('eval.run', params), params.path);
+  /** Starts a run of a suite. The run's model has the origin. */
+  async runSuite(params: Methods['eval.run']['params'], origin?: unknown): Promise<RunStarted> {
+    return this.began(await this.connection.request('eval.run', params), params.path, origin);
   }
 
-  async runTasks(params: Methods['task.run']['params']): Promise<RunStarted> {
-    return this.began(await this.connection.request('task.run', params), params.path);
+  /** Starts a run of tasks, or of one trial of them. */
+  async runTasks(params: Methods['task.run']['params'], origin?: unknown): Promise<RunStarted> {
+    return this.began(await this.connection.request('task.run', params), params.path, origin);
+  }
+
+  /** Takes on a run of which only a notification told that it begins, as eval.changed does. */
+  expect(runId: string, path: string, origin?: unknown): RunModel {
+    const run = this.adopt(runId, path, origin);
+    this.followed.add(runId);
+    this.events.fire({ kind: 'begun', run });
+    return run;
   }
 
   /** Follows a run that someone else started, or one of the past, from the first event that is not known of it. */
@@ -91,23 +103,32 @@ export class RunTracker implements Disposable {
     this.events.dispose();
   }
 
-  private began(started: RunStarted, path: string | undefined): RunStarted {
-    const run = this.adopt(started.runId, path);
+  private began(started: RunStarted, path: string | undefined, origin?: unknown): RunStarted {
+    const run = this.adopt(started.runId, path, origin);
     run.status = 'running';
     this.followed.add(run.runId);
     this.events.fire({ kind: 'begun', run });
     return started;
   }
 
-  private adopt(runId: string, path?: string): RunModel {
+  private adopt(runId: string, path?: string, origin?: unknown): RunModel {
     let run = this.byId.get(runId);
     if (!run) {
-      run = new RunModel(runId, path);
+      run = new RunModel(runId, path, origin);
       this.byId.set(runId, run);
       this.forgetOld();
     }
     run.path ??= path;
     return run;
+  }
+
+  /** The run that a notification is about; one that is not known was started by what this window asked for all the same. */
+  private heard(runId: string): RunModel {
+    const known = this.byId.get(runId);
+    if (!known) {
+      this.followed.add(runId);
+    }
+    return known ?? this.adopt(runId);
   }
 
   private forgetOld(): void {
@@ -119,22 +140,25 @@ export class RunTracker implements Disposable {
   }
 
   private progress(params: ProgressParams): void {
-    const run = this.adopt(params.runId);
+    const run = this.heard(params.runId);
     if (run.progress(params)) {
       this.events.fire({ kind: 'progress', run, params });
     }
   }
 
   private log(params: LogParams): void {
-    const run = this.adopt(params.runId);
+    const run = this.heard(params.runId);
     if (run.log(params)) {
       this.events.fire({ kind: 'log', run, params });
     }
   }
 
   private complete(params: CompleteParams): void {
-    const run = this.adopt(params.runId);
-    if (params.status === 'interrupted' && this.followed.has(run.runId) && params.seq > run.seq) {
+    const run = this.heard(params.runId);
+    if (!run.complete(params)) {
+      return;
+    }
+    if (params.status === 'interrupted' && this.followed.has(run.runId)) {
       void this.interrupted(run, params);
     } else {
       this.ended(run, params);
@@ -142,33 +166,37 @@ export class RunTracker implements Disposable {
   }
 
   private ended(run: RunModel, params: CompleteParams): void {
-    if (run.complete(params)) {
-      this.followed.delete(run.runId);
-      this.events.fire({ kind: 'complete', run, params });
-    }
+    this.followed.delete(run.runId);
+    this.events.fire({ kind: 'complete', run, params });
   }
 
   /** The daemon that carried the run out is gone: its run goes on in this one, if the user wants so. */
   private async interrupted(run: RunModel, params: CompleteParams): Promise<void> {
     try {
       if (await (this.options.mayResume?.(run) ?? true)) {
-        run.seq = params.seq;
         await this.connection.request('run.resume', { runId: run.runId });
         return;
       }
     } catch (error) {
+      if (error instanceof ConnectionLost) {
+        return; // the next daemon tells again that it is interrupted
+      }
       this.options.onError?.(run, error);
-      run.seq = params.seq - 1;
     }
     this.ended(run, params);
   }
 
-  private stateChanged(running: boolean): void {
-    const back = running && !this.connected;
-    this.connected = running;
+  private stateChanged(state: DaemonState): void {
+    const back = state === 'running' && !this.connected;
+    this.connected = state === 'running';
+    const open = [...this.followed].map((id) => this.byId.get(id)).filter((run) => run !== undefined);
     if (back) {
-      for (const run of this.running) {
+      for (const run of open) {
         void this.catchUp(run);
+      }
+    } else if (state === 'failed' || state === 'missing' || state === 'idle') {
+      for (const run of open) {
+        this.lose(run, 'waza is not running any more, so nothing is known of how the run goes on.');
       }
     }
   }
@@ -178,7 +206,18 @@ export class RunTracker implements Disposable {
     try {
       await this.connection.request('run.subscribe', { runId: run.runId, fromSeq: run.seq + 1 });
     } catch (error) {
+      if (error instanceof ConnectionLost) {
+        return; // the next daemon is asked
+      }
       this.options.onError?.(run, error);
+      this.lose(run, 'waza does not know the run any more.');
     }
+  }
+
+  private lose(run: RunModel, error: string): void {
+    run.status = 'interrupted';
+    run.error = error;
+    this.followed.delete(run.runId);
+    this.events.fire({ kind: 'lost', run, error });
   }
 }

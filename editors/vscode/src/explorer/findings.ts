@@ -1,0 +1,104 @@
+import type { GraderResult, TrialResult } from '../daemon/protocol';
+
+/** What a grader held against one trial or several of a task. */
+export interface Finding {
+  /** Undefined when it was no grader that failed. */
+  grader: string | undefined;
+  message: string;
+  expected?: string;
+  actual?: string;
+  /** The trials it is about, in order. */
+  trials: number[];
+}
+
+/** How many lines of lists are shown; a grader may have thousands. */
+const maxLines = 200;
+
+/** Why a trial did not pass: the graders that failed, else the error. */
+export function findingsOf(trial: TrialResult): Finding[] {
+  const findings = (trial.graders ?? [])
+    .filter((g) => !g.passed && g.needsReview !== true)
+    .map((g) => ofGrader(g, trial.trialNum));
+  if (trial.error !== undefined && trial.error !== '') {
+    findings.push({ grader: undefined, message: trial.error, trials: [trial.trialNum] });
+  }
+  if (findings.length === 0) {
+    findings.push({ grader: undefined, message: plainMessage(trial.verdict, trial.score ?? undefined), trials: [trial.trialNum] });
+  }
+  return findings;
+}
+
+/** The same findings of several trials as one, the most frequent first. */
+export function merged(findings: readonly Finding[]): Finding[] {
+  const byText = new Map<string, Finding>();
+  for (const f of findings) {
+    const key = JSON.stringify([f.grader, f.message, f.expected, f.actual]);
+    const same = byText.get(key);
+    if (same) {
+      same.trials.push(...f.trials);
+    } else {
+      byText.set(key, { ...f, trials: [...f.trials] });
+    }
+  }
+  return [...byText.values()].sort((a, b) => b.trials.length - a.trials.length);
+}
+
+/** What to say of a verdict of which nothing more is known. */
+export function plainMessage(verdict: string, score: number | undefined): string {
+  const scored = score === undefined ? '' : ` with score ${score.toFixed(2)}`;
+  switch (verdict) {
+    case 'error':
+      return 'The trial could not be carried out.';
+    case 'timeout':
+      return 'The trial took too long.';
+    default:
+      return `The trial ${verdict}${scored}.`;
+  }
+}
+
+function ofGrader(g: GraderResult, trial: number): Finding {
+  const said = g.error ?? g.feedback ?? '';
+  const finding: Finding = { grader: g.name, message: said === '' ? `score ${g.score.toFixed(2)}` : said, trials: [trial] };
+  return { ...finding, ...compared(g.details) };
+}
+
+/** Expected and actual as texts, where the grader's details have them: lists that were compared, or single checks. */
+function compared(details: unknown): { expected: string; actual: string } | undefined {
+  if (typeof details !== 'object' || details === null) {
+    return undefined;
+  }
+  if ('expected' in details && 'actual' in details) {
+    return { expected: text(details.expected), actual: text(details.actual) };
+  }
+  if (Array.isArray(details) && details.length > 0 && details.every(isCheck)) {
+    const checks = details.slice(0, maxLines);
+    return {
+      expected: checks.map((c) => c.check).join('\n'),
+      actual: checks.map((c) => (c.passed ? c.check : c.detail ?? `not: ${c.check}`)).join('\n'),
+    };
+  }
+  return undefined;
+}
+
+interface Check {
+  check: string;
+  passed: boolean;
+  detail?: string;
+}
+
+function isCheck(value: unknown): value is Check {
+  return typeof value === 'object' && value !== null
+    && 'check' in value && typeof value.check === 'string' && 'passed' in value && typeof value.passed === 'boolean';
+}
+
+function text(value: unknown): string {
+  if (Array.isArray(value)) {
+    const lines: string[] = value.slice(0, maxLines).map(one);
+    return value.length > maxLines ? [...lines, `… and ${value.length - maxLines} more`].join('\n') : lines.join('\n');
+  }
+  return one(value);
+}
+
+function one(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+}

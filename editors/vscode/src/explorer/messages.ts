@@ -1,0 +1,89 @@
+import { readFile, stat } from 'node:fs/promises';
+import * as vscode from 'vscode';
+import type { Daemon } from '../daemon/daemon';
+import type { TaskModel } from '../model/run';
+import { findingsOf, plainMessage, type Finding } from './findings';
+import { graderLine } from './locate';
+import { plural } from './names';
+import { messageOf } from './start';
+
+/** More findings of a task than that are not fetched: each is a request, and says the same most of the time. */
+const maxFetched = 12;
+/** Files longer than that are not searched for a grader. */
+const maxFileBytes = 1 << 20;
+
+/** Tells why trials did not pass, by what the daemon recorded of them. */
+export class Messages {
+  constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {}
+
+  /** The findings of a trial; have is how many its task has already. */
+  async of(target: { runId: string; taskId: string; trial: number }, status: string, score: number | undefined, have: number): Promise<Finding[]> {
+    const plain: Finding = { grader: undefined, message: plainMessage(status, score), trials: [target.trial] };
+    if (have >= maxFetched) {
+      return [plain];
+    }
+    try {
+      const { trial } = await this.daemon.request('run.trial', target);
+      return findingsOf(trial);
+    } catch (error) {
+      this.log.warn(`trial ${target.trial} of ${target.taskId} in ${target.runId} cannot be read: ${messageOf(error)}`);
+      return [plain];
+    }
+  }
+
+  /** Messages at the item's place, those of graders at the graders' lines. */
+  forItem(findings: readonly Finding[], item: vscode.TestItem): Promise<vscode.TestMessage[]> {
+    return Promise.all(findings.map(async (f) => {
+      const message = messageFor(f, f.grader === undefined ? f.message : `${f.grader}: ${f.message}`);
+      const location = await locate(item, f.grader);
+      return location ? Object.assign(message, { location }) : message;
+    }));
+  }
+
+  /** Messages of a task: what graders said, and in how many of its trials. */
+  async ofTask(findings: readonly Finding[], task: vscode.TestItem, model: TaskModel | undefined): Promise<vscode.TestMessage[]> {
+    const total = model?.trials.size ?? 0;
+    if (total <= 1 && findings.length > 0) {
+      return this.forItem(findings, task); // the trial has no item of its own
+    }
+    const told = findings.length > 0 ? findings : [{ grader: undefined, message: `The task ended as ${model?.verdict ?? 'failed'}.`, trials: [] }];
+    return told.map((f) => {
+      const times = f.trials.length > 0 ? ` (${f.trials.length} of ${plural(total, 'trial')})` : '';
+      const message = messageFor(f, f.grader === undefined ? `${f.message}${times}` : `${f.grader}${times}: ${f.message}`);
+      if (task.uri && task.range) {
+        message.location = new vscode.Location(task.uri, task.range);
+      }
+      return message;
+    });
+  }
+}
+
+function messageFor(f: Finding, text: string): vscode.TestMessage {
+  const message = f.expected !== undefined && f.actual !== undefined
+    ? vscode.TestMessage.diff(text, f.expected, f.actual)
+    : new vscode.TestMessage(text);
+  message.contextValue = 'wazaTrial';
+  return message;
+}
+
+/** Where a grader stands: in the task's file or, when that does not declare it, at the task. */
+async function locate(item: vscode.TestItem, grader: string | undefined): Promise<vscode.Location | undefined> {
+  const { uri, range } = item;
+  if (!uri || !range) {
+    return undefined;
+  }
+  const line = grader === undefined ? undefined : graderLine(await textOf(uri), grader, range.start.line);
+  return new vscode.Location(uri, line === undefined ? range : new vscode.Range(line, 0, line, 0));
+}
+
+async function textOf(uri: vscode.Uri): Promise<string> {
+  const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+  if (open) {
+    return open.getText();
+  }
+  try {
+    return (await stat(uri.fsPath)).size <= maxFileBytes ? await readFile(uri.fsPath, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}

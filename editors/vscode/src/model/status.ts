@@ -1,0 +1,68 @@
+import type { RunModel } from './run';
+
+/** What the status bar shows of the runs of this window. */
+export interface StatusText {
+  text: string;
+  tooltip: string;
+}
+
+/** While runs go on, how far they all are; afterwards what came out of the last. */
+export function statusText(running: readonly RunModel[], last: RunModel | undefined): StatusText | undefined {
+  if (running.length > 0) {
+    return runningText(running);
+  }
+  return last && lastText(last);
+}
+
+/** How far runs are, in words: 12/40 trials, 1 failed. */
+export function progressText(running: readonly RunModel[]): string {
+  const t = sum(running);
+  return [`${t.done}/${t.total} trials`, ...bad(t)].join(', ');
+}
+
+function runningText(running: readonly RunModel[]): StatusText {
+  const t = sum(running);
+  return {
+    text: ['$(beaker~spin)', `${t.done}/${t.total}`, ...bad(t)].join(' '),
+    tooltip: `waza: ${[`${t.done} of ${t.total} trials done`, `${t.passed} passed`, ...bad(t)].join(', ')}. Click for the results.`,
+  };
+}
+
+function lastText(run: RunModel): StatusText {
+  const s = run.summary;
+  if (run.status !== 'completed' || !s) {
+    return { text: `$(circle-slash) ${run.status}`, tooltip: `waza: ${run.error ?? `The last run is ${run.status}.`}` };
+  }
+  const icon = s.errors > 0 ? '$(warning)' : s.passed < s.total ? '$(error)' : '$(pass)';
+  return {
+    text: `${icon} ${s.passed}/${s.total}`,
+    tooltip: `waza: ${s.passed} of ${s.total} ${s.total === 1 ? 'task' : 'tasks'} passed in the last run. Click for the results.`,
+  };
+}
+
+interface Sum {
+  done: number;
+  total: number;
+  passed: number;
+  failed: number;
+  errors: number;
+}
+
+function sum(running: readonly RunModel[]): Sum {
+  const all: Sum = { done: 0, total: 0, passed: 0, failed: 0, errors: 0 };
+  for (const t of running.map((run) => run.tally())) {
+    all.done += t.done;
+    all.total += t.total;
+    all.passed += t.passed;
+    all.failed += t.failed;
+    all.errors += t.errors;
+  }
+  return all;
+}
+
+function bad(t: Sum): string[] {
+  return [
+    ...(t.failed > 0 ? [`${t.failed} failed`] : []),
+    ...(t.errors > 0 ? [`${t.errors} ${t.errors === 1 ? 'error' : 'errors'}`] : []),
+  ];
+}
