@@ -22,9 +22,17 @@ local function verdict(run)
   return c.failed > 0 and 'failed' or (c.needsReview or 0) > 0 and 'needs_review' or 'passed'
 end
 
+-- when a run began, in the local time of whoever reads it.
 local function when(run)
-  local date, time = tostring(run.startedAt):match('^(%d+%-%d+%-%d+)T(%d+:%d+)')
-  return date and date .. ' ' .. time or ''
+  local year, month, day, hour, min, sec = tostring(run.startedAt):match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)')
+  if not year then
+    return ''
+  end
+  local told = os.time({ year = year, month = month, day = day, hour = hour, min = min, sec = sec, isdst = false })
+  local now = os.time()
+  local utc = os.date('!*t', now)
+  utc.isdst = false
+  return os.date('%Y-%m-%d %H:%M', told + os.difftime(now, os.time(utc)))
 end
 
 local function row(run)

@@ -1,0 +1,21 @@
+-- The results of a run: a table of its tasks, with reasons, and the way to transcripts.
+local t = require('support')
+
+t.setup()
+t.edit(t.write('eval.yaml', t.greeter))
+vim.cmd('WazaResults')
+t.wait('the message', function()
+  return t.said('there is no run yet') == 1
+end)
+local run = t.run()
+vim.cmd('WazaResults')
+local buffer = t.shows('waza-results')
+local text = t.text(buffer)
+t.has(text, 'greeter · ' .. run.id .. '  completed\n1/2 tasks passed, 2/4 trials')
+t.has(text, '✓ hello   2/2     1.00   100 %')
+t.has(text, '✗ letter  0/2     0.00   0 %')
+t.has(text, '    polite: the output does not contain "hello" (2 trials)')
+vim.fn.search('✗ letter')
+t.press('<CR>')
+t.shows('waza-transcript')
+t.same('letter', vim.b.waza_trial.task)

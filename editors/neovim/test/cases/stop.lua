@@ -1,0 +1,30 @@
+-- A run is stopped: it ends as cancelled, with every process it started.
+local t = require('support')
+
+t.setup()
+local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
+local run = t.began()
+t.wait('the mark of what runs', function()
+  return t.marks(buffer)[7] == '● running 1/3'
+end)
+t.has(require('waza').statusline(), 'waza 1/3')
+local pids = vim.fn.systemlist({ 'pgrep', '-f', t.dir .. '/state' })
+t.is(#pids >= 0, 'pgrep answers')
+
+vim.cmd('WazaStop')
+t.wait('the end', function()
+  return run.status == 'cancelled'
+end)
+t.wait('the mark', function()
+  local mark = t.marks(buffer)[7]
+  return mark and mark:find('○ 1/3 cancelled', 1, true)
+end)
+t.wait('the notice', function()
+  return t.said('eval.yaml cancelled') == 1
+end)
+t.same('ready', suite.daemon.state, 'the daemon goes on')
+
+vim.cmd('WazaStop')
+t.wait('the message', function()
+  return t.said('nothing is running') == 1
+end)
