@@ -101,7 +101,15 @@ M.gated = [[
 name: gated
 config:
   executor: command
-  command: [sh, -c, 'if [ "$WAZA_TRIAL" != 1 ]; then while [ ! -e "$WAZA_SUITE_DIR/gate" ]; do sleep 0.05; done; fi; echo Hello']
+  command:
+    - sh
+    - -c
+    - |
+      echo $$ > "$WAZA_SUITE_DIR/pid.$WAZA_TRIAL"
+      if [ "$WAZA_TRIAL" != 1 ]; then
+        while [ ! -e "$WAZA_SUITE_DIR/gate" ]; do sleep 0.05; done
+      fi
+      echo Hello
   trials_per_task: 3
 tasks:
   - id: wait
@@ -161,6 +169,16 @@ end
 -- alive tells whether a process is there.
 function M.alive(pid)
   return vim.loop.kill(pid, 0) == 0
+end
+
+-- pid_of is the process that does a trial of a gated suite, when it has begun.
+function M.pid_of(trial)
+  local file = io.open(M.dir .. '/pid.' .. trial)
+  local pid = file and file:read('*n')
+  if file then
+    file:close()
+  end
+  return pid
 end
 
 -- press types keys as a user does.

@@ -410,6 +410,7 @@ function Daemon:resume(run)
       notice.error(('run %s cannot be taken up again: %s'):format(run.id, notice.reason(err)))
     else
       run.status = 'running'
+      notice.info(('run %s was interrupted, and is taken up again'):format(run.id))
     end
   end)
 end

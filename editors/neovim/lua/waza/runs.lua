@@ -138,6 +138,9 @@ local function ended(suite, run)
     text = text .. ': ' .. run.error
   end
   output.write(text)
+  if run.status == 'interrupted' then
+    return -- its daemon says what becomes of it
+  end
   local s = run.summary
   local clean = run.status == 'completed' and s and s.passed + (s.skipped or 0) == s.total
   if clean then
@@ -145,7 +148,7 @@ local function ended(suite, run)
   else
     notice.warn(text)
   end
-  if config.options.quickfix and run.status ~= 'interrupted' then
+  if config.options.quickfix then
     require('waza.quickfix').failures(suite, run)
   end
 end

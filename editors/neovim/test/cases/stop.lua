@@ -5,22 +5,29 @@ t.setup()
 local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
 local run = t.began()
 t.wait('the mark of what runs', function()
-  return t.marks(buffer)[7] == '● running 1/3'
+  return t.marks(buffer)[14] == '● running 1/3'
 end)
 t.has(require('waza').statusline(), 'waza 1/3')
-local pids = vim.fn.systemlist({ 'pgrep', '-f', t.dir .. '/state' })
-t.is(#pids >= 0, 'pgrep answers')
+local pid
+t.wait('the agent', function()
+  pid = t.pid_of(2)
+  return pid
+end)
+t.is(t.alive(pid), 'the agent works')
 
 vim.cmd('WazaStop')
 t.wait('the end', function()
   return run.status == 'cancelled'
 end)
 t.wait('the mark', function()
-  local mark = t.marks(buffer)[7]
+  local mark = t.marks(buffer)[14]
   return mark and mark:find('○ 1/3 cancelled', 1, true)
 end)
 t.wait('the notice', function()
   return t.said('eval.yaml cancelled') == 1
+end)
+t.wait('the end of the agent', function()
+  return not t.alive(pid)
 end)
 t.same('ready', suite.daemon.state, 'the daemon goes on')
 

@@ -1,0 +1,30 @@
+-- Where runs are not to be taken up by themselves, one that was interrupted stays so,
+-- until it is resumed from the list of runs.
+local t = require('support')
+
+t.setup({ resume_interrupted = false, restart = { delay = 20, max_delay = 100, attempts = 5 } })
+local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
+local run = t.began()
+vim.loop.kill(require('waza.compat').pid(suite.daemon:client()), 'sigkill')
+t.wait('the end of the run', function()
+  return run.status == 'interrupted'
+end)
+t.wait('the message', function()
+  return t.said('r in :WazaRuns takes it up again') == 1
+end)
+t.wait('the mark', function()
+  return t.marks(buffer)[14] == '○ 1/3 cancelled'
+end)
+
+t.write('gate', '')
+vim.cmd('WazaRuns')
+local list = t.shows('waza-runs')
+t.has(t.text(list), 'interrupted')
+t.press('gg')
+t.press('r')
+t.wait('the end', function()
+  return run.status == 'completed'
+end)
+t.wait('the mark', function()
+  return t.marks(buffer)[14] == '✓ 3/3 passed'
+end)

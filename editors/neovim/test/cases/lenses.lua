@@ -1,0 +1,52 @@
+-- Code lenses are shown where they are wanted, and what they start is shown as any run.
+local t = require('support')
+
+t.setup({ code_lens = true })
+local buffer = t.edit(t.write('eval.yaml', t.greeter))
+local function titles()
+  local found = {}
+  for _, lens in ipairs(vim.lsp.codelens.get(buffer)) do
+    local line = lens.range.start.line + 1
+    found[line] = found[line] or {}
+    table.insert(found[line], lens.command.title)
+  end
+  return found
+end
+local function lens(line, part)
+  for i, title in ipairs(titles()[line] or {}) do
+    if title:find(part, 1, true) then
+      return i
+    end
+  end
+end
+t.wait('the lenses', function()
+  return lens(18, 'Run') and lens(20, 'Run') and lens(20, 'Debug')
+end)
+
+local wanted = 'Debug'
+vim.ui.select = function(items, options, choose) -- luacheck: ignore
+  for _, item in ipairs(items) do
+    if options.format_item(item):find(wanted, 1, true) then
+      return choose(item)
+    end
+  end
+end
+vim.api.nvim_win_set_cursor(0, { 20, 0 })
+local run = t.run('lua vim.lsp.codelens.run()')
+t.same({ 'letter' }, run.order)
+t.same(1, run.tasks.letter.total, 'to debug is to do one trial')
+t.shows('waza-output')
+vim.cmd('close')
+
+wanted = 'Run'
+run = t.run('lua vim.lsp.codelens.run()')
+t.same(2, run.tasks.letter.total)
+t.wait('the last result', function()
+  return lens(20, '0/2')
+end)
+
+-- The lens with the result leads to the transcript.
+wanted = '0/2'
+vim.lsp.codelens.run()
+t.shows('waza-transcript')
+t.same('letter', vim.b.waza_trial.task)
