@@ -116,12 +116,21 @@ function List:ask(method, run, what)
   end)
 end
 
-function List:resume(run)
-  self.daemon:request('run.resume', { runId = run.runId }, function(err)
+-- resume takes a run of the list up again, as a run of this Neovim.
+function M.resume(daemon, run, after)
+  daemon:request('run.resume', { runId = run.runId }, function(err)
     if err then
       return notice.error(('run %s cannot be resumed: %s'):format(run.runId, notice.reason(err)))
     end
-    require('waza.runs').adopt(self.daemon, run)
+    require('waza.runs').adopt(daemon, run)
+    if after then
+      after()
+    end
+  end)
+end
+
+function List:resume(run)
+  M.resume(self.daemon, run, function()
     self:load()
   end)
 end

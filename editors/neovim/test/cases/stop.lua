@@ -5,7 +5,7 @@ t.setup()
 local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
 local run = t.began()
 t.wait('the mark of what runs', function()
-  return t.marks(buffer)[14] == '● running 1/3'
+  return t.marks(buffer)[15] == '● running 1/3'
 end)
 t.has(require('waza').statusline(), 'waza 1/3')
 local pid
@@ -20,7 +20,7 @@ t.wait('the end', function()
   return run.status == 'cancelled'
 end)
 t.wait('the mark', function()
-  local mark = t.marks(buffer)[14]
+  local mark = t.marks(buffer)[15]
   return mark and mark:find('○ 1/3 cancelled', 1, true)
 end)
 t.wait('the notice', function()

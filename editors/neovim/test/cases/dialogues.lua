@@ -1,0 +1,196 @@
+-- The recorded dialogues that every client of waza is held to are replayed below the
+-- transport: the case is the server, and looks at what the plugin knows of the runs.
+local t = require('support')
+
+local compat = require('waza.compat')
+local daemons = require('waza.daemon')
+
+-- The methods a recorded server of the language protocol lacks are there.
+local function offered(result)
+  local known = vim.deepcopy(result or {})
+  known.capabilities = vim.tbl_extend('force', known.capabilities or {}, {
+    methods = { 'eval.run', 'task.run', 'run.cancel', 'run.subscribe', 'run.resume', 'run.trial', 'task.history' },
+  })
+  return known
+end
+
+-- A Stage stands in for the transport: requests of the plugin wait in sent, in order.
+local Stage = {}
+Stage.__index = Stage
+
+function Stage.install()
+  local stage = setmetatable({ sent = {}, started = 0 }, Stage)
+  compat.start_client = function(config)
+    stage.started = stage.started + 1
+    stage.config = config
+    return stage.started
+  end
+  vim.lsp.get_client_by_id = function(id) -- luacheck: ignore
+    return id == stage.started and stage.client or nil
+  end
+  compat.request = function(_, method, params, handler)
+    table.insert(stage.sent, { method = method, params = params, handler = handler })
+    return true, #stage.sent
+  end
+  return stage
+end
+
+function Stage:client_said(line)
+  if line.method == 'initialize' then
+    local nth = (self.begun or 0) + 1
+    t.wait('the daemon to be started', function()
+      return self.started >= nth
+    end)
+    self.begun, self.initialize = nth, line.id
+    return
+  end
+  t.wait('the request ' .. vim.inspect(line), function()
+    return #self.sent > 0
+  end)
+  local request = table.remove(self.sent, 1)
+  t.same(line.method, request.method)
+  for name, value in pairs(line.params or {}) do
+    t.same(value, request.params[name], line.method .. ': ' .. name)
+  end
+  self.asked[line.id] = request
+end
+
+function Stage:server_said(line)
+  if not line.id then
+    local handler = self.config.handlers[line.method]
+    if handler then -- what there is none for, vim.lsp ignores
+      handler(nil, line.params, { method = line.method })
+    end
+  elseif line.id == self.initialize then
+    self.client = { server_capabilities = offered(line.result).capabilities }
+    self.config.on_init(self.client, offered(line.result))
+  else
+    self.failure = line.error
+    self.asked[line.id].handler(line.error, line.result)
+  end
+end
+
+function Stage:die()
+  self.client = nil
+  self.config.on_exit(0, 9)
+end
+
+local function task_of(task)
+  local trials = {}
+  for number, verdict in pairs(task.trials) do
+    trials[tostring(number)] = verdict
+  end
+  return { name = task.name, verdict = task.verdict, passed = task.passed, trials = trials }
+end
+
+local function run_of(run)
+  local tasks = {}
+  for id, task in pairs(run.tasks) do
+    tasks[id] = task_of(task)
+  end
+  return {
+    status = run.status,
+    seq = run.seq,
+    log = run.logs,
+    lastLog = run.last_log,
+    error = run.error,
+    tasks = tasks,
+  }
+end
+
+-- known is what the plugin knows, in the words of the recordings. What this Neovim
+-- has begun and heard nothing of yet is no part of them.
+local function known(daemon)
+  local runs = {}
+  for id, run in pairs(daemon.model.runs) do
+    if run.seq > 0 or run.status ~= 'running' then
+      runs[id] = run_of(run)
+    end
+  end
+  return runs
+end
+
+local function failure_of(err)
+  if not err then
+    return nil
+  end
+  local diagnostics = err.data and err.data.diagnostics
+  return {
+    code = err.code,
+    message = err.message,
+    diagnostics = diagnostics and vim.tbl_map(function(d)
+      return { file = d.file, line = d.line, severity = d.severity, code = d.code }
+    end, diagnostics),
+  }
+end
+
+local suite_path = '/workspace/eval.yaml'
+
+local function call(stage, daemon, line)
+  stage.failure = nil
+  if line['do'] == 'run' then
+    local suite = { path = suite_path, daemon = daemon, buffers = {}, tasks = {}, last = {}, dir = '/workspace' }
+    local options = vim.deepcopy(line)
+    options['do'], options.path = nil, nil
+    require('waza.runs').start(suite, options)
+  elseif line['do'] == 'cancel' then
+    daemon:request('run.cancel', { runId = line.run })
+  elseif line['do'] == 'resume' then
+    require('waza.history').resume(daemon, { runId = line.run, suite = { path = suite_path } })
+  elseif line['do'] == 'subscribe' then
+    daemon:request('run.subscribe', { runId = line.run, fromSeq = line.from })
+  else
+    error('the recording has a call that nobody knows: ' .. vim.inspect(line))
+  end
+end
+
+local function expect(stage, daemon, line)
+  if line.runs then
+    local deadline = vim.loop.now() + 5000
+    while not vim.deep_equal(line.runs, known(daemon)) and vim.loop.now() < deadline do
+      vim.wait(10)
+    end
+    t.same(line.runs, known(daemon), 'what is known of the runs')
+  end
+  t.same(line.error, failure_of(stage.failure), 'how the latest request ended')
+end
+
+local function replay(stage, path)
+  stage.sent, stage.asked, stage.failure = {}, {}, nil
+  stage.begun, stage.started = 0, 0
+  local daemon = daemons.get(path) -- each dialogue has a daemon of its own
+  local at = 0
+  for text in io.lines(path) do
+    at = at + 1
+    local line = vim.json.decode(text, { luanil = { object = true } })
+    local ok, err = pcall(function()
+      if line.call then
+        call(stage, daemon, line.call)
+      elseif line.client then
+        stage:client_said(line.client)
+      elseif line.server then
+        stage:server_said(line.server)
+      elseif line.die then
+        stage:die()
+      elseif line.expect then
+        expect(stage, daemon, line.expect)
+      end
+    end)
+    if not ok then
+      error(('%s:%d: %s'):format(path, at, err), 0)
+    end
+  end
+  t.same({}, stage.sent, path .. ': the client said more than was recorded')
+  stage:die()
+  daemon.state, daemon.given_up = 'down', true
+  daemon:halt_timer()
+end
+
+t.setup({ quickfix = false, restart = { delay = 1, max_delay = 1, attempts = 50 } })
+local stage = Stage.install()
+local directory = vim.env.DIALOGUES or (vim.env.PLUGIN .. '/../dialogues')
+local recordings = vim.fn.glob(directory .. '/*.jsonl', true, true)
+t.is(#recordings >= 15, 'there are dialogues in ' .. directory)
+for _, path in ipairs(recordings) do
+  replay(stage, path)
+end
