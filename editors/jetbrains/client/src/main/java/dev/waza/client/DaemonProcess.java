@@ -1,0 +1,148 @@
+package dev.waza.client;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** {@code waza jsonrpc} as a process of ours, spoken to on stdin and stdout. */
+public final class DaemonProcess implements Endpoint {
+  /** How long a daemon that was told to end may take: it cancels its runs and cleans up after them. */
+  private static final long GRACE_SECONDS = 8;
+
+  private final List<String> command;
+  private final Path directory;
+  private final Map<String, String> environment;
+
+  /**
+   * Describes how the daemon is started.
+   *
+   * @param program path of waza, or its name where it is on the PATH
+   * @param arguments further ones, after {@code jsonrpc}
+   * @param directory that relative paths are meant from; null for that of this process
+   * @param environment variables to set besides those of this process
+   */
+  public DaemonProcess(String program, List<String> arguments, Path directory, Map<String, String> environment) {
+    command = new ArrayList<>(List.of(program, "jsonrpc"));
+    command.addAll(arguments);
+    this.directory = directory;
+    this.environment = Map.copyOf(environment);
+  }
+
+  @Override
+  public Link open() throws IOException {
+    ProcessBuilder builder = new ProcessBuilder(command);
+    if (directory != null) {
+      builder.directory(directory.toFile());
+    }
+    builder.environment().putAll(environment);
+    try {
+      return new Running(builder.start());
+    } catch (IOException e) {
+      throw new DaemonException(
+          command.get(0) + " cannot be started; install waza, or set its path in the settings (" + e.getMessage() + ")", true, e);
+    }
+  }
+
+  /** A process that was started. A thread drains stderr, lest the daemon blocks on it. */
+  private static final class Running implements Link {
+    private static final int WORDS = 4 << 10;
+
+    private final Process process;
+    private final Thread drain;
+    private final StringBuilder words = new StringBuilder(); // guarded by itself
+
+    Running(Process process) {
+      this.process = process;
+      drain = new Thread(this::drain, "waza-stderr");
+      drain.setDaemon(true);
+      drain.start();
+    }
+
+    private void drain() {
+      try (BufferedReader in = new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
+        char[] buffer = new char[1 << 12];
+        for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+          synchronized (words) {
+            words.append(buffer, 0, n);
+            words.delete(0, Math.max(0, words.length() - WORDS));
+          }
+        }
+      } catch (IOException e) {
+        // The process is gone: there is nothing more to drain.
+      }
+    }
+
+    @Override
+    public InputStream in() {
+      return process.getInputStream();
+    }
+
+    @Override
+    public OutputStream out() {
+      return process.getOutputStream();
+    }
+
+    @Override
+    public String lastWords() {
+      if (!process.isAlive()) {
+        join(drain, 1);
+      }
+      synchronized (words) {
+        return words.toString().strip();
+      }
+    }
+
+    @Override
+    public synchronized void close() {
+      List<ProcessHandle> tree = process.descendants().toList();
+      if (!gone()) {
+        process.destroyForcibly();
+        gone();
+      }
+      tree.forEach(ProcessHandle::destroyForcibly);
+      join(drain, GRACE_SECONDS);
+      quietly(process.getOutputStream()::close);
+      quietly(process.getInputStream()::close);
+      quietly(process.getErrorStream()::close);
+    }
+
+    private boolean gone() {
+      try {
+        return process.waitFor(GRACE_SECONDS, TimeUnit.SECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+  }
+
+  interface Closing {
+    void run() throws IOException;
+  }
+
+  /** Closes what may be broken already. */
+  static void quietly(Closing closing) {
+    try {
+      closing.run();
+    } catch (IOException e) {
+      // It was closed by the other side.
+    }
+  }
+
+  /** Waits for a thread that is about to end. */
+  static void join(Thread thread, long seconds) {
+    try {
+      thread.join(TimeUnit.SECONDS.toMillis(seconds));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

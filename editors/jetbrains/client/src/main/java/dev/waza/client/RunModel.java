@@ -1,0 +1,119 @@
+package dev.waza.client;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A run as the client knows it, folded from its events. The rules are those of
+ * editors/dialogues/README.md. Not safe for several threads; what {@link #state} returns is.
+ */
+final class RunModel {
+  /** Verdicts that say what became of a trial, so that it is not done again when the run is resumed. */
+  private static final Set<String> KEPT = Set.of("passed", "failed", "timeout", "needs_review");
+
+  private static final class Task {
+    String name;
+    String verdict = "running";
+    long total;
+    final Map<Long, String> trials = new LinkedHashMap<>();
+  }
+
+  private final String id;
+  private final Map<String, Task> tasks = new LinkedHashMap<>();
+  private String status = "running";
+  private String error = "";
+  private String lastLog = "";
+  private long seq;
+  private long log;
+
+  RunModel(String id) {
+    this.id = id;
+  }
+
+  /** Takes an event in; false when it was heard before, and changes nothing. */
+  boolean hear(RunEvent e) {
+    if (e.seq() <= seq) {
+      return false;
+    }
+    if (!e.isInterruption()) { // which stands in no journal: the next event has its number
+      seq = e.seq();
+    }
+    switch (e.method()) {
+      case "eval.log":
+        log++;
+        lastLog = e.text("message");
+        break;
+      case "eval.complete":
+        status = e.status();
+        error = e.text("error");
+        break;
+      default:
+        progress(e);
+    }
+    return true;
+  }
+
+  private void progress(RunEvent e) {
+    switch (e.event()) {
+      case "task_start":
+        task(e).verdict = "running";
+        break;
+      case "trial_start":
+        task(e).trials.put(e.trial(), "running");
+        break;
+      case "trial_complete":
+        task(e).trials.put(e.trial(), e.status());
+        break;
+      case "task_complete":
+        task(e).verdict = e.status();
+        break;
+      case "run_resumed":
+        resumed(Json.number(e.params().get("keptTrials")));
+        break;
+      default: // run_start and run_complete say nothing new, and others are not known yet
+    }
+  }
+
+  private Task task(RunEvent e) {
+    Task t = tasks.computeIfAbsent(e.taskId(), id -> new Task());
+    t.name = e.text("taskName");
+    t.total = Json.number(e.params().get("totalTrials"));
+    return t;
+  }
+
+  private void resumed(long kept) {
+    status = "running";
+    error = "";
+    long left = 0;
+    for (Task t : tasks.values()) {
+      t.trials.values().removeIf(verdict -> !KEPT.contains(verdict));
+      left += t.trials.size();
+      if (t.trials.size() < t.total) {
+        t.verdict = "running";
+      }
+    }
+    boolean changed = left != kept; // the suite is another, and the daemon does not say which trials stand
+    tasks.values().removeIf(t -> changed || t.trials.isEmpty());
+  }
+
+  boolean isOver() {
+    return !status.equals("running");
+  }
+
+  long seq() {
+    return seq;
+  }
+
+  RunState state() {
+    Map<String, RunState.TaskState> all = new LinkedHashMap<>();
+    tasks.forEach(
+        (taskId, t) ->
+            all.put(
+                taskId,
+                new RunState.TaskState(
+                    t.name, t.verdict, t.total, Collections.unmodifiableMap(new LinkedHashMap<>(t.trials)))));
+    return new RunState(id, status, seq, log, lastLog, error, Collections.unmodifiableMap(all));
+  }
+}

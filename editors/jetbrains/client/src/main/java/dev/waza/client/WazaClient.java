@@ -1,0 +1,278 @@
+package dev.waza.client;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * A client of the waza daemon. It keeps a daemon alive from {@link #start} to {@link #close}: one that
+ * dies is started again, after longer and longer waits, and what was missed of runs is asked for; of the
+ * runs that died with it, those that this client started are taken up again. A listener hears each event of each run once.
+ *
+ * <p>All methods may be called on any thread, and none but close blocks. The package's documentation
+ * tells on which thread listeners are called and futures completed.
+ */
+public final class WazaClient implements AutoCloseable {
+  /**
+   * How a client behaves.
+   *
+   * @param name of the program that the client is part of
+   * @param version of that program
+   * @param folders directories it works in; the first is where relative paths are meant from
+   * @param patience how long to wait for answers
+   * @param firstWait how long to wait before a daemon that died is started again, at first
+   */
+  public record Options(String name, String version, List<Path> folders, Duration patience, Duration firstWait) {
+    /** Options that suit an editor. */
+    public static Options of(String name, String version, List<Path> folders) {
+      return new Options(name, version, folders, Duration.ofSeconds(60), Duration.ofMillis(500));
+    }
+  }
+
+  private static final System.Logger LOG = System.getLogger(WazaClient.class.getName());
+  private static final int MOST_FAILURES = 5;
+  private static final Duration STABLE = Duration.ofMinutes(1);
+  private static final Duration SHUTDOWN = Duration.ofSeconds(5);
+
+  private final Options options;
+  private final Listener listener;
+  private final ScheduledThreadPoolExecutor owner;
+  private final Supervisor supervisor;
+  private final Map<String, RunModel> runs = new LinkedHashMap<>(); // of the owner
+  private final Set<String> own = new HashSet<>(); // runs that this client started; of the owner
+  private volatile Thread ownerThread;
+
+  /** Makes a client that finds its daemon at an endpoint; {@link DaemonProcess} is the usual one. */
+  public WazaClient(Endpoint endpoint, Options options, Listener listener) {
+    this.options = options;
+    this.listener = listener;
+    owner =
+        new ScheduledThreadPoolExecutor(
+            1,
+            work -> {
+              ownerThread = new Thread(work, "waza-client");
+              ownerThread.setDaemon(true);
+              return ownerThread;
+            });
+    owner.setRemoveOnCancelPolicy(true);
+    owner.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    supervisor = new Supervisor(endpoint, options, owner, new Backoff(options.firstWait(), MOST_FAILURES, STABLE), new Hearing());
+  }
+
+  /**
+   * Starts the daemon; also again, after it was given up. The future gets what the daemon says of
+   * itself, or a {@link DaemonException} that tells a person what is wrong.
+   */
+  public CompletableFuture<Map<String, Object>> start() {
+    return onOwner(supervisor::start);
+  }
+
+  /**
+   * Sends a request, once there is a daemon that answers. The future gets the result, an {@link
+   * RpcException} when the daemon refuses, a {@link DaemonException} when there is none or it dies
+   * before it answers, or a TimeoutException. Cancelling the future cancels the request.
+   */
+  public CompletableFuture<Object> request(String method, Map<String, Object> params) {
+    return onOwner(() -> supervisor.request(method, params));
+  }
+
+  /**
+   * Starts a run. The future gets its id, before any listener hears of it.
+   *
+   * @param suite path of the suite
+   * @param more further parameters of eval.run; with {@code tasks} or {@code taskId}, of task.run
+   */
+  public CompletableFuture<String> run(String suite, Map<String, Object> more) {
+    Map<String, Object> params = new LinkedHashMap<>();
+    params.put("path", suite);
+    params.putAll(more);
+    boolean some = more.containsKey("tasks") || more.containsKey("taskId");
+    return request(some ? "task.run" : "eval.run", params).thenApply(this::started);
+  }
+
+  /** Cancels a run. The future completes when the daemon has understood; the event eval.complete follows. */
+  public CompletableFuture<Object> cancel(String runId) {
+    return request("run.cancel", Map.of("runId", runId));
+  }
+
+  /** Takes a run up again that was interrupted or cancelled; its events go on. */
+  public CompletableFuture<String> resume(String runId) {
+    return request("run.resume", Map.of("runId", runId)).thenApply(this::started);
+  }
+
+  /** Follows a run that somebody has started, from an event on, also after the daemon was lost. */
+  public CompletableFuture<String> subscribe(String runId, long fromSeq) {
+    return request("run.subscribe", Map.of("runId", runId, "fromSeq", fromSeq)).thenApply(this::known);
+  }
+
+  /** Tells what is known of a run; the future gets null where nothing is. */
+  public CompletableFuture<RunState> state(String runId) {
+    return onOwner(
+        () -> {
+          RunModel run = runs.get(runId);
+          return CompletableFuture.completedFuture(run == null ? null : run.state());
+        });
+  }
+
+  /** Forgets a run that is over, or that nobody is interested in any more. */
+  public void forget(String runId) {
+    onOwner(
+        () -> {
+          own.remove(runId);
+          return CompletableFuture.completedFuture(runs.remove(runId));
+        });
+  }
+
+  /**
+   * Ends the daemon, with its runs and all processes it started, and waits for that, some seconds at
+   * most. Calling it again does nothing.
+   *
+   * @throws IllegalStateException on the client's own thread, which is needed for it
+   */
+  @Override
+  public void close() {
+    if (Thread.currentThread() == ownerThread) {
+      throw new IllegalStateException("a listener cannot close its client");
+    }
+    Connection connection = await(onOwner(() -> CompletableFuture.completedFuture(supervisor.leave())));
+    if (connection != null) {
+      await(onOwner(() -> connection.request("shutdown", null, SHUTDOWN)));
+      await(onOwner(() -> CompletableFuture.completedFuture(tellExit(connection))));
+      connection.close();
+    }
+    owner.shutdown();
+    try {
+      owner.awaitTermination(SHUTDOWN.toSeconds(), TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static boolean tellExit(Connection connection) {
+    connection.tell("exit", null);
+    return true;
+  }
+
+  /** Waits for what has its own timeout; null when there is nothing. */
+  private static <T> T await(CompletableFuture<T> future) {
+    return future.handle((value, problem) -> value).join();
+  }
+
+  /** Does work on the owner's thread. Cancelling the future cancels what the work has begun. */
+  private <T> CompletableFuture<T> onOwner(Callable<CompletableFuture<T>> work) {
+    CompletableFuture<T> result = new CompletableFuture<>();
+    try {
+      owner.execute(() -> begin(work, result));
+    } catch (RejectedExecutionException e) {
+      result.completeExceptionally(Supervisor.closed());
+    }
+    return result;
+  }
+
+  private static <T> void begin(Callable<CompletableFuture<T>> work, CompletableFuture<T> result) {
+    try {
+      CompletableFuture<T> begun = work.call();
+      begun.whenComplete(
+          (value, problem) -> {
+            if (problem == null) {
+              result.complete(value);
+            } else {
+              result.completeExceptionally(problem instanceof CompletionException && problem.getCause() != null ? problem.getCause() : problem);
+            }
+          });
+      result.whenComplete(
+          (value, problem) -> {
+            if (result.isCancelled()) {
+              begun.cancel(false);
+            }
+          });
+    } catch (Exception e) {
+      result.completeExceptionally(e);
+    }
+  }
+
+  /** Remembers the run that a reply names. On the owner's thread. */
+  private String known(Object result) {
+    String id = Json.string(Json.object(result).get("runId"));
+    runs.computeIfAbsent(id, RunModel::new);
+    return id;
+  }
+
+  /** Remembers a run that this client is to take up again when it dies with the daemon. */
+  private String started(Object result) {
+    String id = known(result);
+    own.add(id);
+    return id;
+  }
+
+  private void tell(Consumer<Listener> what) {
+    try {
+      what.accept(listener);
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.ERROR, "a listener of waza failed", e);
+    }
+  }
+
+  /** What the supervisor has to tell. */
+  private final class Hearing implements Supervisor.Handler {
+    @Override
+    public void state(Listener.State state, String why) {
+      tell(l -> l.state(state, why));
+      if (state == Listener.State.READY) {
+        catchUp();
+      }
+    }
+
+    /** Asks for what was missed of runs that were not over. */
+    private void catchUp() {
+      runs.forEach(
+          (id, run) -> {
+            if (!run.isOver()) {
+              Map<String, Object> params = Map.of("runId", id, "fromSeq", run.seq() + 1);
+              supervisor.request("run.subscribe", params).exceptionally(problem -> giveUp(id, problem));
+            }
+          });
+    }
+
+    @Override
+    public void notified(String method, Map<String, Object> params) {
+      RunEvent e = RunEvent.of(method, params);
+      if (e.runId().isEmpty() || e.seq() <= 0) {
+        tell(l -> l.notification(method, params));
+        return;
+      }
+      if (hear(e) && e.isInterruption() && own.contains(e.runId())) {
+        supervisor.request("run.resume", Map.of("runId", e.runId())).exceptionally(problem -> giveUp(e.runId(), problem));
+      }
+    }
+
+    private boolean hear(RunEvent e) {
+      boolean isNew = runs.computeIfAbsent(e.runId(), RunModel::new).hear(e);
+      if (isNew) {
+        tell(l -> l.event(e));
+      }
+      return isNew;
+    }
+
+    /** Ends a run, for the listener, whose rest cannot be had. */
+    private Object giveUp(String runId, Throwable problem) {
+      RunModel run = runs.get(runId);
+      if (problem instanceof RpcException && run != null) {
+        own.remove(runId);
+        hear(RunEvent.givenUp(runId, run.seq() + 1, "the run was interrupted, and does not go on: " + problem.getMessage()));
+      }
+      return null; // a daemon that was lost is started again, and asked again
+    }
+  }
+}

@@ -1,0 +1,178 @@
+package dev.waza.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Programs that are no good daemon, played by shell scripts. */
+class FaultsTest {
+  private static final String INITIALIZED =
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"serverInfo\":{\"name\":\"waza\",\"version\":\"9\"},\"protocolVersion\":\"1.0\",\"capabilities\":{}}}";
+
+  @TempDir Path dir;
+
+  private DaemonException startFails(Endpoint endpoint) throws Exception {
+    try (var client = new WazaClient(endpoint, Daemons.options(), new Listener() {})) {
+      return assertInstanceOf(DaemonException.class, Daemons.problem(client.start()));
+    }
+  }
+
+  private static void assertSays(String part, DaemonException e) {
+    assertTrue(e.getMessage().contains(part), e.getMessage());
+  }
+
+  private static String says(String line) {
+    return "read line; echo '" + line + "'; ";
+  }
+
+  @Test
+  void missingProgram() throws Exception {
+    DaemonException e = startFails(new DaemonProcess("/nowhere/waza", List.of(), null, Map.of()));
+    assertTrue(e.isHopeless());
+    assertSays("/nowhere/waza cannot be started; install waza, or set its path in the settings", e);
+  }
+
+  @Test
+  void programThatIsNoWaza() throws Exception {
+    DaemonException e = startFails(Daemons.fake(dir, "echo 'Usage: wazza [-h]'; cat >/dev/null"));
+    assertTrue(e.isHopeless());
+    assertSays("this is no waza: instead of JSON-RPC it says \"Usage: wazza [-h]\"", e);
+  }
+
+  @Test
+  void tooOldByItsProtocol() throws Exception {
+    assertSays("waza 9 speaks version 0.9 of its protocol", startFails(Daemons.fake(dir, says(INITIALIZED.replace("1.0", "0.9")) + "cat >/dev/null")));
+  }
+
+  @Test
+  void tooOldByItsMethods() throws Exception {
+    String old = INITIALIZED.replace("\"capabilities\":{}", "\"capabilities\":{\"methods\":[\"eval.run\",\"task.run\",\"run.cancel\",\"run.subscribe\"]}");
+    DaemonException e = startFails(Daemons.fake(dir, says(old) + "cat >/dev/null"));
+    assertTrue(e.isHopeless());
+    assertSays("waza 9 is too old: it has no run.resume; install a newer one", e);
+  }
+
+  @Test
+  void daemonThatEndsAtOnceIsGivenUpAndTellsItsLastWords() throws Exception {
+    Path starts = dir.resolve("starts");
+    DaemonException e = startFails(Daemons.fake(dir, "echo . >> starts; echo 'no home directory' >&2; exit 1"));
+    assertSays("the daemon has ended: no home directory", e);
+    assertEquals(6, Files.readAllLines(starts).size(), "the first start and five more");
+  }
+
+  @Test
+  void startedAgainAfterItWasGivenUp() throws Exception {
+    var heard = new Daemons.Heard();
+    DaemonProcess fake = Daemons.fake(dir, "[ -e good ] || exit 1; " + says(INITIALIZED) + "cat >/dev/null");
+    try (var client = new WazaClient(fake, Daemons.options(), heard)) {
+      Daemons.problem(client.start());
+      heard.untilState("FAILED: ");
+      assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of())), "there is none to ask");
+      Files.createFile(dir.resolve("good"));
+      Daemons.get(client.start());
+      heard.untilState("READY");
+    }
+  }
+
+  @Test
+  void garbageInMidstreamRestartsTheDaemon() throws Exception {
+    var heard = new Daemons.Heard();
+    String twice = "if [ -e again ]; then " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "else touch again; " + says(INITIALIZED) + "read line; echo '{]'; fi; cat >/dev/null";
+    try (var client = new WazaClient(Daemons.fake(dir, twice), Daemons.options(), heard)) {
+      Daemons.get(client.start());
+      assertSays("this is no waza", assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of()))));
+      heard.untilState("WAITING: ");
+      assertEquals("pong", Daemons.get(client.request("ping", Map.of())), "asked while there was no daemon");
+    }
+  }
+
+  @Test
+  void requestThatGetsNoAnswerTimesOut() throws Exception {
+    var options = new WazaClient.Options("test", "1", List.of(), Duration.ofMillis(1500), Duration.ofMillis(1));
+    try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), options, new Listener() {})) {
+      Daemons.get(client.start());
+      Throwable problem = Daemons.problem(client.request("eval.list", Map.of()));
+      assertEquals("eval.list: no answer within 1 s", assertInstanceOf(TimeoutException.class, problem).getMessage());
+      untilHeard("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
+    }
+  }
+
+  @Test
+  void cancelledFutureCancelsItsRequest() throws Exception {
+    try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), Daemons.options(), new Listener() {})) {
+      Daemons.get(client.start());
+      CompletableFuture<Object> reply = client.request("eval.list", Map.of());
+      untilHeard("\"eval.list\"");
+      assertTrue(reply.cancel(false));
+      untilHeard("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
+    }
+  }
+
+  private void untilHeard(String text) throws InterruptedException {
+    Path heard = dir.resolve("heard");
+    Daemons.eventually(
+        "the daemon did not hear " + text,
+        () -> {
+          try {
+            return Files.exists(heard) && Files.readString(heard).contains(text);
+          } catch (java.io.IOException e) {
+            throw new java.io.UncheckedIOException(e);
+          }
+        });
+  }
+
+  /** What nobody reads must not keep a client from closing, nor whoever asks from going on. */
+  @Test
+  void daemonThatDoesNotReadBlocksNobody() throws Exception {
+    var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "exec sleep 1000"), Daemons.options(), new Listener() {});
+    Daemons.get(client.start());
+    CompletableFuture<Object> reply = client.request("eval.validate", Map.of("path", "x".repeat(1 << 20)));
+    ProcessHandle process = ProcessHandle.current().children().findFirst().orElseThrow();
+    client.close();
+    assertInstanceOf(DaemonException.class, Daemons.problem(reply));
+    Daemons.eventually("the process is left", () -> !process.isAlive());
+  }
+
+  @Test
+  void listenerThatFailsOrClosesDoesNoHarm() throws Exception {
+    var refused = new CompletableFuture<Throwable>();
+    WazaClient[] client = new WazaClient[1];
+    Listener bad =
+        new Listener() {
+          @Override
+          public void state(State state, String why) {
+            if (state == State.READY) {
+              refused.complete(assertThrows(IllegalStateException.class, () -> client[0].close()));
+            }
+            throw new IllegalArgumentException("a fault of the listener, which is logged");
+          }
+        };
+    client[0] = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "cat >/dev/null"), Daemons.options(), bad);
+    try (var c = client[0]) {
+      Daemons.get(c.start());
+      assertEquals("a listener cannot close its client", Daemons.get(refused).getMessage());
+      assertEquals("pong", Daemons.get(c.request("ping", Map.of())));
+    }
+  }
+
+  @Test
+  void waitsTwiceAsLongEachTime() {
+    Backoff backoff = new Backoff(Duration.ofSeconds(1), 3, Duration.ofMinutes(1));
+    assertEquals(Duration.ofSeconds(1), backoff.failed(Duration.ZERO));
+    assertEquals(Duration.ofSeconds(2), backoff.failed(Duration.ofSeconds(59)));
+    assertEquals(Duration.ofSeconds(4), backoff.failed(Duration.ZERO));
+    assertEquals(null, backoff.failed(Duration.ZERO));
+    assertEquals(Duration.ofSeconds(1), backoff.failed(Duration.ofMinutes(1)), "one that lived is forgiven");
+  }
+}
