@@ -7,6 +7,7 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,11 +16,12 @@ import java.util.concurrent.TimeUnit;
 /** {@code waza jsonrpc} as a process of ours, spoken to on stdin and stdout. */
 public final class DaemonProcess implements Endpoint {
   /** How long a daemon that was told to end may take: it cancels its runs and cleans up after them. */
-  private static final long GRACE_SECONDS = 8;
+  private static final Duration GRACE = Duration.ofSeconds(8);
 
   private final List<String> command;
   private final Path directory;
   private final Map<String, String> environment;
+  private final Duration grace;
 
   /**
    * Describes how the daemon is started.
@@ -30,10 +32,15 @@ public final class DaemonProcess implements Endpoint {
    * @param environment variables to set besides those of this process
    */
   public DaemonProcess(String program, List<String> arguments, Path directory, Map<String, String> environment) {
+    this(program, arguments, directory, environment, GRACE);
+  }
+
+  DaemonProcess(String program, List<String> arguments, Path directory, Map<String, String> environment, Duration grace) {
     command = new ArrayList<>(List.of(program, "jsonrpc"));
     command.addAll(arguments);
     this.directory = directory;
     this.environment = Map.copyOf(environment);
+    this.grace = grace;
   }
 
   @Override
@@ -44,7 +51,7 @@ public final class DaemonProcess implements Endpoint {
     }
     builder.environment().putAll(environment);
     try {
-      return new Running(builder.start());
+      return new Running(builder.start(), grace);
     } catch (IOException e) {
       throw new DaemonException(
           command.get(0) + " cannot be started; install waza, or set its path in the settings (" + e.getMessage() + ")", true, e);
@@ -56,11 +63,13 @@ public final class DaemonProcess implements Endpoint {
     private static final int WORDS = 4 << 10;
 
     private final Process process;
+    private final Duration grace;
     private final Thread drain;
     private final StringBuilder words = new StringBuilder(); // guarded by itself
 
-    Running(Process process) {
+    Running(Process process, Duration grace) {
       this.process = process;
+      this.grace = grace;
       drain = new Thread(this::drain, "waza-stderr");
       drain.setDaemon(true);
       drain.start();
@@ -108,7 +117,7 @@ public final class DaemonProcess implements Endpoint {
         gone();
       }
       tree.forEach(ProcessHandle::destroyForcibly);
-      join(drain, GRACE_SECONDS);
+      join(drain, 1);
       quietly(process.getOutputStream()::close);
       quietly(process.getInputStream()::close);
       quietly(process.getErrorStream()::close);
@@ -116,7 +125,7 @@ public final class DaemonProcess implements Endpoint {
 
     private boolean gone() {
       try {
-        return process.waitFor(GRACE_SECONDS, TimeUnit.SECONDS);
+        return process.waitFor(grace.toMillis(), TimeUnit.MILLISECONDS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return false;

@@ -147,7 +147,8 @@ public final class WazaClient implements AutoCloseable {
     }
     Connection connection = await(onOwner(() -> CompletableFuture.completedFuture(supervisor.leave())));
     if (connection != null) {
-      await(onOwner(() -> connection.request("shutdown", null, SHUTDOWN)));
+      Duration limit = options.patience().compareTo(SHUTDOWN) < 0 ? options.patience() : SHUTDOWN;
+      await(onOwner(() -> connection.request("shutdown", null, limit)));
       await(onOwner(() -> CompletableFuture.completedFuture(tellExit(connection))));
       connection.close();
     }

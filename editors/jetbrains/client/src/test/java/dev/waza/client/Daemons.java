@@ -47,7 +47,7 @@ final class Daemons {
     Path program = dir.resolve("waza");
     Files.writeString(program, "#!/bin/sh\n" + script);
     assertTrue(program.toFile().setExecutable(true));
-    return new DaemonProcess(program.toString(), List.of(), dir, Map.of());
+    return new DaemonProcess(program.toString(), List.of(), dir, Map.of(), Duration.ofSeconds(1));
   }
 
   static <T> T get(CompletableFuture<T> future) throws Exception {
