@@ -11,11 +11,15 @@ import (
 
 var triggerTestsNames = []string{"trigger_tests.yaml", "trigger_tests.yml"}
 
-// IsSuiteFile reports whether a file is called as suites are.
-func IsSuiteFile(path string) bool { return isSuiteName(filepath.Base(path)) }
-
 // IsTriggerTests reports whether a file is called as trigger tests are.
 func IsTriggerTests(path string) bool { return slices.Contains(triggerTestsNames, filepath.Base(path)) }
+
+// Has reports whether a file is one of the suite's: itself, a file of tasks, or the
+// trigger tests beside it.
+func (s *Suite) Has(path string) bool {
+	return path == s.File || s.taskFiles[path] || filepath.Dir(path) == s.Dir && IsTriggerTests(path) ||
+		s.TasksFrom != "" && path == s.Path(s.TasksFrom)
+}
 
 // IsTaskFile reports whether the file at an absolute path was read for tasks of
 // the suite when it was loaded, even if nothing could be made of it.
@@ -23,7 +27,7 @@ func (s *Suite) IsTaskFile(path string) bool { return path != s.File && s.taskFi
 
 // TaskFiles returns the absolute paths of the files that a pattern of the suite's
 // tasks matches, sorted, and what is wrong with the pattern. It reads none of
-// them. Files of the overlay are found where the pattern has no wildcard.
+// them. Files that only the overlay has are found, too.
 func (s *Suite) TaskFiles(pattern string, o Options) ([]string, Diagnostics) {
 	l := &loader{options: o, suite: s, shownDir: s.Dir}
 	ts := &taskSet{loader: l}

@@ -46,7 +46,7 @@ func languageResult(result any) (any, error) {
 // them, [lsp.Client.ServerCapabilities] says.
 func languageTable() []*method {
 	var all []*method
-	for _, family := range [][]*method{documentMethods(), actionMethods()} {
+	for _, family := range [][]*method{documentMethods(), assistMethods(), actionMethods()} {
 		all = append(all, family...)
 	}
 	return all

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path/filepath"
@@ -44,6 +45,9 @@ type read struct {
 	on    map[string]bool // what it depends on, see eval.Options.Looked
 	found map[string]eval.Diagnostics
 	suite *eval.Suite // nil when there is none to see
+	// seen is the suite as it was when it could be loaded last, for questions about
+	// a text that is broken just now; nil if it never could.
+	seen *eval.Suite
 }
 
 // restAtMost is how long a round waits for more changes, at most.
@@ -243,6 +247,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	if old == nil {
 		old = &read{}
 	}
+	r.seen = cmp.Or(r.suite, old.seen)
 	switch {
 	case !wanted:
 		delete(k.suites, path)

@@ -28,9 +28,6 @@ type Options struct {
 	// Vocabulary describes the graders and executors. Nil means that only their
 	// names are known, from the schema.
 	Vocabulary *eval.Vocabulary
-	// Agents are names that the option agent may have, besides those that the
-	// suite's project gives.
-	Agents []string
 }
 
 // Assistant answers questions about documents. It is safe for concurrent use.
@@ -95,7 +92,7 @@ type query struct {
 func (a *Assistant) ask(d Document) *query {
 	q := &query{Assistant: a, Document: d, suite: d.Suite}
 	switch {
-	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && eval.IsSuiteFile(d.Path):
+	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && eval.IsSuite(d.Path):
 		q.guide = a.guides.suite
 	case eval.IsTriggerTests(d.Path):
 		q.guide = a.guides.triggers

@@ -93,7 +93,7 @@ type workspace struct {
 func newWorkspace(t *testing.T) *workspace {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &workspace{dir: dir, assistant: New(Options{Vocabulary: vocabulary(), Agents: []string{"copilot", "codex"}})}
+	return &workspace{dir: dir, assistant: New(Options{Vocabulary: vocabulary()})}
 }
 
 func (w *workspace) write(t *testing.T, name string, data []byte) {

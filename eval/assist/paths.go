@@ -55,7 +55,7 @@ func (c *completer) taskFiles() {
 		case e.dir:
 			c.text(Item{Label: dir + e.name + "/", Sort: Folder})
 			c.incomplete = true
-		case isYAML(e.name) && full != c.suite.File && !eval.IsTriggerTests(e.name) && !eval.IsSuiteFile(e.name):
+		case isYAML(e.name) && full != c.suite.File && !eval.IsTriggerTests(e.name) && !eval.IsSuite(e.name):
 			c.text(Item{Label: dir + e.name, Sort: File})
 		}
 	}

@@ -16,6 +16,7 @@ type schema struct {
 	Description          string             `json:"description"`
 	Default              any                `json:"default"`
 	Enum                 []any              `json:"enum"`
+	Examples             []any              `json:"examples"`
 	Deprecated           bool               `json:"deprecated"`
 	Refers               refers             `json:"x-refers"`
 	Properties           properties         `json:"properties"`

@@ -26,6 +26,11 @@ func (c *completer) values(views []view) {
 			c.add(it)
 		}
 	}
+	for _, v := range views {
+		for _, e := range v.Examples {
+			c.text(Item{Label: fmt.Sprint(e), Sort: Value})
+		}
+	}
 	c.referred(refersTo(views))
 	for _, v := range views {
 		if (v.Type.has("integer") || v.Type.has("number")) && !v.Type.has("string") && v.fallback != nil {
@@ -134,9 +139,6 @@ func (c *completer) graderNames(types bool) {
 }
 
 func (c *completer) agents() {
-	for _, name := range c.o.Agents {
-		c.text(Item{Label: name, Sort: Name, Detail: "agent"})
-	}
 	if p := c.suite.Project; p != nil {
 		names := make([]string, 0, len(p.Agents))
 		for name := range p.Agents {

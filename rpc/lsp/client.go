@@ -45,9 +45,14 @@ func ClientOf(raw json.RawMessage) (Client, bool) {
 func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 	yes, incremental := true, protocol.TextDocumentSyncKindIncremental
 	return &protocol.ServerCapabilities{
-		PositionEncoding:   c.Encoding.kind(),
-		TextDocumentSync:   &protocol.TextDocumentSyncOptions{OpenClose: &yes, Change: &incremental, Save: protocol.Boolean(true)},
-		CodeActionProvider: &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, FixAll}},
+		PositionEncoding:       c.Encoding.kind(),
+		TextDocumentSync:       &protocol.TextDocumentSyncOptions{OpenClose: &yes, Change: &incremental, Save: protocol.Boolean(true)},
+		CompletionProvider:     &protocol.CompletionOptions{TriggerCharacters: []string{" ", "-", "/", "{", ".", "\"", "'"}},
+		HoverProvider:          protocol.Boolean(true),
+		DefinitionProvider:     protocol.Boolean(true),
+		DocumentSymbolProvider: protocol.Boolean(true),
+		DocumentLinkProvider:   &protocol.DocumentLinkOptions{},
+		CodeActionProvider:     &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, FixAll}},
 		Workspace: &protocol.WorkspaceOptions{
 			WorkspaceFolders: &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes, ChangeNotifications: protocol.Boolean(true)},
 		},

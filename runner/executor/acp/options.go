@@ -135,8 +135,12 @@ func (Agent) JSONSchema() *jsonschema.Schema {
 		}
 		props.Set(key, s)
 	}
+	names := []any{}
+	for _, name := range presetNames() {
+		names = append(names, name)
+	}
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{Type: "string"}, {Type: "object", Properties: props, AdditionalProperties: jsonschema.FalseSchema},
+		{Type: "string", Examples: names}, {Type: "object", Properties: props, AdditionalProperties: jsonschema.FalseSchema},
 	}}
 }
 

@@ -1,0 +1,127 @@
+package rpc
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"go.lsp.dev/protocol"
+
+	"waza/eval"
+	"waza/eval/assist"
+	"waza/rpc/lsp"
+)
+
+// assistMethods answer what editors ask about a text at a place. What they know,
+// package assist does.
+func assistMethods() []*method {
+	return []*method{
+		speak("textDocument/completion", long,
+			"What may be written at a place: keys, graders and their options, executors, values, files, skills, template variables.", (*call).completion),
+		speak("textDocument/hover", long,
+			"What a key, a value, a file or a template variable means.", (*call).hover),
+		speak("textDocument/definition", long,
+			"Where something is: the files of a pattern, a fixture, a script, a skill, a grader of the suite, the value of a template variable.", (*call).definition),
+		speak("textDocument/documentSymbol", long,
+			"The outline of a suite or a task: its settings, graders and tasks.", (*call).documentSymbol),
+		speak("textDocument/documentLink", long,
+			"The names of files in a document, as links to them.", (*call).documentLink),
+	}
+}
+
+// asked is an open document about which something is asked.
+type asked struct {
+	doc       *lsp.Document
+	of        assist.Document
+	assistant *assist.Assistant
+	client    lsp.Client
+}
+
+// about finds out what an assistant must know of a document; nil when it is not
+// open. A document whose suite is not known waits for its being read.
+func (c *call) about(ctx context.Context, id protocol.TextDocumentIdentifier) (*asked, error) {
+	doc := c.open.Get(id.URI)
+	if doc == nil {
+		return nil, nil
+	}
+	k := &c.language.check
+	suite := k.suiteOf(doc.Path)
+	if suite == nil {
+		if err := k.settled(ctx); err != nil {
+			return nil, err
+		}
+		suite = k.suiteOf(doc.Path)
+	}
+	return &asked{
+		doc:       doc,
+		of:        assist.Document{Path: doc.Path, Text: doc.Text.String(), Suite: suite, Overlay: c.open.Overlay()},
+		assistant: assist.New(assist.Options{Vocabulary: c.server.runner.Vocabulary()}),
+		client:    c.language.abilities(),
+	}, nil
+}
+
+// suiteOf is the suite that a document is, or belongs to, as it was when it could
+// be loaded last; nil if none is known. A file of several suites belongs to the
+// first.
+func (k *checker) suiteOf(path string) *eval.Suite {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r := k.suites[path]; r != nil && r.seen != nil {
+		return r.seen
+	}
+	for _, suite := range slices.Sorted(maps.Keys(k.suites)) {
+		if s := k.suites[suite].seen; s != nil && s.Has(path) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (c *call) completion(ctx context.Context, p *protocol.CompletionParams) (any, error) {
+	a, err := c.about(ctx, p.TextDocument)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	found := a.assistant.Complete(a.of, a.doc.Offset(p.Position), a.client.Snippets())
+	return lsp.Completion(a.doc, found), nil
+}
+
+func (c *call) hover(ctx context.Context, p *protocol.HoverParams) (any, error) {
+	a, err := c.about(ctx, p.TextDocument)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	found := a.assistant.Hover(a.of, a.doc.Offset(p.Position))
+	if found == nil {
+		return nil, nil
+	}
+	return lsp.Hover(a.doc, found, a.client), nil
+}
+
+func (c *call) definition(ctx context.Context, p *protocol.DefinitionParams) (any, error) {
+	a, err := c.about(ctx, p.TextDocument)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	found := a.assistant.Define(a.of, a.doc.Offset(p.Position))
+	if found == nil {
+		return nil, nil
+	}
+	return lsp.Definition(a.doc, found, a.client), nil
+}
+
+func (c *call) documentSymbol(ctx context.Context, p *protocol.DocumentSymbolParams) (any, error) {
+	a, err := c.about(ctx, p.TextDocument)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	return lsp.Symbols(a.doc, a.assistant.Symbols(a.of), a.client), nil
+}
+
+func (c *call) documentLink(ctx context.Context, p *protocol.DocumentLinkParams) (any, error) {
+	a, err := c.about(ctx, p.TextDocument)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	return lsp.Links(a.doc, a.assistant.Links(a.of)), nil
+}

@@ -1,0 +1,111 @@
+package lsp
+
+import (
+	"slices"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"waza/eval/assist"
+)
+
+// Hover gives an explanation in Markdown, or as plain text to a client that says
+// that it takes no Markdown.
+func Hover(doc *Document, e *assist.Explanation, c Client) *protocol.Hover {
+	at := doc.Range(e.Range.Start, e.Range.End)
+	kind := protocol.MarkupKindMarkdown
+	if td := c.Capabilities.TextDocument; td != nil && td.Hover != nil {
+		if takes := td.Hover.ContentFormat; len(takes) > 0 && !slices.Contains(takes, kind) {
+			kind = protocol.MarkupKindPlainText
+		}
+	}
+	return &protocol.Hover{Contents: &protocol.MarkupContent{Kind: kind, Value: e.Markdown}, Range: &at}
+}
+
+// Definition gives the places of a definition: as links, which tell what leads to
+// them, if the client takes these.
+func Definition(doc *Document, d *assist.Definition, c Client) protocol.DefinitionResult {
+	td := c.Capabilities.TextDocument
+	if td == nil || td.Definition == nil || td.Definition.LinkSupport == nil || !*td.Definition.LinkSupport {
+		places := protocol.LocationSlice{}
+		for _, t := range d.Targets {
+			places = append(places, protocol.Location{URI: uri.File(t.Path), Range: lineRange(t.Line)})
+		}
+		return places
+	}
+	from := doc.Range(d.Range.Start, d.Range.End)
+	links := protocol.DefinitionLinkSlice{}
+	for _, t := range d.Targets {
+		at := lineRange(t.Line)
+		links = append(links, protocol.DefinitionLink{OriginSelectionRange: &from, TargetURI: uri.File(t.Path), TargetRange: at, TargetSelectionRange: at})
+	}
+	return links
+}
+
+// lineRange is the begin of a line.
+func lineRange(line int) protocol.Range {
+	at := protocol.Position{Line: uint32(line)}
+	return protocol.Range{Start: at, End: at}
+}
+
+// Links gives the links of a document.
+func Links(doc *Document, list []assist.Link) []protocol.DocumentLink {
+	out := make([]protocol.DocumentLink, 0, len(list))
+	for _, l := range list {
+		target := uri.File(l.Path)
+		out = append(out, protocol.DocumentLink{Range: doc.Range(l.Range.Start, l.Range.End), Target: &target, Tooltip: &l.Tooltip})
+	}
+	return out
+}
+
+// Symbols gives the outline of a document: as a tree, or as a flat list to a
+// client that takes no tree.
+func Symbols(doc *Document, list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
+	td := c.Capabilities.TextDocument
+	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil && *td.DocumentSymbol.HierarchicalDocumentSymbolSupport {
+		return protocol.DocumentSymbolSlice(symbolTree(doc, list))
+	}
+	return symbolList(doc, list, "", protocol.SymbolInformationSlice{})
+}
+
+func symbolTree(doc *Document, list []assist.Symbol) []protocol.DocumentSymbol {
+	out := make([]protocol.DocumentSymbol, 0, len(list))
+	for _, s := range list {
+		one := protocol.DocumentSymbol{
+			Name: s.Name, Kind: symbolKinds[s.Sort],
+			Range: doc.Range(s.Range.Start, s.Range.End), SelectionRange: doc.Range(s.Selection.Start, s.Selection.End),
+		}
+		if s.Detail != "" {
+			one.Detail = &s.Detail
+		}
+		if len(s.Children) > 0 {
+			one.Children = symbolTree(doc, s.Children)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func symbolList(doc *Document, list []assist.Symbol, in string, out protocol.SymbolInformationSlice) protocol.SymbolInformationSlice {
+	for _, s := range list {
+		one := protocol.SymbolInformation{
+			BaseSymbolInformation: protocol.BaseSymbolInformation{Name: s.Name, Kind: symbolKinds[s.Sort]},
+			Location: protocol.Location{URI: doc.URI, Range: doc.Range(s.Range.Start, s.Range.End)},
+		}
+		if in != "" {
+			one.ContainerName = &in
+		}
+		out = symbolList(doc, s.Children, s.Name, append(out, one))
+	}
+	return out
+}
+
+var symbolKinds = map[assist.SymbolSort]protocol.SymbolKind{
+	assist.SuiteSymbol:  protocol.SymbolKindModule,
+	assist.TaskSymbol:   protocol.SymbolKindMethod,
+	assist.FilesSymbol:  protocol.SymbolKindFile,
+	assist.GraderSymbol: protocol.SymbolKindFunction,
+	assist.MapSymbol:    protocol.SymbolKindObject,
+	assist.ListSymbol:   protocol.SymbolKindArray,
+	assist.ValueSymbol:  protocol.SymbolKindProperty,
+}
