@@ -13,6 +13,11 @@ import (
 // Protocol: the params of what it sends, and the results of what it is asked.
 var languageShapes = map[string]reflect.Type{
 	"textDocument/publishDiagnostics": reflect.TypeFor[protocol.PublishDiagnosticsParams](),
+	"textDocument/completion":         reflect.TypeFor[protocol.CompletionList](),
+	"textDocument/hover":              reflect.TypeFor[protocol.Hover](),
+	"textDocument/definition":         reflect.TypeFor[protocol.DefinitionResult](),
+	"textDocument/documentSymbol":     reflect.TypeFor[protocol.DocumentSymbolResult](),
+	"textDocument/documentLink":       reflect.TypeFor[[]protocol.DocumentLink](),
 	"textDocument/codeAction":         reflect.TypeFor[[]protocol.CommandOrCodeAction](),
 }
 

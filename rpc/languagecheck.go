@@ -209,7 +209,7 @@ func (k *checker) round(due, strays map[string]bool) {
 		above := eval.Above(path, eval.Options{Overlay: overlay})
 		for _, suite := range above[:min(len(above), maxAbove)] {
 			if k.known(suite) == nil {
-				due[suite] = true
+				set(&due, suite)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (q *query) aboutKey(key *node) string {
 	above := q.guide.of(q.tree, key.parent)
 	value := q.tree.follow(key.pair.value)
 	views := q.guide.property(q.tree, above, key.text(), value)
-	if len(views) == 0 || document(views) == "" {
+	if len(views) == 0 || q.document(views) == "" {
 		return ""
 	}
 	head := "**" + inCode(key.text()) + "** · " + typeWords(q.guide.property(q.tree, above, key.text(), nil))
@@ -61,7 +61,7 @@ func (q *query) aboutKey(key *node) string {
 			break
 		}
 	}
-	return head + "\n\n" + document(views)
+	return head + "\n\n" + q.document(views)
 }
 
 func contains(list []string, s string) bool {

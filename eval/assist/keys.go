@@ -22,7 +22,7 @@ func (c *completer) keys(m *node, shapes []view) {
 	slices.SortStableFunc(list, requiredFirst)
 	colon := c.node.isKey() && c.node.pair.colon >= 0
 	for _, k := range list {
-		it := Item{Label: k.name, Sort: Key, Detail: typeWords(k.views), Doc: document(k.views)}
+		it := Item{Label: k.name, Sort: Key, Detail: typeWords(k.views), Doc: c.document(k.views)}
 		if k.required {
 			it.Detail += ", required"
 		}

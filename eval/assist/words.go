@@ -42,7 +42,7 @@ func (v view) words() string {
 }
 
 // document describes a key in Markdown.
-func document(views []view) string {
+func (q *query) document(views []view) string {
 	var parts, said []string
 	for _, v := range views {
 		if d := strings.Join(strings.Fields(v.description), " "); d != "" && !slices.Contains(said, d) {
@@ -51,7 +51,7 @@ func document(views []view) string {
 		}
 	}
 	if len(views) > 0 {
-		if facts := views[0].facts(); facts != "" {
+		if facts := q.facts(views[0]); facts != "" {
 			parts = append(parts, facts)
 		}
 	}
@@ -59,9 +59,15 @@ func document(views []view) string {
 }
 
 // facts are the default and the limits of a value.
-func (v view) facts() string {
+func (q *query) facts(v view) string {
 	var out []string
-	if len(v.Enum) > 0 {
+	if kinds, _ := q.kinds(v); kinds != nil {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = k.Name
+		}
+		out = append(out, "One of "+codes(names)+".")
+	} else if len(v.Enum) > 0 {
 		out = append(out, "One of "+codes(v.allowed())+".")
 	}
 	switch {
@@ -112,4 +118,4 @@ func inCode(text string) string {
 // escape keeps a text from being taken for Markdown.
 func escape(text string) string { return escaper.Replace(text) }
 
-var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`, "[", `\[`, "]", `\]`, "#", `\#`)
+var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "<", `\<`, "[", `\[`)

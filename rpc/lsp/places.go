@@ -90,7 +90,7 @@ func symbolList(doc *Document, list []assist.Symbol, in string, out protocol.Sym
 	for _, s := range list {
 		one := protocol.SymbolInformation{
 			BaseSymbolInformation: protocol.BaseSymbolInformation{Name: s.Name, Kind: symbolKinds[s.Sort]},
-			Location: protocol.Location{URI: doc.URI, Range: doc.Range(s.Range.Start, s.Range.End)},
+			Location:              protocol.Location{URI: doc.URI, Range: doc.Range(s.Range.Start, s.Range.End)},
 		}
 		if in != "" {
 			one.ContainerName = &in
