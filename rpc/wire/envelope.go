@@ -15,7 +15,7 @@ const (
 	invalid      kind = iota // answered by the stream, with err
 	request                  // owed exactly one reply
 	notification             // never answered
-	response                 // of the client's, to nothing we asked: ignored
+	response                 // of the client's, to what it was asked, see Stream.Call
 )
 
 // An envelope is one message taken apart. Its slices are parts of the message
@@ -25,6 +25,8 @@ type envelope struct {
 	id     json.RawMessage // as the client wrote it; nil when absent or not usable
 	method json.RawMessage // a JSON string
 	params json.RawMessage // an object or array; nil when absent
+	result json.RawMessage // of a response; nil when it has none
+	fault  json.RawMessage // of a response: its error; nil when it has none
 	size   int             // bytes of the message
 	err    *Error          // why the envelope is invalid
 }
@@ -36,6 +38,7 @@ func (e *envelope) owed() bool { return e.kind == request || e.kind == invalid }
 // keep a large message in memory.
 func (e *envelope) detach() {
 	e.id, e.method, e.params = bytes.Clone(e.id), bytes.Clone(e.method), bytes.Clone(e.params)
+	e.result, e.fault = bytes.Clone(e.result), bytes.Clone(e.fault)
 }
 
 // maxUnknown is how many members an envelope may have beside those of the
@@ -244,7 +247,7 @@ func (m *members) blame(fault string) {
 // envelope says what the members make.
 func (m *members) envelope() envelope {
 	if m.method == nil && (m.result != nil || m.err != nil) {
-		return envelope{kind: response}
+		return envelope{kind: response, id: m.id, result: m.result, fault: m.err}
 	}
 	m.check()
 	e := envelope{method: m.method, params: m.params}

@@ -82,6 +82,7 @@ func (s *Stream) read() error {
 		s.refuse(job{}, fault)
 		return nil
 	case errors.Is(err, io.EOF):
+		s.noAnswers()
 		s.drain()
 		s.ended = true
 		return io.EOF
@@ -124,6 +125,7 @@ func (s *Stream) admit(j job) (id uint64, ok bool) {
 		s.refuse(j, j.err)
 		return 0, false
 	case response:
+		s.answered(j.envelope)
 		return 0, false
 	}
 	if !s.waitRoom() {

@@ -119,7 +119,7 @@ func (o objects) WriteObject(any) error {
 	case m.req != nil && m.req.Notif:
 		return o.s.notify(m.req)
 	}
-	return errors.New("requests to the client are not part of the protocol")
+	return errors.New("requests to the client are sent by Stream.Call")
 }
 
 // reply queues a response, or adds it to its batch.

@@ -33,6 +33,10 @@
 //
 // Notifications from the client pass while requests are refused.
 //
+// The client may be asked something, too: Stream.Call sends a request and waits
+// for the response, which the reader hands over. What answers no such request
+// is ignored.
+//
 // # Order
 //
 // Messages are written in the order in which they were queued. The replies to
@@ -98,6 +102,9 @@ type Stream struct {
 	pending map[uint64]*inFlight
 	batches map[*batch]bool // those that somebody waits for, see Replied
 	lastID  uint64
+	asked   map[string]chan envelope // by id: requests to the client that it has yet to answer
+	lastAsk uint64
+	deaf    bool          // the input has ended: nothing is answered any more
 	holding int           // bytes of messages that pending requests hold
 	queue   []outgoing    // waits for the writer
 	wake    *sync.Cond    // the writer waits here for the queue
@@ -129,6 +136,7 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 		written: make(chan struct{}),
 		pending: map[uint64]*inFlight{},
 		batches: map[*batch]bool{},
+		asked:   map[string]chan envelope{},
 	}
 	s.wake = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -139,7 +147,7 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 // Connect starts the stream: h gets each valid request, one after the other,
 // until the input ends. Call it once. The connection is closed, and the stream
 // with it, when ctx ends, when Conn.Close is called, or after the input has
-// ended; Conn.Call does not work, as nothing the client could reply is expected.
+// ended; Conn.Call does not work, Stream.Call does.
 //
 // The params of a request are the client's bytes.
 func (s *Stream) Connect(ctx context.Context, h jsonrpc2.Handler, opts ...jsonrpc2.ConnOpt) *jsonrpc2.Conn {
