@@ -118,6 +118,9 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
+// StateDir is the directory that all runs are recorded in.
+func (r *Runner) StateDir() string { return r.store.Dir() }
+
 // Vocabulary is what suites may name.
 func (r *Runner) Vocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
