@@ -126,6 +126,7 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 	}
 	c.own(run)
 	c.follow(run, 1, c.replied())
+	c.server.announce(run)
 	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
 }
 

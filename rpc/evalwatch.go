@@ -176,6 +176,7 @@ func (s *session) rounds(ctx context.Context, id string, watch *runner.Watch, re
 		}
 		if round.Run != nil {
 			s.follow(round.Run, 1, nil)
+			s.server.announce(round.Run)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/rpc/lsp"
 	"waza/runner"
 )
 
@@ -330,4 +331,14 @@ func TestAbsolute(t *testing.T) {
 		var param *paramError
 		require.ErrorAs(t, err, &param, given)
 	}
+}
+
+// Clients are told of the commands that there are.
+func TestCommandsAreOffered(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, m := range commandTable() {
+		names = append(names, m.name)
+	}
+	require.Equal(t, lsp.Commands(), names)
 }

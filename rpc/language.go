@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"waza/rpc/lsp"
+	"waza/runner"
 )
 
 // speak makes an entry of the table of the Language Server Protocol, on the same
@@ -35,8 +36,12 @@ func speak[P any](name string, class class, doc string, h func(*call, context.Co
 	}
 }
 
-// languageResult encodes a result by the rules of the Language Server Protocol.
+// languageResult encodes a result by the rules of the Language Server Protocol,
+// unless it is JSON already.
 func languageResult(result any) (any, error) {
+	if raw, ok := result.(json.RawMessage); ok {
+		return raw, nil
+	}
 	raw, err := protocol.Marshal(result)
 	return json.RawMessage(raw), err
 }
@@ -46,7 +51,7 @@ func languageResult(result any) (any, error) {
 // them, [lsp.Client.ServerCapabilities] says.
 func languageTable() []*method {
 	var all []*method
-	for _, family := range [][]*method{documentMethods(), assistMethods(), actionMethods()} {
+	for _, family := range [][]*method{documentMethods(), assistMethods(), actionMethods(), lensMethods(), commandMethods()} {
 		all = append(all, family...)
 	}
 	return all
@@ -55,10 +60,15 @@ func languageTable() []*method {
 // language is what a session knows of a client that is an editor.
 type language struct {
 	check checker
+	// ctx ends when the client's input has, or the session: then nothing is asked
+	// of the client any more.
+	ctx context.Context
+	end context.CancelFunc
 
 	mu     sync.Mutex // guards the fields below
 	client lsp.Client
 	open   lsp.Documents
+	shown  map[string]*runner.Run // runs whose progress the client shows, by token
 }
 
 // begin takes note of what the client can do.

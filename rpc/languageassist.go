@@ -2,12 +2,9 @@ package rpc
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"go.lsp.dev/protocol"
 
-	"waza/eval"
 	"waza/eval/assist"
 	"waza/rpc/lsp"
 )
@@ -58,23 +55,6 @@ func (c *call) about(ctx context.Context, id protocol.TextDocumentIdentifier) (*
 		assistant: assist.New(assist.Options{Vocabulary: c.server.runner.Vocabulary()}),
 		client:    c.language.abilities(),
 	}, nil
-}
-
-// suiteOf is the suite that a document is, or belongs to, as it was when it could
-// be loaded last; nil if none is known. A file of several suites belongs to the
-// first.
-func (k *checker) suiteOf(path string) *eval.Suite {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r := k.suites[path]; r != nil && r.seen != nil {
-		return r.seen
-	}
-	for _, suite := range slices.Sorted(maps.Keys(k.suites)) {
-		if s := k.suites[suite].seen; s != nil && s.Has(path) {
-			return s
-		}
-	}
-	return nil
 }
 
 func (c *call) completion(ctx context.Context, p *protocol.CompletionParams) (any, error) {

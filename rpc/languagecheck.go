@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"path/filepath"
@@ -44,10 +43,10 @@ type checker struct {
 type read struct {
 	on    map[string]bool // what it depends on, see eval.Options.Looked
 	found map[string]eval.Diagnostics
-	suite *eval.Suite // nil when there is none to see
-	// seen is the suite as it was when it could be loaded last, for questions about
-	// a text that is broken just now; nil if it never could.
-	seen *eval.Suite
+	// suite is as it was when all its files were last YAML: while one types they
+	// often are not, and what stands above tasks should not come and go. It is nil
+	// when there never was one.
+	suite *eval.Suite
 }
 
 // restAtMost is how long a round waits for more changes, at most.
@@ -247,7 +246,9 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	if old == nil {
 		old = &read{}
 	}
-	r.seen = cmp.Or(r.suite, old.seen)
+	if old.suite != nil && (suite == nil || isBroken(found)) {
+		r.suite = old.suite
+	}
 	switch {
 	case !wanted:
 		delete(k.suites, path)
@@ -265,6 +266,10 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	files := k.filesLocked(old, r, open)
 	k.mu.Unlock()
 	k.publish(files)
+}
+
+func isBroken(found eval.Diagnostics) bool {
+	return slices.ContainsFunc(found, func(d eval.Diagnostic) bool { return d.Code == eval.CodeSyntax })
 }
 
 // anyOpen says whether a document that a suite depends on is open.

@@ -176,6 +176,15 @@ func (d *document) language() {
 		d.line("| `%s` | %s |", m.name, m.doc)
 	}
 	d.line("")
+	d.line("The server sends `textDocument/publishDiagnostics` with the version of the text it has read, `workspace/codeLens/refresh` when a run has ended, `$/progress` and `window/showMessage` of the runs that a command has started, and `window/showDocument` for `waza.showRun`, as far as the client can deal with them.")
+	d.line("")
+	d.line("## Commands")
+	d.line("")
+	d.line("Those of `workspace/executeCommand`.")
+	d.line("")
+	for _, m := range commandTable() {
+		d.method(m)
+	}
 }
 
 func (d *document) codes() {

@@ -40,6 +40,7 @@ func (c *call) runResume(ctx context.Context, p *runParams) (*runStarted, error)
 	}
 	c.own(run)
 	c.followOn(run, c.replied())
+	c.server.announce(run)
 	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
 }
 

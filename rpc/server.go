@@ -94,6 +94,8 @@ type Server struct {
 	counts  *counts
 	slots   chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
 
+	standings standings
+
 	mu        sync.Mutex // guards the fields below
 	closing   bool
 	listeners map[net.Listener]bool

@@ -27,6 +27,8 @@ import (
 //     see checker;
 //   - one follower for each run that is received: ends after eval.complete, or
 //     when its ctx is cancelled;
+//   - one for each run that goes on while an editor shows results, which has it
+//     refresh them: ends when it has, or the client's input;
 //   - one for each suite that is watched: ends with eval.unwatch, and when the
 //     client's input has ended;
 //   - on stdio, one that watches the output and one that watches the process of
@@ -92,8 +94,9 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 		runs:       map[string]*runner.Run{},
 		followers:  map[string]*follower{},
 	}
-	sess.language.check.s = sess
 	sess.ctx, sess.cancel = context.WithCancel(context.Background())
+	sess.language.check.s = sess
+	sess.language.ctx, sess.language.end = context.WithCancel(sess.ctx)
 	if err := s.enter(sess); err != nil {
 		return nil, err
 	}
@@ -116,6 +119,7 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 func (s *session) finish(ctx context.Context) {
 	s.calls.Wait(ctx)
 	s.endWatches()
+	s.language.end()
 	if s.stdio {
 		for _, r := range s.ownRuns() {
 			select {

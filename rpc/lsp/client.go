@@ -53,8 +53,31 @@ func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 		DocumentSymbolProvider: protocol.Boolean(true),
 		DocumentLinkProvider:   &protocol.DocumentLinkOptions{},
 		CodeActionProvider:     &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, FixAll}},
+		CodeLensProvider:       &protocol.CodeLensOptions{},
+		ExecuteCommandProvider: protocol.ExecuteCommandOptions{Commands: Commands()},
 		Workspace: &protocol.WorkspaceOptions{
 			WorkspaceFolders: &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes, ChangeNotifications: protocol.Boolean(true)},
 		},
 	}
 }
+
+// RefreshesLenses says whether the client asks for code lenses again when it is told to.
+func (c Client) RefreshesLenses() bool {
+	w := c.Capabilities.Workspace
+	return w != nil && w.CodeLens != nil && isTrue(w.CodeLens.RefreshSupport)
+}
+
+// ShowsProgress says whether the client shows how work goes on that it did not ask
+// to be told of.
+func (c Client) ShowsProgress() bool {
+	w := c.Capabilities.Window
+	return w != nil && isTrue(w.WorkDoneProgress)
+}
+
+// ShowsDocuments says whether the client opens documents when it is asked to.
+func (c Client) ShowsDocuments() bool {
+	w := c.Capabilities.Window
+	return w != nil && w.ShowDocument != nil && w.ShowDocument.Support
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

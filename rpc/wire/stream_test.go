@@ -273,7 +273,7 @@ func TestWrongReplies(t *testing.T) {
 	fault := &jsonrpc2.Error{Code: 1, Message: "<\n>", Data: &data}
 	require.NoError(t, p.conn.ReplyWithError(t.Context(), four.ID, fault))
 	require.NoError(t, p.conn.SendResponse(t.Context(), &jsonrpc2.Response{ID: five.ID}))
-	require.ErrorContains(t, p.conn.Call(t.Context(), "ask", nil, nil), "not part of the protocol")
+	require.ErrorContains(t, p.conn.Call(t.Context(), "ask", nil, nil), "Stream.Call")
 
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":1}`, p.line())
 	require.Equal(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error"}}`, p.line())

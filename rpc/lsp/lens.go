@@ -1,0 +1,189 @@
+package lsp
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"waza/eval"
+	"waza/runner"
+)
+
+// The commands of workspace/executeCommand. Each takes one object.
+const (
+	CommandRun     = "waza.run"
+	CommandDebug   = "waza.debug"
+	CommandCancel  = "waza.cancel"
+	CommandCompare = "waza.compare"
+	CommandShowRun = "waza.showRun"
+)
+
+// Commands are all of them.
+func Commands() []string {
+	return []string{CommandRun, CommandDebug, CommandCancel, CommandCompare, CommandShowRun}
+}
+
+// RunArgument is that of waza.run and waza.debug: which tasks of a suite, by ids or
+// globs, all when there are none.
+type RunArgument struct {
+	Path  string   `json:"path"`
+	Tasks []string `json:"tasks,omitempty"`
+}
+
+// ShowArgument is that of waza.showRun.
+type ShowArgument struct {
+	RunID  string `json:"runId"`
+	Path   string `json:"path,omitempty"` // of the suite
+	TaskID string `json:"taskId,omitempty"`
+}
+
+// Lenses are what stands above the suite and the tasks that are in a document: run,
+// debug and, where there is one, the last result. standing may be nil.
+func Lenses(doc *Document, suite *eval.Suite, standing *runner.SuiteStanding) []protocol.CodeLens {
+	if standing == nil {
+		standing = &runner.SuiteStanding{}
+	}
+	lenses := []protocol.CodeLens{}
+	if suite.File == doc.Path {
+		l := lensLine{doc: doc, line: nameLine(doc.Text), suite: suite.File}
+		lenses = append(lenses, l.lenses("suite "+suite.Name, nil, &standing.Suite, suiteResult)...)
+	}
+	for _, t := range suite.Tasks {
+		if t.File != doc.Path || t.Line < 1 || t.Line > doc.Text.Lines() {
+			continue
+		}
+		l := lensLine{doc: doc, line: t.Line - 1, suite: suite.File}
+		lenses = append(lenses, l.lenses("task "+t.ID, []string{t.ID}, standing.Tasks[t.ID], taskResult)...)
+	}
+	return lenses
+}
+
+var nameKey = regexp.MustCompile(`^["']?name["']?\s*:`)
+
+// nameLine is the line of a suite's name or, where it has none, the first one that
+// says something.
+func nameLine(t *Text) int {
+	first := -1
+	for n := range t.Lines() {
+		line := strings.TrimPrefix(t.Line(n), "\ufeff")
+		if nameKey.MatchString(line) {
+			return n
+		}
+		says := strings.TrimSpace(line)
+		if first < 0 && says != "" && !strings.HasPrefix(says, "#") && !strings.HasPrefix(says, "---") {
+			first = n
+		}
+	}
+	return max(0, first)
+}
+
+// lensLine is a line that lenses stand above.
+type lensLine struct {
+	doc   *Document
+	line  int
+	suite string
+}
+
+func (l lensLine) lenses(what string, tasks []string, s *runner.Standing, result func(*runner.Standing) string) []protocol.CodeLens {
+	run := RunArgument{Path: l.suite, Tasks: tasks}
+	list := []protocol.CodeLens{
+		l.lens("▶ Run", "Run "+what, CommandRun, run),
+		l.lens("Debug", "Run one trial of "+what+", and log all it does", CommandDebug, run),
+	}
+	if s != nil && s.Now != nil {
+		show := ShowArgument{RunID: s.Now.RunID, Path: l.suite}
+		if len(tasks) > 0 {
+			show.TaskID = tasks[0]
+		}
+		list = append(list, l.lens(result(s), "Show this run", CommandShowRun, show))
+	}
+	return list
+}
+
+func (l lensLine) lens(title, tooltip, command string, argument any) protocol.CodeLens {
+	raw, _ := json.Marshal(argument) // cannot fail: texts and lists of texts
+	place := l.doc.Text.Line(l.line)
+	begin := l.doc.Text.Place(l.line+1, 1)
+	return protocol.CodeLens{
+		Range:   l.doc.Range(begin+indentation(place), begin+len(strings.TrimRight(place, " \t"))),
+		Command: protocol.Command{Title: title, Tooltip: &tooltip, Command: command, Arguments: []protocol.LSPAny{raw}},
+	}
+}
+
+// taskResult tells of a task's trials: "7/10 [0.40–0.89] ▼ from 10/10".
+func taskResult(s *runner.Standing) string {
+	now := s.Now
+	if now.Counts.Counted() == 0 {
+		return verdictWord(now.Verdict)
+	}
+	text := share(now.Counts) + rate(now)
+	if n := now.Counts.Errors; n > 0 {
+		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
+	}
+	return text + trend(s, share)
+}
+
+// suiteResult tells of a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
+func suiteResult(s *runner.Standing) string {
+	now := s.Now
+	if now.Counts.Counted() == 0 {
+		return fmt.Sprintf("no result for %d %s", now.Counts.Total, plural(now.Counts.Total, "task"))
+	}
+	text := share(now.Counts) + " " + plural(now.Counts.Counted(), "task") + " passed" + rate(now)
+	if n := now.Counts.Errors; n > 0 {
+		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
+	}
+	return text + trend(s, share)
+}
+
+func share(c runner.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
+
+func rate(r *runner.LastResult) string {
+	if r.PassRateInterval == nil {
+		return ""
+	}
+	return fmt.Sprintf(" [%.2f–%.2f]", r.PassRateInterval.Low, r.PassRateInterval.High)
+}
+
+// trend tells which way the pass rate went; nothing where it is the same.
+func trend(s *runner.Standing, share func(runner.Counts) string) string {
+	switch s.Trend() {
+	case 1:
+		return " ▲ from " + share(s.Before.Counts)
+	case -1:
+		return " ▼ from " + share(s.Before.Counts)
+	}
+	return ""
+}
+
+func verdictWord(v runner.Verdict) string {
+	if v == runner.NeedsReview {
+		return "needs review"
+	}
+	return string(v)
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// Patterns gives the globs that match the tasks of an argument: an id of the
+// suite's means that task, whatever characters it has.
+func (a RunArgument) Patterns(suite *eval.Suite) []string {
+	var list []string
+	for _, task := range a.Tasks {
+		if suite.Task(task) != nil {
+			task = globs.ReplaceAllString(task, `\$0`)
+		}
+		list = append(list, task)
+	}
+	return list
+}
+
+var globs = regexp.MustCompile(`[\\*?\[\]{}]`)
