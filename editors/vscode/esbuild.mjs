@@ -1,10 +1,12 @@
 // Bundles the extension into dist/extension.js or, with --tests, each unit
 // test into out/test, so that node runs them as they are.
-import { readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import esbuild from 'esbuild';
 
 const flags = new Set(process.argv.slice(2));
+
+mkdirSync('out', { recursive: true }); // vsce puts the package there
 
 const shared = {
   bundle: true,
