@@ -13,12 +13,14 @@ export interface Finding {
 
 /** How many lines of lists are shown; a grader may have thousands. */
 const maxLines = 200;
+/** How much of an output is shown beside what was expected of it. */
+const maxOutput = 8_000;
 
 /** Why a trial did not pass: the graders that failed, else the error. */
 export function findingsOf(trial: TrialResult): Finding[] {
   const findings = (trial.graders ?? [])
     .filter((g) => !g.passed && g.needsReview !== true)
-    .map((g) => ofGrader(g, trial.trialNum));
+    .map((g) => ofGrader(g, trial));
   if (trial.error !== undefined && trial.error !== '') {
     findings.push({ grader: undefined, message: trial.error, trials: [trial.trialNum] });
   }
@@ -28,11 +30,14 @@ export function findingsOf(trial: TrialResult): Finding[] {
   return findings;
 }
 
-/** The same findings of several trials as one, the most frequent first. */
+/**
+ * The same findings of several trials as one, the most frequent first. What a
+ * trial gave differs from trial to trial: the first one's is shown.
+ */
 export function merged(findings: readonly Finding[]): Finding[] {
   const byText = new Map<string, Finding>();
   for (const f of findings) {
-    const key = JSON.stringify([f.grader, f.message, f.expected, f.actual]);
+    const key = JSON.stringify([f.grader, f.expected ?? f.message]);
     const same = byText.get(key);
     if (same) {
       same.trials.push(...f.trials);
@@ -56,14 +61,14 @@ export function plainMessage(verdict: string, score: number | undefined): string
   }
 }
 
-function ofGrader(g: GraderResult, trial: number): Finding {
+function ofGrader(g: GraderResult, trial: TrialResult): Finding {
   const said = g.error ?? g.feedback ?? '';
-  const finding: Finding = { grader: g.name, message: said === '' ? `score ${g.score.toFixed(2)}` : said, trials: [trial] };
-  return { ...finding, ...compared(g.details) };
+  const finding: Finding = { grader: g.name, message: said === '' ? `score ${g.score.toFixed(2)}` : said, trials: [trial.trialNum] };
+  return { ...finding, ...compared(g.details, trial.output) };
 }
 
 /** Expected and actual as texts, where the grader's details have them: lists that were compared, or single checks. */
-function compared(details: unknown): { expected: string; actual: string } | undefined {
+function compared(details: unknown, output: string): { expected: string; actual: string } | undefined {
   if (typeof details !== 'object' || details === null) {
     return undefined;
   }
@@ -71,13 +76,19 @@ function compared(details: unknown): { expected: string; actual: string } | unde
     return { expected: text(details.expected), actual: text(details.actual) };
   }
   if (Array.isArray(details) && details.length > 0 && details.every(isCheck)) {
-    const checks = details.slice(0, maxLines);
+    const failed = details.filter((c) => !c.passed).slice(0, maxLines);
+    const onOutput = failed.every((c) => c.detail?.startsWith('the output') === true);
     return {
-      expected: checks.map((c) => c.check).join('\n'),
-      actual: checks.map((c) => (c.passed ? c.check : c.detail ?? `not: ${c.check}`)).join('\n'),
+      expected: failed.map((c) => c.check).join('\n'),
+      actual: onOutput ? clipped(output) : failed.map((c) => c.detail ?? `not: ${c.check}`).join('\n'),
     };
   }
   return undefined;
+}
+
+function clipped(output: string): string {
+  const shown = output.trim();
+  return shown.length > maxOutput ? `${shown.slice(0, maxOutput)} …` : shown;
 }
 
 interface Check {

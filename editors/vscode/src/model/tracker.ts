@@ -79,11 +79,14 @@ export class RunTracker implements Disposable {
     return run;
   }
 
-  /** Follows a run that someone else started, or one of the past, from the first event that is not known of it. */
-  async follow(runId: string, path?: string): Promise<RunModel> {
+  /** Follows a run that someone else started, or one of the past: from that event on, else from the first that is not known of it. */
+  async follow(runId: string, path?: string, fromSeq?: number): Promise<RunModel> {
+    const known = this.byId.get(runId);
+    await this.connection.request('run.subscribe', { runId, fromSeq: fromSeq ?? (known?.seq ?? 0) + 1 });
     const run = this.adopt(runId, path);
-    this.followed.add(runId);
-    await this.connection.request('run.subscribe', { runId, fromSeq: run.seq + 1 });
+    if (!run.over) {
+      this.followed.add(runId);
+    }
     return run;
   }
 

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConnectionLost, type Connection, type DaemonState } from '../../src/daemon/connection';
+import type { CompleteParams, ProgressParams } from '../../src/daemon/protocol';
+import { Emitter } from '../../src/model/emitter';
+import { statusText } from '../../src/model/status';
+import { RunTracker, type TrackerOptions } from '../../src/model/tracker';
+
+/** A daemon that answers as a test says, and dies when it says so. */
+class FakeDaemon {
+  state: DaemonState = 'running';
+  readonly states = new Emitter<DaemonState>();
+  readonly heard = new Map<string, Emitter<unknown>>();
+  readonly asked: string[] = [];
+  answer: (method: string) => unknown = () => ({ runId: 'r1', status: 'running' });
+
+  readonly connection = {
+    request: async (method: string): Promise<unknown> => {
+      this.asked.push(method);
+      return Promise.resolve().then(() => this.answer(method));
+    },
+    onNotification: (method: string, listener: (params: unknown) => void) => {
+      const emitter = new Emitter<unknown>();
+      this.heard.set(method, emitter);
+      return emitter.event(listener);
+    },
+    get state(): DaemonState { return 'running'; },
+    onDidChangeState: this.states.event,
+  } as unknown as Connection;
+
+  async become(...states: DaemonState[]): Promise<void> {
+    for (const state of states) {
+      this.state = state;
+      this.states.fire(state);
+      await settled();
+    }
+  }
+
+  async say(method: 'eval.progress', params: Partial<ProgressParams>): Promise<void>;
+  async say(method: 'eval.complete', params: Partial<CompleteParams>): Promise<void>;
+  async say(method: string, params: object): Promise<void> {
+    this.heard.get(method)?.fire({ runId: 'r1', ...params });
+    await settled();
+  }
+}
+
+function settled(): Promise<void> {
+  return new Promise(setImmediate);
+}
+
+async function running(options?: TrackerOptions): Promise<{ daemon: FakeDaemon; tracker: RunTracker; kinds: string[] }> {
+  const daemon = new FakeDaemon();
+  const tracker = new RunTracker(daemon.connection, options);
+  const kinds: string[] = [];
+  tracker.onEvent((e) => { kinds.push(e.kind); });
+  await tracker.runSuite({ path: '/s/eval.yaml' });
+  await daemon.say('eval.progress', { seq: 1, event: 'run_start', totalTasks: 1, totalTrials: 4 });
+  return { daemon, tracker, kinds };
+}
+
+test('a run that may not be taken up again is over', async () => {
+  const { daemon, tracker, kinds } = await running({ mayResume: () => Promise.resolve(false) });
+  await daemon.become('restarting', 'running');
+  await daemon.say('eval.complete', { seq: 2, status: 'interrupted', error: 'interrupted' });
+  assert.deepEqual(daemon.asked, ['eval.run', 'run.subscribe']);
+  assert.deepEqual(kinds, ['begun', 'progress', 'complete']);
+  assert.equal(tracker.get('r1')?.status, 'interrupted');
+});
+
+test('a run whose resuming is refused is over, and somebody is told why', async () => {
+  const errors: unknown[] = [];
+  const { daemon, kinds } = await running({ onError: (_, error) => errors.push(error) });
+  daemon.answer = (method) => {
+    if (method === 'run.resume') {
+      throw new Error('the suite is gone');
+    }
+    return {};
+  };
+  await daemon.become('restarting', 'running');
+  await daemon.say('eval.complete', { seq: 2, status: 'interrupted' });
+  assert.equal(kinds.at(-1), 'complete');
+  assert.match(String(errors), /the suite is gone/);
+});
+
+test('a daemon that dies while it is asked to resume leaves the run to the next', async () => {
+  const { daemon, tracker, kinds } = await running();
+  daemon.answer = (method) => {
+    if (method === 'run.resume') {
+      throw new ConnectionLost(method, 'restarting');
+    }
+    return {};
+  };
+  await daemon.become('restarting', 'running');
+  await daemon.say('eval.complete', { seq: 2, status: 'interrupted' });
+  daemon.answer = () => ({});
+  await daemon.become('restarting', 'running');
+  await daemon.say('eval.complete', { seq: 2, status: 'interrupted' });
+  await daemon.say('eval.progress', { seq: 2, event: 'run_resumed', totalTasks: 1, totalTrials: 4, keptTrials: 0 });
+  assert.deepEqual(daemon.asked, ['eval.run', 'run.subscribe', 'run.resume', 'run.subscribe', 'run.resume']);
+  assert.equal(tracker.get('r1')?.status, 'running');
+  assert.ok(!kinds.includes('complete'));
+});
+
+test('when the daemon is given up, its runs are lost and waited for no more', async () => {
+  const { daemon, tracker, kinds } = await running();
+  await daemon.become('restarting', 'failed');
+  assert.equal(kinds.at(-1), 'lost');
+  assert.deepEqual(tracker.running, []);
+  await daemon.become('starting', 'running');
+  assert.deepEqual(daemon.asked, ['eval.run']);
+});
+
+test('runs that are over are remembered up to a number', async () => {
+  const { daemon, tracker } = await running();
+  for (let n = 2; n <= 200; n++) {
+    await daemon.say('eval.complete', { runId: `r${n}`, seq: 1, status: 'completed' });
+  }
+  assert.ok(tracker.runs.length <= 52, String(tracker.runs.length));
+  assert.ok(tracker.get('r1'), 'one that goes on is never forgotten');
+  assert.ok(tracker.get('r200'));
+});
+
+test('the status bar tells how far runs are, then what came out', async () => {
+  const { daemon, tracker } = await running();
+  const text = (): string | undefined => statusText(tracker.running, tracker.get('r1'))?.text;
+  assert.equal(text(), '$(beaker~spin) 0/4');
+  for (const [i, status] of ['passed', 'failed', 'error'].entries()) {
+    await daemon.say('eval.progress', { seq: 2 + i, event: 'trial_complete', taskId: 'a', trialNum: i + 1, totalTrials: 4, status });
+  }
+  assert.equal(text(), '$(beaker~spin) 3/4 1 failed 1 error');
+  const summary = { total: 2, passed: 1, failed: 1, errors: 0 } as NonNullable<CompleteParams['summary']>;
+  await daemon.say('eval.complete', { seq: 9, status: 'completed', summary });
+  assert.equal(text(), '$(error) 1/2');
+});
