@@ -31,30 +31,23 @@ export class Messages {
     }
   }
 
-  /** Messages at the item's place, those of graders at the graders' lines. */
-  forItem(findings: readonly Finding[], item: vscode.TestItem): Promise<vscode.TestMessage[]> {
-    return Promise.all(findings.map(async (f) => {
-      const message = messageFor(f, f.grader === undefined ? f.message : `${f.grader}: ${f.message}`);
-      const location = await locate(item, f.grader);
-      return location ? Object.assign(message, { location }) : message;
-    }));
+  /** Messages of a trial. They have no place in the file: there stands what its task has of them all. */
+  ofTrial(findings: readonly Finding[]): vscode.TestMessage[] {
+    return findings.map((f) => messageFor(f, f.grader === undefined ? f.message : `${f.grader}: ${f.message}`));
   }
 
-  /** Messages of a task: what graders said, and in how many of its trials. */
-  async ofTask(findings: readonly Finding[], task: vscode.TestItem, model: TaskModel | undefined): Promise<vscode.TestMessage[]> {
+  /** Messages of a task, at the graders' lines: what graders said, and in how many of its trials. */
+  ofTask(findings: readonly Finding[], task: vscode.TestItem, model: TaskModel | undefined): Promise<vscode.TestMessage[]> {
     const total = model?.trials.size ?? 0;
-    if (total <= 1 && findings.length > 0) {
-      return this.forItem(findings, task); // the trial has no item of its own
-    }
-    const told = findings.length > 0 ? findings : [{ grader: undefined, message: `The task ended as ${model?.verdict ?? 'failed'}.`, trials: [] }];
-    return told.map((f) => {
-      const times = f.trials.length > 0 ? ` (${f.trials.length} of ${plural(total, 'trial')})` : '';
+    const told: readonly Finding[] = findings.length > 0 ? findings : [
+      { grader: undefined, message: `The task ended as ${model?.verdict ?? 'failed'}.`, trials: [] },
+    ];
+    return Promise.all(told.map(async (f) => {
+      const times = total > 1 && f.trials.length > 0 ? ` (${f.trials.length} of ${plural(total, 'trial')})` : '';
       const message = messageFor(f, f.grader === undefined ? `${f.message}${times}` : `${f.grader}${times}: ${f.message}`);
-      if (task.uri && task.range) {
-        message.location = new vscode.Location(task.uri, task.range);
-      }
-      return message;
-    });
+      const location = await locate(task, f.grader);
+      return location ? Object.assign(message, { location }) : message;
+    }));
   }
 }
 

@@ -172,7 +172,7 @@ export class RunPresenter implements vscode.Disposable {
     if (this.targets.get(task)?.runId !== p.runId) {
       this.targets.set(task, target);
     }
-    this.settle(shown, trial, p.status, trial ? await this.messages.forItem(findings, trial) : [], p.durationMs);
+    this.settle(shown, trial, p.status, this.messages.ofTrial(findings), p.durationMs);
   }
 
   private async taskComplete(shown: Shown, p: ProgressParams): Promise<void> {
@@ -188,7 +188,22 @@ export class RunPresenter implements vscode.Disposable {
       this.targets.set(task, { runId: p.runId, taskId: p.taskId });
     }
     this.settle(shown, task, p.status, isFailure(p.status) ? await this.messages.ofTask(findings, task, model) : [], p.durationMs);
+    this.forgive(shown, task, p, model);
     this.outcome(shown, task, p, model);
+  }
+
+  /** The tree shows a task as badly as its worst trial; where the task passed all the same, those trials do not count. */
+  private forgive(shown: Shown, task: vscode.TestItem, p: ProgressParams, model: TaskModel | undefined): void {
+    if (p.status !== 'passed' || isSingle(shown.run)) {
+      return;
+    }
+    for (const { number, verdict } of model?.trials.values() ?? []) {
+      const trial = isFailure(verdict) ? task.children.get(`${task.id}#${number}`) : undefined;
+      if (trial) {
+        trial.description = `${verdict ?? ''}, but the task passed`;
+        shown.group.test.skipped(trial);
+      }
+    }
   }
 
   /** One line for each task in the output, as the command line has it. */

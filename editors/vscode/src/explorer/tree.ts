@@ -150,8 +150,8 @@ export class SuiteTree implements vscode.Disposable {
       return known;
     }
     const node = this.node(task);
+    // Without a range, so that the task's message is the only one in its file.
     const item = this.controller.createTestItem(id, `Trial ${number}`, task.uri);
-    place(item, task.range);
     item.sortText = String(number).padStart(6, '0');
     this.nodes.set(item, { kind: 'trial', path: node?.path ?? '', task: node?.task ?? task.id, trial: number });
     task.children.add(item);
@@ -276,7 +276,9 @@ export class SuiteTree implements vscode.Disposable {
     item.sortText = String(index).padStart(6, '0');
     item.tags = (task.tags ?? []).map((tag) => new vscode.TestTag(tag));
     for (const below of children(item.children)) {
-      place(below, item.range);
+      if (this.node(below)?.kind === 'cell') {
+        place(below, item.range);
+      }
     }
   }
 

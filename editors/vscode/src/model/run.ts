@@ -240,6 +240,9 @@ function count(t: TrialTally, verdict: string | undefined): void {
     case 'error':
       t.errors++;
       break;
+    case 'cancelled':
+    case 'skipped':
+      return; // nothing was done
   }
   t.done++;
 }
