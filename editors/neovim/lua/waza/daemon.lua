@@ -169,10 +169,13 @@ function Daemon:ready(client, result)
     compat.stop(client, true)
     return
   end
-  self.state, self.since = 'ready', vim.loop.now()
-  vim.schedule(function()
-    self:flush()
-    self:catch_up()
+  local missed = self.model:unfinished()
+  vim.schedule(function() -- vim.lsp knows the client only after this
+    if self.client_id == client.id then
+      self.state, self.since = 'ready', vim.loop.now()
+      self:catch_up(missed)
+      self:flush()
+    end
   end)
 end
 
@@ -384,8 +387,8 @@ function Daemon:heard(method, params)
 end
 
 -- catch_up asks for what was missed of runs that went on when the daemon died.
-function Daemon:catch_up()
-  for _, run in ipairs(self.model:unfinished()) do
+function Daemon:catch_up(runs)
+  for _, run in ipairs(runs) do
     self:request('run.subscribe', { runId = run.id, fromSeq = run.seq + 1 }, function(err)
       if err then
         self:heard('eval.complete', {
