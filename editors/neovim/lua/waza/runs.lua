@@ -178,25 +178,47 @@ local function told(params)
   end
 end
 
-daemons.listen(function(_, run, method, params)
-  local suite = suite_of[run.id]
-  if not suite then
-    return
-  end
-  if method == 'eval.log' then
-    logged(params)
-  elseif method == 'eval.progress' then
-    told(params)
-  end
-  if method ~= 'eval.log' then
+local fresh = {} -- runs of which something was heard, by suite
+
+local function keep_fresh()
+  local list = fresh
+  fresh = {}
+  for suite, run in pairs(list) do
     suites.keep(suite, run)
   end
-  if method == 'eval.complete' then
+end
+
+-- keep_soon sums up a run for its suite: many events make one sum.
+local function keep_soon(suite, run)
+  if next(fresh) == nil then
+    vim.defer_fn(keep_fresh, 30)
+  end
+  fresh[suite] = run
+end
+
+local heard = {
+  ['eval.log'] = function(_, _, params)
+    logged(params)
+  end,
+  ['eval.progress'] = function(suite, run, params)
+    told(params)
+    keep_soon(suite, run)
+  end,
+  ['eval.complete'] = function(suite, run)
+    fresh[suite] = nil
+    suites.keep(suite, run)
     ended(suite, run)
     if run.adopted then
       suites.recall(suite) -- what happened before was not heard
     end
     suite.daemon:refresh_lenses()
+  end,
+}
+
+daemons.listen(function(_, run, method, params)
+  local suite = suite_of[run.id]
+  if suite then
+    heard[method](suite, run, params)
   end
 end)
 
