@@ -92,7 +92,8 @@ function M.open(daemon, run_ids)
     if err then
       return notice.error(('the runs cannot be compared: %s'):format(notice.reason(err)))
     end
-    pages.split(M.render(result), 'waza://compare', 'waza-compare', { q = { '<Cmd>close<CR>', 'Close' } })
+    local keys = { q = { '<Cmd>close<CR>', 'Close' } }
+    pages.split(M.render(result), 'waza://compare', 'waza-compare', keys, 'Comparison   q close')
     vim.api.nvim_exec_autocmds('User', { pattern = 'WazaCompare', modeline = false })
   end)
 end

@@ -86,6 +86,8 @@ local help = {
   { 'q', 'close' },
 }
 
+local hint = 'Runs   <CR> results   c compare   r resume   x cancel   d delete   ? all keys'
+
 local function show_help()
   local page = pages.new()
   for _, line in ipairs(help) do
@@ -192,7 +194,7 @@ function List:draw()
   if self.buffer and vim.api.nvim_buf_is_valid(self.buffer) then
     self.page:fill(self.buffer)
   else
-    self.buffer = pages.split(self.page, name, 'waza-runs', self:keys())
+    self.buffer = pages.split(self.page, name, 'waza-runs', self:keys(), hint)
   end
 end
 

@@ -83,10 +83,19 @@ local function plain(window)
   vim.wo[window].cursorline = true
 end
 
+-- height is how many rows the page takes in a window of a width, which wraps.
+function Page:height(width)
+  local rows = 0
+  for _, line in ipairs(self.lines) do
+    rows = rows + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  end
+  return rows
+end
+
 -- float shows the page in a floating window, with keys as {key = {action, description}}.
 function M.float(page, title, filetype, keys)
   local width = math.max(20, math.min(100, vim.o.columns - 8))
-  local height = math.max(3, math.min(#page.lines + 1, vim.o.lines - 6))
+  local height = math.max(3, math.min(page:height(width), vim.o.lines - 6))
   local buffer = scratch(filetype)
   local options = {
     relative = 'editor',
@@ -103,14 +112,16 @@ function M.float(page, title, filetype, keys)
   local window = vim.api.nvim_open_win(buffer, true, options)
   plain(window)
   vim.wo[window].wrap, vim.wo[window].linebreak, vim.wo[window].cursorline = true, true, false
+  -- Much is read here: it has the colours of a text, not those of a menu.
+  vim.wo[window].winhighlight = 'NormalFloat:Normal,FloatBorder:WazaQuiet'
   page:fill(buffer)
   map(buffer, keys)
   return buffer, window
 end
 
--- split shows the page in a window below, that of the same name if it is open.
--- page() of the buffer it returns is what was shown last.
-function M.split(page, name, filetype, keys)
+-- split shows the page in a window below, that of the same name if it is open. Its
+-- status line is the hint.
+function M.split(page, name, filetype, keys, hint)
   local buffer = vim.fn.bufnr('^' .. vim.fn.escape(name, '[]*?{}\\') .. '$')
   local window = buffer ~= -1 and vim.fn.bufwinid(buffer) or -1
   if window == -1 then
@@ -121,6 +132,7 @@ function M.split(page, name, filetype, keys)
     vim.api.nvim_buf_set_name(buffer, name)
     plain(window)
     vim.wo[window].wrap = false
+    vim.wo[window].statusline = ' ' .. hint
   else
     vim.api.nvim_set_current_win(window)
   end

@@ -106,7 +106,7 @@ function M.open(daemon, run_id)
     pages.split(page, 'waza://results', 'waza-results', {
       q = { '<Cmd>close<CR>', 'Close' },
       ['<CR>'] = { transcript, 'Transcript of the task' },
-    })
+    }, 'Results   <CR> transcript   q close')
     vim.api.nvim_exec_autocmds('User', { pattern = 'WazaResults', modeline = false })
   end)
 end
