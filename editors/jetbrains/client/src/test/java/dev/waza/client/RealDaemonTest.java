@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -169,6 +171,50 @@ class RealDaemonTest {
       RpcException unknown = (RpcException) Daemons.problem(client.cancel("no-such-run"));
       assertEquals(RpcException.RUN_NOT_FOUND, unknown.code());
       assertEquals("pong", Daemons.get(client.request("ping", Map.of())));
+    }
+  }
+
+  /** What an IDE shows of a run, with the words of the daemon. */
+  @Test
+  void tellsAnIdeWhyTrialsFailed() throws Exception {
+    var lines = new LinkedBlockingQueue<String>();
+    var tree = new TestTree[1];
+    Listener listener =
+        new Listener() {
+          @Override
+          public void event(RunEvent e) {
+            tree[0].hear(e);
+          }
+        };
+    try (WazaClient client = client(listener)) {
+      TestTree.Output out =
+          new TestTree.Output() {
+            @Override
+            public void message(String line) {
+              lines.add(line);
+            }
+
+            @Override
+            public void text(String text, boolean isError) {}
+
+            @Override
+            public void done(String status) {
+              lines.add("done " + status);
+            }
+          };
+      tree[0] = new TestTree(new TestTree.Places("verdicts", "eval.yaml", Map.of()), TestTree.reasonsOf(client), out);
+      client.start();
+      Daemons.get(client.run(suite("verdicts"), Map.of("tasks", List.of("fails", "errs"), "trial", 1)));
+      String failed = null;
+      String error = null;
+      for (String line = ""; !line.startsWith("done"); ) {
+        line = lines.poll(Daemons.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        assertTrue(line != null, "it does not end");
+        failed = line.contains("testFailed nodeId='trial 1 of fails'") ? line : failed;
+        error = line.contains("testFailed nodeId='trial 1 of errs'") ? line : error;
+      }
+      assertTrue(failed != null && failed.contains("message='Failed: says_yes: "), failed);
+      assertTrue(error != null && error.contains("the agent is broken"), error);
     }
   }
 }
