@@ -52,6 +52,11 @@ public record RunEvent(String runId, long seq, String method, Map<String, Object
     return method.equals("eval.complete");
   }
 
+  /** Says whether nothing of the run follows: it has ended, or was interrupted and is given up. */
+  public boolean isLast() {
+    return isComplete() && (!isInterruption() || isGivenUp());
+  }
+
   /** Says whether the run's process ended before the run did: run_resumed may follow, unless it was given up. */
   public boolean isInterruption() {
     return isComplete() && status().equals("interrupted");

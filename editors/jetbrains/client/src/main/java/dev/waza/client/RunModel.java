@@ -102,6 +102,10 @@ final class RunModel {
     return !status.equals("running");
   }
 
+  boolean isInterrupted() {
+    return status.equals("interrupted");
+  }
+
   long seq() {
     return seq;
   }

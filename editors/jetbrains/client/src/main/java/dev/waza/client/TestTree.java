@@ -88,7 +88,7 @@ public final class TestTree {
         out.text(ServiceMessage.harmless(e.text("message")), level.equals("warning") || level.equals("error"));
         break;
       case "eval.complete":
-        if (!e.isInterruption() || e.isGivenUp()) {
+        if (e.isLast()) {
           end = e;
           finish();
         } else {

@@ -2,6 +2,7 @@ package dev.waza.client;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -51,6 +52,7 @@ public final class WazaClient implements AutoCloseable {
   private final Supervisor supervisor;
   private final Map<String, RunModel> runs = new LinkedHashMap<>(); // of the owner
   private final Set<String> own = new HashSet<>(); // runs that this client started; of the owner
+  private final Map<String, Consumer<RunEvent>> followers = new HashMap<>(); // of the owner
   private volatile Thread ownerThread;
 
   /** Makes a client that finds its daemon at an endpoint; {@link DaemonProcess} is the usual one. */
@@ -94,11 +96,26 @@ public final class WazaClient implements AutoCloseable {
    * @param more further parameters of eval.run; with {@code tasks} or {@code taskId}, of task.run
    */
   public CompletableFuture<String> run(String suite, Map<String, Object> more) {
+    return run(suite, more, event -> {});
+  }
+
+  /** Starts a run whose events, each of them, {@code hears} is told after the listener, until it is forgotten. */
+  public CompletableFuture<String> run(String suite, Map<String, Object> more, Consumer<RunEvent> hears) {
     Map<String, Object> params = new LinkedHashMap<>();
     params.put("path", suite);
     params.putAll(more);
     boolean some = more.containsKey("tasks") || more.containsKey("taskId");
-    return request(some ? "task.run" : "eval.run", params).thenApply(this::started);
+    return onOwner(
+        () ->
+            supervisor
+                .request(some ? "task.run" : "eval.run", params)
+                .thenApply(this::started)
+                .whenComplete(
+                    (id, problem) -> {
+                      if (problem == null) {
+                        followers.put(id, hears);
+                      }
+                    }));
   }
 
   /** Cancels a run. The future completes when the daemon has understood; the event eval.complete follows. */
@@ -108,12 +125,13 @@ public final class WazaClient implements AutoCloseable {
 
   /** Takes a run up again that was interrupted or cancelled; its events go on. */
   public CompletableFuture<String> resume(String runId) {
-    return request("run.resume", Map.of("runId", runId)).thenApply(this::started);
+    return onOwner(() -> supervisor.request("run.resume", Map.of("runId", runId)).thenApply(this::started));
   }
 
   /** Follows a run that somebody has started, from an event on, also after the daemon was lost. */
   public CompletableFuture<String> subscribe(String runId, long fromSeq) {
-    return request("run.subscribe", Map.of("runId", runId, "fromSeq", fromSeq)).thenApply(this::known);
+    Map<String, Object> params = Map.of("runId", runId, "fromSeq", fromSeq);
+    return onOwner(() -> supervisor.request("run.subscribe", params).thenApply(this::known));
   }
 
   /** Tells what is known of a run; the future gets null where nothing is. */
@@ -130,6 +148,7 @@ public final class WazaClient implements AutoCloseable {
     onOwner(
         () -> {
           own.remove(runId);
+          followers.remove(runId);
           return CompletableFuture.completedFuture(runs.remove(runId));
         });
   }
@@ -232,6 +251,8 @@ public final class WazaClient implements AutoCloseable {
       tell(l -> l.state(state, why));
       if (state == Listener.State.READY) {
         catchUp();
+      } else if (state == Listener.State.FAILED) {
+        List.copyOf(own).forEach(id -> giveUp(id, why));
       }
     }
 
@@ -241,7 +262,7 @@ public final class WazaClient implements AutoCloseable {
           (id, run) -> {
             if (!run.isOver()) {
               Map<String, Object> params = Map.of("runId", id, "fromSeq", run.seq() + 1);
-              supervisor.request("run.subscribe", params).exceptionally(problem -> giveUp(id, problem));
+              supervisor.request("run.subscribe", params).exceptionally(problem -> refused(id, problem));
             }
           });
     }
@@ -254,7 +275,7 @@ public final class WazaClient implements AutoCloseable {
         return;
       }
       if (hear(e) && e.isInterruption() && own.contains(e.runId())) {
-        supervisor.request("run.resume", Map.of("runId", e.runId())).exceptionally(problem -> giveUp(e.runId(), problem));
+        supervisor.request("run.resume", Map.of("runId", e.runId())).exceptionally(problem -> refused(e.runId(), problem));
       }
     }
 
@@ -262,18 +283,25 @@ public final class WazaClient implements AutoCloseable {
       boolean isNew = runs.computeIfAbsent(e.runId(), RunModel::new).hear(e);
       if (isNew) {
         tell(l -> l.event(e));
+        tell(l -> followers.getOrDefault(e.runId(), event -> {}).accept(e));
       }
       return isNew;
     }
 
-    /** Ends a run, for the listener, whose rest cannot be had. */
-    private Object giveUp(String runId, Throwable problem) {
-      RunModel run = runs.get(runId);
-      if (problem instanceof RpcException && run != null) {
-        own.remove(runId);
-        hear(RunEvent.givenUp(runId, run.seq() + 1, "the run was interrupted, and does not go on: " + problem.getMessage()));
+    private Object refused(String runId, Throwable problem) {
+      if (problem instanceof RpcException) {
+        giveUp(runId, problem.getMessage());
       }
       return null; // a daemon that was lost is started again, and asked again
+    }
+
+    /** Ends a run, for those who follow it, whose rest cannot be had. */
+    private void giveUp(String runId, String why) {
+      RunModel run = runs.get(runId);
+      if (run != null && (!run.isOver() || run.isInterrupted())) {
+        own.remove(runId);
+        hear(RunEvent.givenUp(runId, run.seq() + 1, "the run was interrupted, and does not go on: " + why));
+      }
     }
   }
 }

@@ -106,6 +106,20 @@ class FaultsTest {
     }
   }
 
+  /** Who waits for a run is told that it will not go on. */
+  @Test
+  void runEndsWithADaemonThatIsGivenUp() throws Exception {
+    var heard = new Daemons.Heard();
+    String once = "[ ! -e once ] || exit 1; touch once; " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"runId\":\"r\",\"status\":\"running\"}}");
+    try (var client = new WazaClient(Daemons.fake(dir, once), Daemons.options(), heard)) {
+      Daemons.get(client.start());
+      assertEquals("r", Daemons.get(client.run("eval.yaml", Map.of())));
+      RunEvent end = heard.until(RunEvent::isGivenUp);
+      assertTrue(end.text("error").startsWith("the run was interrupted, and does not go on: the daemon has ended"), end.toString());
+      assertEquals("interrupted", Daemons.get(client.state("r")).status());
+    }
+  }
+
   @Test
   void requestThatGetsNoAnswerTimesOut() throws Exception {
     try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), impatient(), new Listener() {})) {

@@ -178,15 +178,7 @@ class RealDaemonTest {
   @Test
   void tellsAnIdeWhyTrialsFailed() throws Exception {
     var lines = new LinkedBlockingQueue<String>();
-    var tree = new TestTree[1];
-    Listener listener =
-        new Listener() {
-          @Override
-          public void event(RunEvent e) {
-            tree[0].hear(e);
-          }
-        };
-    try (WazaClient client = client(listener)) {
+    try (WazaClient client = client(new Listener() {})) {
       TestTree.Output out =
           new TestTree.Output() {
             @Override
@@ -202,9 +194,9 @@ class RealDaemonTest {
               lines.add("done " + status);
             }
           };
-      tree[0] = new TestTree(new TestTree.Places("verdicts", "eval.yaml", Map.of()), TestTree.reasonsOf(client), out);
+      var tree = new TestTree(new TestTree.Places("verdicts", "eval.yaml", Map.of()), TestTree.reasonsOf(client), out);
       client.start();
-      Daemons.get(client.run(suite("verdicts"), Map.of("tasks", List.of("fails", "errs"), "trial", 1)));
+      Daemons.get(client.run(suite("verdicts"), Map.of("tasks", List.of("fails", "errs"), "trial", 1), tree::hear));
       String failed = null;
       String error = null;
       for (String line = ""; !line.startsWith("done"); ) {

@@ -1,0 +1,65 @@
+package dev.waza.intellij
+
+import com.intellij.execution.Executor
+import com.intellij.execution.configurations.ConfigurationFactory
+import com.intellij.execution.configurations.LocatableConfigurationBase
+import com.intellij.execution.configurations.LocatableRunConfigurationOptions
+import com.intellij.execution.configurations.RunConfiguration
+import com.intellij.execution.configurations.RunProfileState
+import com.intellij.execution.configurations.RuntimeConfigurationError
+import com.intellij.execution.runners.ExecutionEnvironment
+import com.intellij.openapi.options.SettingsEditor
+import com.intellij.openapi.project.Project
+import com.intellij.util.execution.ParametersListUtil
+import java.nio.file.Files
+import java.nio.file.Path
+
+/** What a run configuration keeps. */
+class WazaRunOptions : LocatableRunConfigurationOptions() {
+    var suite by string("")
+    var tasks by string("")
+    var trials by property(0)
+}
+
+/** Runs a suite. */
+class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name: String) :
+    LocatableConfigurationBase<WazaRunOptions>(project, factory, name) {
+
+    public override fun getOptions(): WazaRunOptions = super.getOptions() as WazaRunOptions
+
+    /** Ids or globs of the tasks to run; all where there are none. */
+    val taskList: List<String> get() = ParametersListUtil.parse(options.tasks.orEmpty())
+
+    override fun getConfigurationEditor(): SettingsEditor<out RunConfiguration> = WazaRunEditor()
+
+    override fun getState(executor: Executor, environment: ExecutionEnvironment): RunProfileState = WazaRunState(this, environment)
+
+    override fun checkConfiguration() {
+        val suite = options.suite.orEmpty()
+        if (suite.isEmpty()) {
+            throw RuntimeConfigurationError("Choose a suite.")
+        }
+        if (!Files.isRegularFile(Path.of(suite))) {
+            throw RuntimeConfigurationError("There is no file $suite.")
+        }
+    }
+
+    override fun suggestedName(): String? {
+        val suite = options.suite?.takeIf { it.isNotEmpty() } ?: return null
+        val path = Path.of(suite)
+        val name = (path.parent?.fileName ?: path.fileName).toString()
+        return if (taskList.isEmpty()) name else name + ": " + taskList.joinToString(", ")
+    }
+
+    /** The parameters of the request that starts the run, besides the suite. */
+    fun parameters(): Map<String, Any> {
+        val all = LinkedHashMap<String, Any>()
+        if (taskList.isNotEmpty()) {
+            all["tasks"] = taskList
+        }
+        if (options.trials > 0) {
+            all["trials"] = options.trials
+        }
+        return all
+    }
+}

@@ -1,0 +1,69 @@
+package dev.waza.intellij
+
+import com.intellij.ide.trustedProjects.TrustedProjects
+import com.intellij.notification.NotificationAction
+import com.intellij.notification.NotificationGroupManager
+import com.intellij.notification.NotificationType
+import com.intellij.openapi.Disposable
+import com.intellij.openapi.application.ApplicationInfo
+import com.intellij.openapi.application.ApplicationManager
+import com.intellij.openapi.options.ShowSettingsUtil
+import com.intellij.openapi.project.Project
+import dev.waza.client.DaemonProcess
+import dev.waza.client.Listener
+import dev.waza.client.WazaClient
+import java.nio.file.Path
+
+/**
+ * The project's daemon. It is started by the first who wants it, and ends with the project.
+ */
+class WazaService(private val project: Project) : Disposable {
+    private var running: WazaClient? = null // guarded by this
+
+    /** Gives the client, and starts the daemon where there is none. Suites are programs: only trusted projects run them. */
+    @Synchronized
+    fun client(): WazaClient {
+        check(TrustedProjects.isProjectTrusted(project)) { "Trust the project to run its suites." }
+        return (running ?: make().also { running = it }).also { it.start() }
+    }
+
+    private fun make(): WazaClient {
+        val settings = WazaSettings.get()
+        val folder = project.basePath?.let { Path.of(it) }
+        val daemon = DaemonProcess(settings.program, settings.arguments, folder, settings.environment)
+        val options = WazaClient.Options.of("JetBrains", ApplicationInfo.getInstance().fullVersion, listOfNotNull(folder))
+        return WazaClient(daemon, options, Hearing())
+    }
+
+    /** Ends the daemon; the next who wants one gets it by the new settings. */
+    fun settingsChanged() {
+        val old = synchronized(this) { running.also { running = null } } ?: return
+        ApplicationManager.getApplication().executeOnPooledThread { old.close() }
+    }
+
+    override fun dispose() {
+        synchronized(this) { running.also { running = null } }?.close()
+    }
+
+    private inner class Hearing : Listener {
+        override fun state(state: Listener.State, why: String) {
+            if (state == Listener.State.FAILED && !project.isDisposed) {
+                notify(why)
+            }
+        }
+    }
+
+    private fun notify(why: String) {
+        NotificationGroupManager.getInstance().getNotificationGroup("Waza")
+            .createNotification("Waza does not run", why, NotificationType.ERROR)
+            .addAction(NotificationAction.createSimple("Open settings") {
+                ShowSettingsUtil.getInstance().showSettingsDialog(project, WazaConfigurable::class.java)
+            })
+            .addAction(NotificationAction.createSimpleExpiring("Try again") { client() })
+            .notify(project)
+    }
+
+    companion object {
+        fun get(project: Project): WazaService = project.getService(WazaService::class.java)
+    }
+}
