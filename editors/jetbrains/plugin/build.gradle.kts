@@ -26,6 +26,7 @@ dependencies {
 kotlin { jvmToolchain(17) }
 
 intellijPlatform {
+    instrumentCode = false // there are no forms and no Java in the plugin itself
     pluginConfiguration {
         ideaVersion {
             sinceBuild = "233"

@@ -4,7 +4,6 @@ import com.intellij.execution.configuration.EnvironmentVariablesComponent
 import com.intellij.openapi.fileChooser.FileChooserDescriptorFactory
 import com.intellij.openapi.options.Configurable
 import com.intellij.openapi.project.ProjectManager
-import com.intellij.openapi.ui.LabeledComponent
 import com.intellij.openapi.ui.TextFieldWithBrowseButton
 import com.intellij.ui.RawCommandLineEditor
 import com.intellij.util.ui.FormBuilder
@@ -21,13 +20,11 @@ class WazaConfigurable : Configurable {
 
     override fun createComponent(): JComponent {
         path.addBrowseFolderListener("Path to Waza", null, null, FileChooserDescriptorFactory.createSingleFileNoJarsDescriptor())
-        environment.labelLocation = java.awt.BorderLayout.WEST
-        environment.label.text = ""
         return FormBuilder.createFormBuilder()
             .addLabeledComponent("Path to waza:", path)
             .addTooltip("A path, or the name of a program on the PATH.")
             .addLabeledComponent("Arguments:", arguments)
-            .addLabeledComponent("Environment:", LabeledComponent.create(environment as JComponent, ""))
+            .addComponent(environment)
             .addComponentFillVertically(JPanel(), 0)
             .panel
     }

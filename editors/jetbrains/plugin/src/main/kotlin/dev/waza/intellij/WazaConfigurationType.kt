@@ -7,6 +7,7 @@ import com.intellij.openapi.components.BaseState
 import com.intellij.openapi.project.Project
 import com.intellij.openapi.util.IconLoader
 import com.intellij.openapi.util.NotNullLazyValue
+import javax.swing.Icon
 
 /** The kind of run configurations that run a suite, or some of its tasks. */
 class WazaConfigurationType : ConfigurationTypeBase(
@@ -16,7 +17,7 @@ class WazaConfigurationType : ConfigurationTypeBase(
         addFactory(Factory())
     }
 
-    private inner class Factory : ConfigurationFactory(this) {
+    private inner class Factory : ConfigurationFactory(this@WazaConfigurationType) {
         override fun getId(): String = "Waza"
 
         override fun getOptionsClass(): Class<out BaseState> = WazaRunOptions::class.java
@@ -25,6 +26,6 @@ class WazaConfigurationType : ConfigurationTypeBase(
     }
 
     companion object {
-        val ICON = IconLoader.getIcon("/icons/waza.svg", WazaConfigurationType::class.java)
+        val ICON: Icon = IconLoader.getIcon("/icons/waza.svg", WazaConfigurationType::class.java)
     }
 }

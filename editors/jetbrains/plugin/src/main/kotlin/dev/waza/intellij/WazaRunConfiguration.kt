@@ -25,17 +25,18 @@ class WazaRunOptions : LocatableRunConfigurationOptions() {
 class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name: String) :
     LocatableConfigurationBase<WazaRunOptions>(project, factory, name) {
 
-    public override fun getOptions(): WazaRunOptions = super.getOptions() as WazaRunOptions
+    /** What the configuration keeps, as its factory has made it. */
+    val values: WazaRunOptions get() = getOptions() as WazaRunOptions
 
     /** Ids or globs of the tasks to run; all where there are none. */
-    val taskList: List<String> get() = ParametersListUtil.parse(options.tasks.orEmpty())
+    val taskList: List<String> get() = ParametersListUtil.parse(values.tasks.orEmpty())
 
     override fun getConfigurationEditor(): SettingsEditor<out RunConfiguration> = WazaRunEditor()
 
     override fun getState(executor: Executor, environment: ExecutionEnvironment): RunProfileState = WazaRunState(this, environment)
 
     override fun checkConfiguration() {
-        val suite = options.suite.orEmpty()
+        val suite = values.suite.orEmpty()
         if (suite.isEmpty()) {
             throw RuntimeConfigurationError("Choose a suite.")
         }
@@ -45,7 +46,7 @@ class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name
     }
 
     override fun suggestedName(): String? {
-        val suite = options.suite?.takeIf { it.isNotEmpty() } ?: return null
+        val suite = values.suite?.takeIf { it.isNotEmpty() } ?: return null
         val path = Path.of(suite)
         val name = (path.parent?.fileName ?: path.fileName).toString()
         return if (taskList.isEmpty()) name else name + ": " + taskList.joinToString(", ")
@@ -57,8 +58,8 @@ class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name
         if (taskList.isNotEmpty()) {
             all["tasks"] = taskList
         }
-        if (options.trials > 0) {
-            all["trials"] = options.trials
+        if (values.trials > 0) {
+            all["trials"] = values.trials
         }
         return all
     }

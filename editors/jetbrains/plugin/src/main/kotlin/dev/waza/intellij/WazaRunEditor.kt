@@ -27,14 +27,14 @@ class WazaRunEditor : SettingsEditor<WazaRunConfiguration>() {
     }
 
     override fun resetEditorFrom(configuration: WazaRunConfiguration) {
-        suite.text = configuration.options.suite.orEmpty()
-        tasks.text = configuration.options.tasks.orEmpty()
-        trials.number = configuration.options.trials
+        suite.text = configuration.values.suite.orEmpty()
+        tasks.text = configuration.values.tasks.orEmpty()
+        trials.number = configuration.values.trials
     }
 
     override fun applyEditorTo(configuration: WazaRunConfiguration) {
-        configuration.options.suite = suite.text
-        configuration.options.tasks = tasks.text
-        configuration.options.trials = trials.number
+        configuration.values.suite = suite.text
+        configuration.values.tasks = tasks.text
+        configuration.values.trials = trials.number
     }
 }

@@ -20,7 +20,7 @@ class WazaRunProcess(
     private val client: WazaClient,
     private val configuration: WazaRunConfiguration
 ) : ProcessHandler(), TestTree.Output {
-    private val suite: String = configuration.options.suite.orEmpty()
+    private val suite: String = configuration.values.suite.orEmpty()
 
     @Volatile
     private var runId: String? = null

@@ -19,15 +19,15 @@ class WazaRunProducer : LazyRunConfigurationProducer<WazaRunConfiguration>() {
         sourceElement: Ref<PsiElement>
     ): Boolean {
         val target = target(context) ?: return false
-        configuration.options.suite = target.suite
-        configuration.options.tasks = tasks(target)
+        configuration.values.suite = target.suite
+        configuration.values.tasks = tasks(target)
         configuration.setGeneratedName()
         return true
     }
 
     override fun isConfigurationFromContext(configuration: WazaRunConfiguration, context: ConfigurationContext): Boolean {
         val target = target(context) ?: return false
-        return configuration.options.suite == target.suite && configuration.options.tasks.orEmpty() == tasks(target)
+        return configuration.values.suite == target.suite && configuration.values.tasks.orEmpty() == tasks(target)
     }
 
     private fun tasks(target: SuiteFiles.Target): String = target.task?.let { ParametersListUtil.join(listOf(it)) }.orEmpty()
