@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,7 +106,7 @@ func TestRunCommandShowsProgress(t *testing.T) {
 	before := c.until("window/workDoneProgress/create")
 	require.Contains(t, before[len(before)-1], `"params":{"token":"waza-`+run.RunID+`"}`)
 	c.send(`{"jsonrpc":"2.0","id":"waza-1","result":null}` + "\n")
-	lines := append(before, c.until(`"kind":"end"`)...)
+	lines := slices.Concat(before, c.until(`"kind":"end"`))
 	shown, complete := []string{}, 0
 	for _, line := range lines {
 		if strings.Contains(line, `"$/progress"`) {

@@ -21,10 +21,10 @@ import (
 //	                                   └─ stale ─┘
 //
 // A round begins at once when none goes on, so that findings come while one
-// types. What changes during a round is due for the next, which waits as long as
-// the round took, up to a limit: a suite that takes long to read is not read for
-// every key, and takes at most half of a processor. What a round found is told
-// only if the texts it read are still those that are open.
+// types. What a round found is told only if the texts it read are still those that
+// are open. Where they are not, the next round waits as long as that one took, up
+// to a limit: a suite that takes long to read is not read for every key, and takes
+// at most half of a processor.
 //
 // It has one goroutine, in the session's calls, while something is due.
 type checker struct {
@@ -147,19 +147,14 @@ func (k *checker) work() {
 		}
 		k.mu.Unlock()
 		begin := time.Now()
-		k.round(due, strays)
-		k.rest(time.Since(begin))
+		if k.round(due, strays) {
+			k.rest(time.Since(begin))
+		}
 	}
 }
 
-// rest waits where changes came during the last round.
+// rest lets changes gather after a round that was in vain.
 func (k *checker) rest(took time.Duration) {
-	k.mu.Lock()
-	busy := len(k.due) > 0
-	k.mu.Unlock()
-	if !busy {
-		return
-	}
 	timer := time.NewTimer(min(took, restAtMost))
 	defer timer.Stop()
 	select {
@@ -188,9 +183,10 @@ func (k *checker) settled(ctx context.Context) error {
 	}
 }
 
-// round reads the suites that are due and those that stray documents belong to.
-// A fault of the reader's ends the round and nothing else.
-func (k *checker) round(due, strays map[string]bool) {
+// round reads the suites that are due and those that stray documents belong to. It
+// says whether one of their texts changed meanwhile. A fault of the reader's ends
+// the round and nothing else.
+func (k *checker) round(due, strays map[string]bool) (stale bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			k.s.server.log.Error("panic", "while", "reading suites for an editor", "panic", p, "stack", string(debug.Stack()))
@@ -200,7 +196,7 @@ func (k *checker) round(due, strays map[string]bool) {
 	case k.s.server.slots <- struct{}{}:
 		defer func() { <-k.s.server.slots }()
 	case <-k.s.ctx.Done():
-		return
+		return false
 	}
 	open := k.s.language.documents()
 	overlay := open.Overlay()
@@ -213,8 +209,9 @@ func (k *checker) round(due, strays map[string]bool) {
 		}
 	}
 	for _, suite := range slices.Sorted(maps.Keys(due)) {
-		k.check(suite, open, overlay)
+		stale = k.check(suite, open, overlay) || stale
 	}
+	return stale
 }
 
 func (k *checker) known(suite string) *read {
@@ -223,8 +220,9 @@ func (k *checker) known(suite string) *read {
 	return k.suites[suite]
 }
 
-// check reads a suite and publishes what is wrong with it.
-func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) {
+// check reads a suite and publishes what is wrong with it, unless a text that it
+// read has changed meanwhile: then the suite is due again.
+func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
 	r := &read{on: map[string]bool{path: true}, found: map[string]eval.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
 		Vocabulary: k.s.server.runner.Vocabulary(), Overlay: overlay,
@@ -240,7 +238,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	if k.staleLocked(r, open) {
 		set(&k.due, path)
 		k.mu.Unlock()
-		return
+		return true
 	}
 	old := k.suites[path]
 	if old == nil {
@@ -256,7 +254,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	case k.suites[path] == nil && len(k.suites) >= maxSuites:
 		k.mu.Unlock()
 		k.s.server.log.Warn("a suite is not checked: too many are open", "suite", path, "limit", maxSuites)
-		return
+		return false
 	default:
 		if k.suites == nil {
 			k.suites = map[string]*read{}
@@ -266,6 +264,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	files := k.filesLocked(old, r, open)
 	k.mu.Unlock()
 	k.publish(files)
+	return false
 }
 
 func isBroken(found eval.Diagnostics) bool {
