@@ -16,14 +16,14 @@ func (s *scanner) flow(outer int) *node {
 	defer func() { s.depth-- }()
 	for s.flowSkip(outer) {
 		n.span.End = s.pos + 1
-		switch c := s.text[s.pos]; {
-		case c == closer:
+		switch s.text[s.pos] {
+		case closer:
 			s.pos++
 			return n
-		case c == ']' || c == '}':
-			return n // it closes what is around
-		case c == ',':
+		case ',':
 			s.pos++
+		case ']', '}':
+			return n // it closes what is around
 		default:
 			s.member(n, outer)
 			n.span.End = max(n.span.End, s.pos)

@@ -80,7 +80,7 @@ func (q *query) aboutValue(n *node) string {
 		kinds, word := q.kinds(v)
 		for _, k := range kinds {
 			if k.Is(n.text()) {
-				return "**" + inCode(k.Name) + "** · " + word + "\n\n" + kindDocument(k)
+				return "**" + inCode(k.Name) + "** · " + word + "\n\n" + q.kindDocument(k)
 			}
 		}
 	}

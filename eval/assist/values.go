@@ -57,7 +57,7 @@ func (q *query) kinds(v view) ([]eval.Kind, string) {
 
 func (c *completer) named(kinds []eval.Kind, word string) {
 	for _, k := range kinds {
-		c.add(Item{Label: k.Name, Sort: Kind, Detail: word, Doc: kindDocument(k)})
+		c.add(Item{Label: k.Name, Sort: Kind, Detail: word, Doc: c.kindDocument(k)})
 	}
 }
 

@@ -85,17 +85,33 @@ func (q *query) facts(v view) string {
 }
 
 // kindDocument describes a grader or an executor in Markdown.
-func kindDocument(k eval.Kind) string {
+func (q *query) kindDocument(k eval.Kind) string {
 	text := escape(strings.Join(strings.Fields(k.Summary), " "))
-	if k.Options != nil {
-		if keys := eval.Keys(k.Options()); len(keys) > 0 {
-			text += "\n\nOptions: " + codes(keys) + "."
-		}
+	if keys := q.optionNames(k); len(keys) > 0 {
+		text += "\n\nOptions: " + codes(keys) + "."
 	}
 	if len(k.Aliases) > 0 {
 		text += "\n\nAlso " + codes(k.Aliases) + "."
 	}
 	return text
+}
+
+// optionNames are the options of a kind that are not of the past, which only the
+// schema of graders tells.
+func (q *query) optionNames(k eval.Kind) []string {
+	if k.Options == nil {
+		return nil
+	}
+	keys := eval.Keys(k.Options())
+	grader := &node{kind: mapping}
+	grader.add(&pair{key: &node{raw: "type"}, value: &node{raw: k.Name}})
+	for _, shape := range q.guide.property(q.tree, q.guide.expand(q.tree, q.guide.root.Defs["Grader"], grader), "config", nil) {
+		keys = slices.DeleteFunc(keys, func(key string) bool {
+			s := shape.Properties.get(key)
+			return s != nil && s.Deprecated
+		})
+	}
+	return keys
 }
 
 func codes(words []string) string {
