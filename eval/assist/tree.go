@@ -68,6 +68,9 @@ func (n *node) text() string {
 	case n.style == plain && !strings.Contains(n.raw, "\n"):
 		return n.raw
 	}
+	if inner, ok := n.unquoted(); ok {
+		return inner
+	}
 	var s string
 	if yaml.Unmarshal([]byte(n.raw), &s) != nil {
 		return strings.Trim(n.raw, `"'`)
@@ -75,10 +78,23 @@ func (n *node) text() string {
 	return s
 }
 
+// unquoted is the text of a quoted scalar, if that stands there as it is. Most do,
+// and the parser takes long.
+func (n *node) unquoted() (text string, ok bool) {
+	last := len(n.raw) - 1
+	if !n.isQuoted() || last < 1 || n.raw[0] != n.raw[last] {
+		return "", false
+	}
+	text = n.raw[1:last]
+	return text, !strings.ContainsAny(text, "\\\n\"'")
+}
+
+func (n *node) isQuoted() bool { return n.style == singleQuoted || n.style == doubleQuoted }
+
 // inner is where the text of a scalar stands, without its quotes.
 func (n *node) inner() Range {
 	r := n.span
-	if n.style == singleQuoted || n.style == doubleQuoted {
+	if n.isQuoted() {
 		r.Start++
 		if len(n.raw) > 1 && n.raw[len(n.raw)-1] == n.raw[0] {
 			r.End--
