@@ -1,4 +1,3 @@
-import path from 'node:path';
 import * as vscode from 'vscode';
 import { isSuiteFile } from './daemon/documents';
 import { messageOf } from './explorer/start';
@@ -57,7 +56,6 @@ async function taskAtCursor(services: Services, editor: vscode.TextEditor): Prom
 
 /** Runs and shows how far it is, with a button to cancel. */
 async function runShowing(services: Services, what: Runnable, mode: RunMode, label: string): Promise<void> {
-  await editedFilesSaved(what.path);
   const options = { location: vscode.ProgressLocation.Notification, title: label, cancellable: true };
   await vscode.window.withProgress(options, async (progress, token) => {
     const shown = services.tracker.onEvent((e) => {
@@ -71,16 +69,6 @@ async function runShowing(services: Services, what: Runnable, mode: RunMode, lab
       shown.dispose();
     }
   });
-}
-
-/** The daemon runs what is on the disk: files of the suite that are being edited are saved before. */
-async function editedFilesSaved(suitePath: string): Promise<void> {
-  const below = path.dirname(suitePath) + path.sep;
-  for (const document of vscode.workspace.textDocuments) {
-    if (document.isDirty && !document.isUntitled && document.uri.fsPath.startsWith(below)) {
-      await document.save();
-    }
-  }
 }
 
 /** The suite that is meant: the file, the one being edited or that its file belongs to, the only one, else one of a list. */

@@ -4,6 +4,7 @@ import type { Runnable, RunMode } from '../services';
 import type { RunTracker } from '../model/tracker';
 import { Origin, type RunGroup } from './group';
 import type { RunPresenter } from './presenter';
+import { saveSuite } from './save';
 import { plan, type Chosen, type Planned } from './selection';
 import type { RunStarter } from './start';
 import type { SuiteTree } from './tree';
@@ -34,6 +35,7 @@ export class Profiles {
 
   /** Runs what a command or a lens names, as if it had been chosen in the tree. */
   async runNamed(what: Runnable, mode: RunMode, token?: vscode.CancellationToken): Promise<void> {
+    await saveSuite(what.path);
     const suite = await this.tree.ensure(what.path);
     const items = what.tasks?.map((id) => this.tree.task(suite, id, id)) ?? [suite];
     const request = new vscode.TestRunRequest(items);
