@@ -21,7 +21,7 @@ export function createExplorer(daemon: Daemon, tracker: RunTracker, log: vscode.
   const controller = vscode.tests.createTestController('waza', 'waza');
   const tree = new SuiteTree(controller, daemon, log);
   const presenter = new RunPresenter(controller, tree, tracker, daemon, log);
-  const starter = new RunStarter(tracker, log);
+  const starter = new RunStarter(daemon, tracker, log);
   const watcher = new Watcher(daemon, tracker, presenter, log);
   const profiles = new Profiles(tree, tracker, starter, presenter, watcher);
   profiles.register(controller);

@@ -1,12 +1,19 @@
 import * as vscode from 'vscode';
-import { ConnectionLost } from '../daemon/connection';
+import { ConnectionLost, type Connection } from '../daemon/connection';
 import { codes } from '../daemon/protocol';
 import type { RunTracker } from '../model/tracker';
 import type { RunRequest, Runs } from '../services';
 
+/** How far back the suite of a run is looked for: as far as a list of runs goes. */
+const mostListed = 10_000;
+
 /** Starts and ends runs by the tracker, and tells the user what went wrong. */
 export class RunStarter implements Omit<Runs, 'run'> {
-  constructor(private readonly tracker: RunTracker, private readonly log: vscode.LogOutputChannel) {}
+  constructor(
+    private readonly daemon: Connection,
+    private readonly tracker: RunTracker,
+    private readonly log: vscode.LogOutputChannel,
+  ) {}
 
   start(request: RunRequest, origin?: unknown): Promise<string | undefined> {
     return this.telling(async () => {
@@ -22,12 +29,22 @@ export class RunStarter implements Omit<Runs, 'run'> {
   }
 
   resume(runId: string): Promise<string | undefined> {
-    return this.telling(async () => (await this.tracker.resume(runId)).runId);
+    return this.telling(async () => (await this.tracker.resume(runId, await this.pathOf(runId))).runId);
   }
 
   async cancel(runId?: string): Promise<void> {
     const ids = runId === undefined ? this.tracker.running.map((run) => run.runId) : [runId];
     await this.telling(() => Promise.all(ids.map((id) => this.tracker.cancel(id))));
+  }
+
+  /** The suite of a run, which the Test Explorer shows it by. */
+  private async pathOf(runId: string): Promise<string | undefined> {
+    const known = this.tracker.get(runId)?.path;
+    if (known !== undefined) {
+      return known;
+    }
+    const { runs } = await this.daemon.request('run.list', { limit: mostListed });
+    return runs.find((run) => run.runId === runId)?.suite.path;
   }
 
   private async telling<T>(work: () => Promise<T>): Promise<T | undefined> {

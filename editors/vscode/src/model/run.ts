@@ -60,6 +60,9 @@ export class RunModel {
     readonly origin?: unknown,
   ) {}
 
+  /** Trials that keep their results and of which no more is known: the run began before it was followed. */
+  private keptUnseen = 0;
+
   /** Whether eval.complete was seen. */
   get over(): boolean {
     return this.status !== 'running';
@@ -119,7 +122,7 @@ export class RunModel {
   }
 
   tally(): TrialTally {
-    const t: TrialTally = { total: this.totalTrials, done: 0, running: 0, passed: 0, failed: 0, errors: 0 };
+    const t: TrialTally = { total: this.totalTrials, done: this.keptUnseen, running: 0, passed: 0, failed: 0, errors: 0 };
     for (const task of this.tasks.values()) {
       for (const trial of task.trials.values()) {
         count(t, trial.verdict);
@@ -152,7 +155,9 @@ export class RunModel {
         task.verdict = undefined;
       }
     }
-    if (left !== (p.keptTrials ?? 0)) {
+    const keeps = p.keptTrials ?? 0;
+    this.keptUnseen = left === keeps ? 0 : keeps;
+    if (left !== keeps) {
       this.tasks.clear(); // the suite has changed, and which trials it keeps is not told
     }
   }

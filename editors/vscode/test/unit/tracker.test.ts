@@ -110,6 +110,13 @@ test('when the daemon is given up, its runs are lost and waited for no more', as
   assert.deepEqual(daemon.asked, ['eval.run']);
 });
 
+test('a run of which only the rest is seen counts what it keeps as done', async () => {
+  const { daemon, tracker } = await running();
+  await daemon.say('eval.progress', { runId: 'r2', seq: 40, event: 'run_resumed', totalTasks: 1, totalTrials: 4, keptTrials: 3 });
+  await daemon.say('eval.progress', { runId: 'r2', seq: 41, event: 'trial_complete', taskId: 'a', trialNum: 4, totalTrials: 4, status: 'passed' });
+  assert.deepEqual(tracker.get('r2')?.tally(), { total: 4, done: 4, running: 0, passed: 1, failed: 0, errors: 0 });
+});
+
 test('runs that are over are remembered up to a number', async () => {
   const { daemon, tracker } = await running();
   for (let n = 2; n <= 200; n++) {
