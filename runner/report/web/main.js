@@ -115,7 +115,7 @@ function listen() {
     'input',
     (event) => {
       clearTimeout(waiting);
-      waiting = setTimeout(() => change({ search: event.target.value }), 60);
+      waiting = setTimeout(() => !ended() && change({ search: event.target.value }), 60);
     },
     LISTEN,
   );
@@ -131,11 +131,14 @@ function go(hash) {
   return route();
 }
 
+// ended tells that this showing has given way to the next.
+const ended = () => Boolean(HOST.signal && HOST.signal.aborted);
+
 // state is what a reader has chosen, by names that newer data has as well.
 function state() {
   return {
     address: address.get(),
-    view: { ...view },
+    view: { ...view, search: byId('search').value }, // also what was typed just now
     expanded: [...expanded].map((number) => TASKS[number].id),
     listed: [...chosen].map(([number, letter]) => [TASKS[number].id, letter]),
     measured,

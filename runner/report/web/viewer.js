@@ -19,7 +19,7 @@ async function showTrial(at) {
   } catch (error) {
     body = el('p', { class: 'v-error' }, `The transcript cannot be read: ${error.message}`);
   }
-  if (viewed !== at) return; // another one was opened meanwhile
+  if (viewed !== at || ended()) return; // another one was opened meanwhile
   put(viewer, trialTitle(at, Array.isArray(body) ? partLinks(body) : null), el('div', { class: 'body' }, body));
   viewer.dataset.shown = hashOf(taskOf(at), TRIALS.num[at]);
   viewer.querySelector('h2').focus();
@@ -84,7 +84,7 @@ const leaveTo = (task) => (event) => {
 const place = (name, onclick) =>
   el(
     'button',
-    { type: 'button', class: 'place', 'aria-label': name, 'data-tip': name, onclick },
+    { type: 'button', class: 'goto', 'aria-label': name, 'data-tip': name, onclick },
     svg('svg', { viewBox: '0 0 16 16', width: 13, height: 13, 'aria-hidden': 'true' }, svg('path', { d: 'M9.5 1.8H3.4v12.4h9.2V5zM9.5 1.8V5h3.1M5.8 8.2h4.4M5.8 10.9h4.4' })),
   );
 
