@@ -25,6 +25,16 @@ const extension = {
   external: ['vscode'],
 };
 
+/** The program of the results panel, which runs in its page. */
+const panel = {
+  ...shared,
+  platform: 'browser',
+  target: 'es2022',
+  entryPoints: ['src/panel/web/main.ts'],
+  outfile: 'dist/panel.js',
+  format: 'iife',
+};
+
 if (flags.has('--tests')) {
   rmSync('out/test', { recursive: true, force: true });
   await esbuild.build({
@@ -37,11 +47,14 @@ if (flags.has('--tests')) {
     sourcemap: 'inline',
   });
 } else if (flags.has('--watch')) {
-  const context = await esbuild.context(extension);
-  await context.watch();
+  for (const options of [extension, panel]) {
+    const context = await esbuild.context(options);
+    await context.watch();
+  }
 } else {
   rmSync('dist', { recursive: true, force: true });
   await esbuild.build(extension);
+  await esbuild.build(panel);
 }
 
 function unitTests() {

@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'out/', 'node_modules/', 'media/', 'test/host/'] },
+  { ignores: ['dist/', 'out/', 'node_modules/', 'media/', 'test/host/', 'test/page/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

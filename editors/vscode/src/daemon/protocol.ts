@@ -232,7 +232,7 @@ export interface Methods {
   'run.cancel': { params: { runId: string; finishRunning?: boolean }; result: { runId: string; status: RunStatus } };
   'run.list': { params: { limit?: number; status?: RunStatus; path?: string }; result: { runs: RunInfo[] } };
   'run.result': { params: { runId: string }; result: RunResult };
-  'run.trial': { params: { runId: string; taskId: string; trial: number }; result: { runId: string; trial: TrialResult } };
+  'run.trial': { params: { runId: string; taskId: string; trial: number }; result: { runId: string; trial: TrialResult; files?: object[]; incomplete?: string; cut?: number } };
   'run.subscribe': { params: { runId: string; fromSeq?: number }; result: { runId: string; fromSeq: number } };
   'run.unsubscribe': { params: { runId: string }; result: { runId: string; subscribed: boolean } };
   'run.resume': { params: { runId: string }; result: RunStarted };

@@ -1,33 +1,24 @@
 import * as vscode from 'vscode';
-import type { RunInfo } from '../daemon/protocol';
 import type { Services } from '../services';
+import { registerRunCommands } from './commands';
+import { registerExample } from './example';
+import { RunTree } from './tree';
 
-/** Makes the tree of past runs in the view waza.runs. */
+/** Makes the tree of past runs in the view waza.runs, and its commands. */
 export function registerRuns(services: Services): vscode.Disposable {
-  const provider = new RunTree(services);
+  const tree = new RunTree(services);
+  const view = vscode.window.createTreeView('waza.runs', { treeDataProvider: tree, canSelectMany: true, showCollapseAll: true });
   return vscode.Disposable.from(
-    vscode.window.registerTreeDataProvider('waza.runs', provider),
-    services.tracker.onEvent((e) => { if (e.kind === 'complete') { provider.refresh(); } }),
+    tree,
+    view,
+    view.onDidChangeVisibility((e) => { if (e.visible) { tree.refresh(); } }),
+    services.tracker.onEvent((event) => { tree.heard(event); }),
+    services.daemon.onDidChangeState((state) => {
+      // The tree is empty until the daemon answers, which does not mean that there are no runs.
+      void vscode.commands.executeCommand('setContext', 'waza.ready', state === 'running');
+      tree.refresh();
+    }),
+    registerRunCommands(services, tree),
+    registerExample(services),
   );
-}
-
-class RunTree implements vscode.TreeDataProvider<RunInfo> {
-  private readonly changed = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.changed.event;
-
-  constructor(private readonly services: Services) {}
-
-  refresh(): void {
-    this.changed.fire(undefined);
-  }
-
-  getTreeItem(run: RunInfo): vscode.TreeItem {
-    const item = new vscode.TreeItem(run.suite.name);
-    item.description = `${run.tasks.passed}/${run.tasks.total}`;
-    return item;
-  }
-
-  async getChildren(run?: RunInfo): Promise<RunInfo[]> {
-    return run || this.services.daemon.state !== 'running' ? [] : (await this.services.daemon.request('run.list', { limit: 50 })).runs;
-  }
 }

@@ -1,0 +1,36 @@
+import * as vscode from 'vscode';
+import type { RunInfo } from '../daemon/protocol';
+import type { Services } from '../services';
+import { modelsOf, agoText, outcomeOf } from './format';
+import { iconOf } from './icons';
+
+export interface PickOptions {
+  placeHolder: string;
+  /** Suite file whose runs are listed; absent: those of all suites. */
+  path?: string;
+  /** Run that is not listed. */
+  without?: string;
+  /** Run that is marked. */
+  current?: string;
+}
+
+/** How many of the newest runs are listed. */
+const most = 500;
+
+/** Lets the user choose a run. */
+export async function pickRun(services: Services, options: PickOptions): Promise<RunInfo | undefined> {
+  const { path, placeHolder, without, current } = options;
+  const list = services.daemon.request('run.list', { limit: most, ...(path === undefined ? {} : { path }) });
+  const items = list.then(({ runs }) => runs.filter((run) => run.runId !== without).map((run) => ({
+    run,
+    label: `${run.tasks.passed}/${run.tasks.total} passed`,
+    iconPath: iconOf(outcomeOf(run)),
+    description: [path === undefined ? run.suite.name : '', agoText(run.startedAt), modelsOf(run), run.runId === current ? 'shown' : ''].filter(Boolean).join(' · '),
+    detail: run.runId,
+  })));
+  if ((await items).length === 0) {
+    void vscode.window.showInformationMessage('There is no other run of this suite.');
+    return undefined;
+  }
+  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true, matchOnDetail: true }))?.run;
+}
