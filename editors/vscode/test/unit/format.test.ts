@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Counts, RunInfo } from '../../src/daemon/protocol';
+import {
+  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, runDescription, shortText,
+} from '../../src/runs/format';
+
+const now = Date.parse('2026-11-22T12:00:00Z');
+const counts = (more: Partial<Counts> = {}): Counts => ({ total: 10, passed: 0, failed: 0, errors: 0, timeouts: 0, cancelled: 0, skipped: 0, ...more });
+
+function info(more: Partial<RunInfo> = {}): RunInfo {
+  return {
+    runId: 'r', status: 'completed', suite: { path: '/w/eval.yaml', name: 'demo' }, executor: 'mock',
+    startedAt: '2026-11-22T11:58:00Z', endedAt: null, tasks: counts({ passed: 7, failed: 3 }), trials: counts(), ...more,
+  };
+}
+
+test('how long ago', () => {
+  for (const [at, want] of [
+    ['2026-11-22T11:59:30Z', 'just now'], ['2026-11-22T12:00:05Z', 'just now'], ['2026-11-22T11:59:00Z', '1 min ago'],
+    ['2026-11-22T09:00:00Z', '3 hours ago'], ['2026-11-21T11:00:00Z', '1 day ago'], ['2026-09-22T12:00:00Z', '2 months ago'],
+    ['2023-11-22T12:00:00Z', '3 years ago'],
+  ] as const) {
+    assert.equal(agoText(at, now), want, at);
+  }
+});
+
+test('times, tokens and money', () => {
+  assert.deepEqual([7, 999, 1500, 59_400, 59_900, 200_000, 3_600_000].map(durationText), ['7 ms', '999 ms', '1.5 s', '59 s', '60 s', '3 min 20 s', '1 h 0 min']);
+  assert.deepEqual([950, 1234, 34_000, 5_600_000, 999_900].map(shortText), ['950', '1.2k', '34k', '5.6M', '1.0M']);
+  assert.deepEqual([0.0042, 0.25, 12.5].map(moneyText), ['$0.0042', '$0.250', '$12.50']);
+});
+
+test('what stands behind a run', () => {
+  assert.equal(runDescription(info({ model: 'm-1' }), now), '7/10 · 2 min ago · m-1');
+  assert.equal(runDescription(info({ models: ['a', 'b'], model: 'a' }), now), '7/10 · 2 min ago · a, b');
+  assert.equal(runDescription(info({ status: 'interrupted' }), now), '7/10 · interrupted · 2 min ago');
+});
+
+test('an error outranks a failure, and a run that did not complete is not judged by its tasks', () => {
+  const of = (tasks: Partial<Counts>, status: RunInfo['status'] = 'completed'): string => outcomeOf(info({ status, tasks: counts(tasks) }));
+  assert.equal(of({ passed: 10 }), 'passed');
+  assert.equal(of({ passed: 9, timeouts: 1 }), 'failed');
+  assert.equal(of({ failed: 9, errors: 1 }), 'error');
+  assert.equal(of({ passed: 9, needsReview: 1 }), 'review');
+  assert.equal(of({}), 'none');
+  assert.equal(of({ passed: 10 }, 'cancelled'), 'cancelled');
+  assert.equal(of({ passed: 10 }, 'interrupted'), 'interrupted');
+  assert.equal(of({ failed: 1 }, 'running'), 'running');
+  assert.equal(outcomeOfVerdict(undefined, true), 'running');
+  assert.equal(outcomeOfVerdict('timeout', false), 'failed');
+});
