@@ -14,11 +14,13 @@ export class Bar {
   private readonly failedPart = element('div', { class: 'fill bad' });
   private readonly counts = element('span', { class: 'counts', role: 'status' });
   private progress: HTMLElement | undefined;
+  private last: { data: PageData; live: boolean } | undefined;
 
   constructor(private readonly act: (action: Action) => void) {}
 
   /** Shows the buttons for a run. The one in focus stays so. */
   show(data: PageData, live: boolean): void {
+    this.last = { data, live };
     const { run } = data;
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset['action'] : undefined;
     const failed = data.tasks.some((t) => (t.role ?? 'task') === 'task' && (t.verdict === 'failed' || t.verdict === 'timeout' || t.verdict === 'error'));
@@ -44,8 +46,16 @@ export class Bar {
     }
   }
 
+  /** Tells anew how long ago things were. */
+  again(): void {
+    if (this.last) {
+      this.show(this.last.data, this.last.live);
+    }
+  }
+
   /** Tells how far the run has come. */
   tally(live: boolean, t: TrialTally): void {
+    this.last &&= { ...this.last, live };
     const total = Math.max(1, t.total);
     const bad = t.failed + t.errors;
     this.fill.style.width = `${(100 * (t.done - bad)) / total}%`;

@@ -170,6 +170,7 @@ addEventListener('pagehide', remember);
 document.addEventListener('visibilitychange', remember);
 document.addEventListener('click', () => { setTimeout(remember); });
 new MutationObserver(takeTheme).observe(document.body, { attributeFilter: ['class'] });
+setInterval(() => { bar.again(); }, 30_000);
 takeTheme();
 tasksFirst();
 code.postMessage({ type: 'ready' });
