@@ -1,4 +1,4 @@
 std = 'luajit'
 globals = { 'vim' }
-max_line_length = 140
+max_line_length = 150
 exclude_files = { '.luacheckrc' }

@@ -39,9 +39,13 @@ end)
 command('WazaResults', { nargs = '?', desc = 'Show the results of a run' }, function(a)
   require('waza').results(a.args)
 end)
-command('WazaTranscript', { nargs = '?', desc = 'Show the transcript of a trial of the task at the cursor' }, function(a)
-  require('waza').transcript(a.args)
-end)
+command(
+  'WazaTranscript',
+  { nargs = '?', desc = 'Show the transcript of a trial of the task at the cursor' },
+  function(a)
+    require('waza').transcript(a.args)
+  end
+)
 command('WazaCompare', { nargs = '*', desc = 'Compare runs' }, function(a)
   require('waza').compare(a.fargs)
 end)

@@ -21,7 +21,12 @@ function M.state()
   local texts = vim.tbl_map(function(n)
     return n.text
   end, M.notices)
-  return 'notices:\n  ' .. table.concat(texts, '\n  ') .. '\nbuffer: ' .. vim.api.nvim_buf_get_name(0) .. '\n' .. M.text()
+  return 'notices:\n  '
+    .. table.concat(texts, '\n  ')
+    .. '\nbuffer: '
+    .. vim.api.nvim_buf_get_name(0)
+    .. '\n'
+    .. M.text()
 end
 
 -- wait waits for a condition, and fails when it does not come true in time.

@@ -57,7 +57,8 @@ end
 -- in a file of its own has no lines in the suite's.
 local function positions(path, tasks)
   local last = math.max(lines_of(path) - 1, 0)
-  local list = { { type = 'file', id = path, name = vim.fn.fnamemodify(path, ':t'), path = path, range = { 0, 0, last, 0 } } }
+  local list =
+    { { type = 'file', id = path, name = vim.fn.fnamemodify(path, ':t'), path = path, range = { 0, 0, last, 0 } } }
   local here = paths.normal(path)
   for i, task in ipairs(tasks) do
     local range = { 0, 0, 0, 0 }

@@ -96,7 +96,9 @@ function M.run(argument)
     if suite then
       run(suite, { tasks = { argument } })
     else
-      notice.error(('%s: no suite of this name, and this buffer is of no suite whose tasks it could name'):format(argument))
+      notice.error(
+        ('%s: no suite of this name, and this buffer is of no suite whose tasks it could name'):format(argument)
+      )
     end
   end)
 end
@@ -202,7 +204,9 @@ function M.restart()
 end
 
 local function suite_of_lens(argument)
-  return suites.get(paths.normal(vim.startswith(argument.path, 'file:') and vim.uri_to_fname(argument.path) or argument.path))
+  return suites.get(
+    paths.normal(vim.startswith(argument.path, 'file:') and vim.uri_to_fname(argument.path) or argument.path)
+  )
 end
 
 local function first(command)

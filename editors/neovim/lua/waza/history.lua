@@ -176,14 +176,20 @@ function List:keys()
     x = { self:on(function(run)
       self:ask('run.cancel', run, 'cancelled')
     end), 'Cancel' },
-    d = { self:on(function(run)
-      if confirm(run) then
-        self:ask('run.rm', run, 'deleted')
-      end
-    end), 'Delete' },
-    R = { function()
-      self:load()
-    end, 'Read anew' },
+    d = {
+      self:on(function(run)
+        if confirm(run) then
+          self:ask('run.rm', run, 'deleted')
+        end
+      end),
+      'Delete',
+    },
+    R = {
+      function()
+        self:load()
+      end,
+      'Read anew',
+    },
     ['?'] = { show_help, 'Help' },
     q = { '<Cmd>close<CR>', 'Close' },
   }

@@ -9,7 +9,7 @@ local M = {}
 local kinds = { failed = 'E', error = 'W', timeout = 'W', needs_review = 'I' }
 
 local function first_line(text)
-  return (vim.split(vim.trim(text or ''), '\n')[1])
+  return vim.split(vim.trim(text or ''), '\n')[1]
 end
 
 local function place(suite, task)

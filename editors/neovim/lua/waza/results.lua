@@ -57,7 +57,11 @@ end
 local function summary(page, result)
   local s = result.summary
   local title = ('%s · %s'):format(result.suite.name, result.runId)
-  page:line({ title, 'WazaTitle' }, '  ', { result.status, buffers.group(result.status == 'completed' and 'passed' or 'failed') })
+  page:line(
+    { title, 'WazaTitle' },
+    '  ',
+    { result.status, buffers.group(result.status == 'completed' and 'passed' or 'failed') }
+  )
   if type(s) == 'table' then
     page:line(('%d/%d tasks passed, %d/%d trials'):format(s.passed, s.total, s.trials.passed, s.trials.total))
   end
@@ -76,7 +80,10 @@ function M.render(result)
   page:line({ '  ' .. pages.pad(heads[1], wide[1]) .. cells(heads, wide), 'WazaQuiet' })
   for i, task in ipairs(result.tasks) do
     local verdict = task.verdict ~= '' and task.verdict or 'skipped'
-    page:line({ buffers.icon(verdict) .. ' ', buffers.group(verdict) }, pages.pad(task.id, wide[1]) .. cells(rows[i], wide))
+    page:line(
+      { buffers.icon(verdict) .. ' ', buffers.group(verdict) },
+      pages.pad(task.id, wide[1]) .. cells(rows[i], wide)
+    )
     page:target({ task = task.id })
     for _, reason in ipairs(task.reasons or {}) do
       local grader = reason.grader and reason.grader .. ': ' or ''

@@ -26,7 +26,10 @@ local entries = {}
 
 function entries.message(page, entry)
   local user = entry.role == 'user'
-  page:line({ user and '▌ User' or '▌ ' .. (entry.role or 'Agent'):gsub('^%l', string.upper), user and 'WazaUser' or 'WazaAgent' })
+  page:line({
+    user and '▌ User' or '▌ ' .. (entry.role or 'Agent'):gsub('^%l', string.upper),
+    user and 'WazaUser' or 'WazaAgent',
+  })
   page:text(entry.text)
 end
 
@@ -34,7 +37,11 @@ function entries.tool_call(page, entry)
   local tool = entry.tool or {}
   local state = tool.status and tool.status ~= 'completed' and ' ' .. tool.status or ''
   local time = tool.durationMs and ' ' .. took(tool.durationMs) or ''
-  page:line({ '▶ ' .. (tool.title or tool.name or 'tool'), 'WazaTool' }, { state, 'WazaFailed' }, { time, 'WazaQuiet' })
+  page:line(
+    { '▶ ' .. (tool.title or tool.name or 'tool'), 'WazaTool' },
+    { state, 'WazaFailed' },
+    { time, 'WazaQuiet' }
+  )
   local arguments, result = shown(tool.arguments), shown(tool.result)
   if arguments then
     page:text(arguments, nil, '  ')
@@ -156,28 +163,32 @@ end
 -- A tour is a list of trials, {task, trial, name}, and which of them is shown.
 local function show(tour)
   local stop = tour.list[tour.at]
-  tour.daemon:request('run.trial', { runId = tour.run_id, taskId = stop.task, trial = stop.trial }, function(err, result)
-    if err then
-      return notice.error(('the transcript cannot be shown: %s'):format(notice.reason(err)))
-    end
-    local function go(by)
-      return function()
-        tour.at = (tour.at - 1 + by) % #tour.list + 1
-        show(tour)
+  tour.daemon:request(
+    'run.trial',
+    { runId = tour.run_id, taskId = stop.task, trial = stop.trial },
+    function(err, result)
+      if err then
+        return notice.error(('the transcript cannot be shown: %s'):format(notice.reason(err)))
       end
+      local function go(by)
+        return function()
+          tour.at = (tour.at - 1 + by) % #tour.list + 1
+          show(tour)
+        end
+      end
+      close()
+      local title = ('%s · trial %d (%d of %d)'):format(stop.task, stop.trial, tour.at, #tour.list)
+      local buffer
+      buffer, window = pages.float(M.render(result, stop.name), title, 'waza-transcript', {
+        q = { close, 'Close' },
+        ['<Esc>'] = { close, 'Close' },
+        [']t'] = { go(1), 'Next trial' },
+        ['[t'] = { go(-1), 'Previous trial' },
+      })
+      vim.b[buffer].waza_trial = { run = tour.run_id, task = stop.task, trial = stop.trial }
+      vim.api.nvim_exec_autocmds('User', { pattern = 'WazaTranscript', modeline = false })
     end
-    close()
-    local title = ('%s · trial %d (%d of %d)'):format(stop.task, stop.trial, tour.at, #tour.list)
-    local buffer
-    buffer, window = pages.float(M.render(result, stop.name), title, 'waza-transcript', {
-      q = { close, 'Close' },
-      ['<Esc>'] = { close, 'Close' },
-      [']t'] = { go(1), 'Next trial' },
-      ['[t'] = { go(-1), 'Previous trial' },
-    })
-    vim.b[buffer].waza_trial = { run = tour.run_id, task = stop.task, trial = stop.trial }
-    vim.api.nvim_exec_autocmds('User', { pattern = 'WazaTranscript', modeline = false })
-  end)
+  )
 end
 
 local function of_task(task)

@@ -42,7 +42,10 @@ end)
 t.has(vim.inspect(outline), 'config')
 
 -- Completion needs somebody who types: another Neovim, whose keys this one presses.
-local other = vim.fn.jobstart({ vim.v.progpath, '--embed', '--headless', '-u', 'NONE', '-i', 'NONE', '-n' }, { rpc = true })
+local other = vim.fn.jobstart(
+  { vim.v.progpath, '--embed', '--headless', '-u', 'NONE', '-i', 'NONE', '-n' },
+  { rpc = true }
+)
 local function lua(code, ...)
   return vim.fn.rpcrequest(other, 'nvim_exec_lua', code, { ... })
 end

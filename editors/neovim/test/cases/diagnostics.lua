@@ -44,6 +44,9 @@ vim.api.nvim_buf_set_lines(buffer, 1, 2, false, { 'name: Grüße' })
 t.wait('it to go', function()
   return #vim.diagnostic.get(buffer, { severity = vim.diagnostic.severity.ERROR }) == 0
 end)
-t.same({ 'nothing-checked' }, vim.tbl_map(function(d)
-  return d.code or d.user_data.lsp.code
-end, vim.diagnostic.get(buffer)))
+t.same(
+  { 'nothing-checked' },
+  vim.tbl_map(function(d)
+    return d.code or d.user_data.lsp.code
+  end, vim.diagnostic.get(buffer))
+)

@@ -100,7 +100,9 @@ t.same(nil, adapter.discover_positions(path))
 t.same(nil, adapter.build_spec({ tree = Tree.from_list({ { type = 'dir', id = 'x', path = t.dir } }, tostring) }))
 
 -- The gravest of a task's cells counts.
-local matrix = t.write('repo/matrix/eval.yaml', [[
+local matrix = t.write(
+  'repo/matrix/eval.yaml',
+  [[
 name: cells
 config:
   executor: mock
@@ -110,7 +112,8 @@ tasks:
   - id: greet
     prompt: Say {{word}}.
     graders: [{name: polite, type: text, config: {contains: [Hello]}}]
-]])
+]]
+)
 tree = adapter.discover_positions(matrix)
 results = carry(tree)
 t.same('failed', results[matrix .. '::greet'].status)

@@ -17,11 +17,14 @@ local function begin()
   os.remove(t.dir .. '/pid.2')
   local ended = false
   local script = t.write('child.lua', child)
-  local job = vim.fn.jobstart({ vim.v.progpath, '--headless', '-u', 'NONE', '-i', 'NONE', '-n', '-c', 'luafile ' .. script }, {
-    on_exit = function()
-      ended = true
-    end,
-  })
+  local job = vim.fn.jobstart(
+    { vim.v.progpath, '--headless', '-u', 'NONE', '-i', 'NONE', '-n', '-c', 'luafile ' .. script },
+    {
+      on_exit = function()
+        ended = true
+      end,
+    }
+  )
   t.is(job > 0, 'the other Neovim is there')
   local agent
   t.wait('the agent', function()
