@@ -2,10 +2,12 @@
 -- carries the language server and waza's own methods. A daemon that dies is started
 -- again, later each time, and tells what was missed of the runs it carried out.
 
+local catchup = require('waza.catchup')
 local compat = require('waza.compat')
 local config = require('waza.config')
 local model = require('waza.model')
 local notice = require('waza.notice')
+local requests = require('waza.requests')
 
 local M = {}
 local Daemon = {}
@@ -45,8 +47,7 @@ function M.get(root)
       deaths = 0,
       model = model.new(),
       buffers = {},
-      queue = {}, -- requests for when it is ready
-      pending = {}, -- callbacks of requests that were sent
+      requests = requests.new(),
     }, Daemon)
     daemons[root] = daemon
   end
@@ -141,7 +142,7 @@ end
 function Daemon:fail(reason)
   self.state, self.given_up, self.reason = 'down', true, reason
   notice.once(reason)
-  self:refuse_all(reason)
+  self.requests:lose_all(reason)
 end
 
 local function missing(client)
@@ -173,18 +174,12 @@ function Daemon:ready(client, result)
   vim.schedule(function() -- vim.lsp knows the client only after this
     if self.client_id == client.id then
       self.state, self.since = 'ready', vim.loop.now()
-      self:catch_up(missed)
-      self:flush()
+      catchup.subscribe(self, missed)
+      for _, request in ipairs(self.requests:take()) do
+        self:request(request.method, request.params, request.callback)
+      end
     end
   end)
-end
-
-function Daemon:flush()
-  local queue = self.queue
-  self.queue = {}
-  for _, q in ipairs(queue) do
-    self:request(q.method, q.params, q.callback)
-  end
 end
 
 -- request asks the daemon, as soon as it is ready. callback(err, result) is called
@@ -192,61 +187,22 @@ end
 function Daemon:request(method, params, callback)
   callback = callback or function() end
   if self.state == 'starting' or self.state == 'waiting' then
-    table.insert(self.queue, { method = method, params = params, callback = callback })
-    return
+    return self.requests:put(method, params, callback)
   end
   local client = self.state == 'ready' and self:client()
   if not client then
-    vim.schedule(function()
-      callback({ message = self.reason or 'the daemon is not running; :WazaRestart starts it' })
-    end)
-    return
+    return requests.refuse(callback, self.reason or 'the daemon is not running; :WazaRestart starts it')
   end
-  local entry = { callback = callback }
-  self.pending[entry] = true
-  local sent = compat.request(client, method, params, function(err, result)
-    if self.pending[entry] then
-      self.pending[entry] = nil
-      callback(err, result)
-    end
-  end)
-  if not sent then -- it has just died, which on_exit will tell
-    self.pending[entry] = nil
-    table.insert(self.queue, { method = method, params = params, callback = callback })
-    self.state = 'waiting'
+  if not self.requests:send(client, method, params, callback) then
+    self.state = 'waiting' -- on_exit is about to tell why
+    self.requests:put(method, params, callback)
   end
-end
-
-local function refuse(list, reason)
-  for _, callback in ipairs(list) do
-    vim.schedule(function()
-      callback({ message = reason })
-    end)
-  end
-end
-
-function Daemon:refuse_pending(reason)
-  local list = {}
-  for entry in pairs(self.pending) do
-    table.insert(list, entry.callback)
-  end
-  self.pending = {}
-  refuse(list, reason)
-end
-
-function Daemon:refuse_all(reason)
-  self:refuse_pending(reason)
-  local list = vim.tbl_map(function(q)
-    return q.callback
-  end, self.queue)
-  self.queue = {}
-  refuse(list, reason)
 end
 
 function Daemon:exited(code, signal)
   local was, started = self.state, self.since
   self.client_id, self.since = nil, nil
-  self:refuse_pending('the daemon ended before it answered')
+  self.requests:lose('the daemon ended before it answered')
   if leaving or self.given_up then
     self.state = 'down'
     return
@@ -314,14 +270,14 @@ function Daemon:stop(after)
   local client = self:client()
   if not client then
     self.state = 'down'
-    self:refuse_all('the daemon was stopped')
+    self.requests:lose_all('the daemon was stopped')
     if after then
       after()
     end
     return
   end
   self.state, self.after_stop = 'stopping', after
-  self:refuse_all('the daemon was stopped')
+  self.requests:lose_all('the daemon was stopped')
   compat.stop(client, false)
   vim.defer_fn(function()
     if not compat.ended(client) then
@@ -382,40 +338,8 @@ function Daemon:heard(method, params)
     listener(self, run, method, params)
   end
   if method == 'eval.complete' and run.status == 'interrupted' then
-    self:resume(run)
+    catchup.resume(self, run)
   end
-end
-
--- catch_up asks for what was missed of runs that went on when the daemon died.
-function Daemon:catch_up(runs)
-  for _, run in ipairs(runs) do
-    self:request('run.subscribe', { runId = run.id, fromSeq = run.seq + 1 }, function(err)
-      if err then
-        self:heard('eval.complete', {
-          runId = run.id,
-          seq = run.seq + 1,
-          status = 'failed',
-          error = notice.reason(err),
-        })
-      end
-    end)
-  end
-end
-
--- resume takes a run of this daemon up again that its death cut short.
-function Daemon:resume(run)
-  if not config.options.resume_interrupted or not run.own then
-    notice.warn(('run %s was interrupted; r in :WazaRuns takes it up again'):format(run.id))
-    return
-  end
-  self:request('run.resume', { runId = run.id }, function(err)
-    if err then
-      notice.error(('run %s cannot be taken up again: %s'):format(run.id, notice.reason(err)))
-    else
-      run.status = 'running'
-      notice.info(('run %s was interrupted, and is taken up again'):format(run.id))
-    end
-  end)
 end
 
 return M

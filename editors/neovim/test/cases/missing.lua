@@ -31,15 +31,12 @@ told('ended at once, with code 2: it may be too old')
 -- One that knows it, and lacks methods.
 local answer =
   '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"waza","version":"0.0.1"},"capabilities":{"methods":["eval.run"]}}}'
-open(
-  'c',
-  {
-    path = fake(
-      'older',
-      ("printf 'Content-Length: %d\\r\\n\\r\\n%%s' '%s'\nexec cat >/dev/null\n"):format(#answer, answer)
-    ),
-  }
-)
+open('c', {
+  path = fake(
+    'older',
+    ("printf 'Content-Length: %d\\r\\n\\r\\n%%s' '%s'\nexec cat >/dev/null\n"):format(#answer, answer)
+  ),
+})
 told('is too old (0.0.1): it lacks task.run')
 
 -- One that dies when it is told of a document, time after time.
