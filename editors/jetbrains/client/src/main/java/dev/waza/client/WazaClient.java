@@ -33,18 +33,19 @@ public final class WazaClient implements AutoCloseable {
    * @param folders directories it works in; the first is where relative paths are meant from
    * @param patience how long to wait for answers
    * @param firstWait how long to wait before a daemon that died is started again, at first
+   * @param farewell how long a daemon may take to answer that it will end
    */
-  public record Options(String name, String version, List<Path> folders, Duration patience, Duration firstWait) {
+  public record Options(
+      String name, String version, List<Path> folders, Duration patience, Duration firstWait, Duration farewell) {
     /** Options that suit an editor. */
     public static Options of(String name, String version, List<Path> folders) {
-      return new Options(name, version, folders, Duration.ofSeconds(60), Duration.ofMillis(500));
+      return new Options(name, version, folders, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofSeconds(5));
     }
   }
 
   private static final System.Logger LOG = System.getLogger(WazaClient.class.getName());
   private static final int MOST_FAILURES = 5;
   private static final Duration STABLE = Duration.ofMinutes(1);
-  private static final Duration SHUTDOWN = Duration.ofSeconds(5);
 
   private final Options options;
   private final Listener listener;
@@ -166,14 +167,13 @@ public final class WazaClient implements AutoCloseable {
     }
     Connection connection = await(onOwner(() -> CompletableFuture.completedFuture(supervisor.leave())));
     if (connection != null) {
-      Duration limit = options.patience().compareTo(SHUTDOWN) < 0 ? options.patience() : SHUTDOWN;
-      await(onOwner(() -> connection.request("shutdown", null, limit)));
+      await(onOwner(() -> connection.request("shutdown", null, options.farewell())));
       await(onOwner(() -> CompletableFuture.completedFuture(tellExit(connection))));
       connection.close();
     }
     owner.shutdown();
     try {
-      owner.awaitTermination(SHUTDOWN.toSeconds(), TimeUnit.SECONDS);
+      owner.awaitTermination(options.farewell().toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

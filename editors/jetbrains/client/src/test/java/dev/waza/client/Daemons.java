@@ -32,7 +32,12 @@ final class Daemons {
   }
 
   static WazaClient.Options options() {
-    return new WazaClient.Options("test", "1", List.of(), PATIENCE, Duration.ofMillis(1));
+    return new WazaClient.Options("test", "1", List.of(), PATIENCE, Duration.ofMillis(1), PATIENCE);
+  }
+
+  /** Options for a program that has no idea of shutting down. */
+  static WazaClient.Options rude(Duration patience) {
+    return new WazaClient.Options("test", "1", List.of(), patience, Duration.ofMillis(1), Duration.ofMillis(50));
   }
 
   /** The real daemon, with a state directory of its own. */

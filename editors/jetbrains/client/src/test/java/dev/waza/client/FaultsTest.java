@@ -28,11 +28,11 @@ class FaultsTest {
 
   /** Options of a test that waits in vain; a shell that starts must be within them. */
   private static WazaClient.Options impatient() {
-    return new WazaClient.Options("test", "1", List.of(), Duration.ofSeconds(3), Duration.ofMillis(1));
+    return Daemons.rude(Duration.ofSeconds(3));
   }
 
   private DaemonException startFails(Endpoint endpoint) throws Exception {
-    try (var client = new WazaClient(endpoint, Daemons.options(), new Listener() {})) {
+    try (var client = new WazaClient(endpoint, Daemons.rude(Daemons.PATIENCE), new Listener() {})) {
       return assertInstanceOf(DaemonException.class, Daemons.problem(client.start()));
     }
   }
@@ -84,7 +84,7 @@ class FaultsTest {
   void startedAgainAfterItWasGivenUp() throws Exception {
     var heard = new Daemons.Heard();
     DaemonProcess fake = Daemons.fake(dir, "[ -e good ] || exit 1; " + says(INITIALIZED) + "cat >/dev/null");
-    try (var client = new WazaClient(fake, Daemons.options(), heard)) {
+    try (var client = new WazaClient(fake, Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.problem(client.start());
       heard.untilState("FAILED: ");
       assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of())), "there is none to ask");
@@ -98,7 +98,7 @@ class FaultsTest {
   void garbageInMidstreamRestartsTheDaemon() throws Exception {
     var heard = new Daemons.Heard();
     String twice = "if [ -e again ]; then " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "else touch again; " + says(INITIALIZED) + "read line; echo '{]'; fi; cat >/dev/null";
-    try (var client = new WazaClient(Daemons.fake(dir, twice), Daemons.options(), heard)) {
+    try (var client = new WazaClient(Daemons.fake(dir, twice), Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.get(client.start());
       assertSays("this is no waza", assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of()))));
       heard.untilState("WAITING: ");
@@ -111,7 +111,7 @@ class FaultsTest {
   void runEndsWithADaemonThatIsGivenUp() throws Exception {
     var heard = new Daemons.Heard();
     String once = "[ ! -e once ] || exit 1; touch once; " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"runId\":\"r\",\"status\":\"running\"}}");
-    try (var client = new WazaClient(Daemons.fake(dir, once), Daemons.options(), heard)) {
+    try (var client = new WazaClient(Daemons.fake(dir, once), Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.get(client.start());
       assertEquals("r", Daemons.get(client.run("eval.yaml", Map.of())));
       RunEvent end = heard.until(RunEvent::isGivenUp);
@@ -132,7 +132,7 @@ class FaultsTest {
 
   @Test
   void cancelledFutureCancelsItsRequest() throws Exception {
-    try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), Daemons.options(), new Listener() {})) {
+    try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), Daemons.rude(Daemons.PATIENCE), new Listener() {})) {
       Daemons.get(client.start());
       CompletableFuture<Object> reply = client.request("eval.list", Map.of());
       untilHeard("\"eval.list\"");
@@ -185,7 +185,7 @@ class FaultsTest {
             throw new IllegalArgumentException("a fault of the listener");
           }
         };
-    client[0] = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "cat >/dev/null"), Daemons.options(), bad);
+    client[0] = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "cat >/dev/null"), Daemons.rude(Daemons.PATIENCE), bad);
     try (var c = client[0]) {
       Daemons.get(c.start());
       assertTrue(logged.contains("a fault of the listener"), logged.toString());

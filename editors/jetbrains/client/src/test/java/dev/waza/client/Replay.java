@@ -45,7 +45,7 @@ final class Replay {
     server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
     server.setSoTimeout(MILLIS);
     var endpoint = new SocketEndpoint((InetSocketAddress) server.getLocalSocketAddress());
-    client = new WazaClient(endpoint, Daemons.options(), new Listener() {});
+    client = new WazaClient(endpoint, Daemons.rude(Daemons.PATIENCE), new Listener() {});
     try {
       client.start();
       accept();
