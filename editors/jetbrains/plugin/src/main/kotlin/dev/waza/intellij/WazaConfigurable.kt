@@ -44,8 +44,8 @@ class WazaConfigurable : Configurable {
 
     override fun reset() {
         val state = WazaSettings.get().state
-        path.text = state.path.orEmpty()
-        arguments.text = state.arguments.orEmpty()
+        path.setText(state.path.orEmpty())
+        arguments.setText(state.arguments.orEmpty())
         environment.envs = state.environment
     }
 }

@@ -27,7 +27,7 @@ class WazaRunEditor : SettingsEditor<WazaRunConfiguration>() {
     }
 
     override fun resetEditorFrom(configuration: WazaRunConfiguration) {
-        suite.text = configuration.values.suite.orEmpty()
+        suite.setText(configuration.values.suite.orEmpty())
         tasks.text = configuration.values.tasks.orEmpty()
         trials.number = configuration.values.trials
     }

@@ -36,13 +36,14 @@ class WazaService(private val project: Project) : Disposable {
     }
 
     /** Ends the daemon; the next who wants one gets it by the new settings. */
-    fun settingsChanged() {
+    fun settingsChanged() = leave()
+
+    override fun dispose() = leave()
+
+    /** Closing waits for the daemon to clean up, which nobody else has to. */
+    private fun leave() {
         val old = synchronized(this) { running.also { running = null } } ?: return
         ApplicationManager.getApplication().executeOnPooledThread { old.close() }
-    }
-
-    override fun dispose() {
-        synchronized(this) { running.also { running = null } }?.close()
     }
 
     private inner class Hearing : Listener {
