@@ -35,22 +35,21 @@ function M.forget()
   said = {}
 end
 
--- reason is what an error of the daemon says to people: its message, and what is
--- wrong with the suite.
+-- reason is what an error of the daemon says to people, in a line: its message, and
+-- the first that is wrong with the suite. More than a line makes the user press a key.
 function M.reason(err)
   if type(err) ~= 'table' then
     return tostring(err)
   end
-  local lines = { err.message or 'unknown error' }
+  local text = err.message or 'unknown error'
   local errors = type(err.data) == 'table' and err.data.errors or {}
-  for i, line in ipairs(errors) do
-    if i > 3 then
-      table.insert(lines, ('and %d more'):format(#errors - 3))
-      break
-    end
-    table.insert(lines, line)
+  if errors[1] then
+    text = text .. ': ' .. errors[1]
   end
-  return table.concat(lines, '\n')
+  if #errors > 1 then
+    text = ('%s (and %d more)'):format(text, #errors - 1)
+  end
+  return text
 end
 
 return M
