@@ -39,6 +39,9 @@ func (d *Document) Range(begin, end int) protocol.Range { return d.Text.Range(be
 const (
 	maxDocuments = 1000
 	maxOpenBytes = 256 << 20
+	// maxEdited is how many bytes of text the changes of one notification may go
+	// through: each goes through the whole text.
+	maxEdited = 512 << 20
 )
 
 var (
@@ -46,6 +49,7 @@ var (
 	errOpen     = errors.New("the document is open already")
 	errNotFile  = errors.New("only documents of the scheme file are read")
 	errTooLarge = fmt.Errorf("the document is longer than the %d MiB that are read of a file", eval.MaxTextBytes>>20)
+	errTooMuch  = errors.New("there are too many changes at once to such a long document")
 	errTooMany  = fmt.Errorf("more than %d documents, or %d MiB, are open", maxDocuments, maxOpenBytes>>20)
 )
 
@@ -130,7 +134,7 @@ func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, 
 	if old == nil {
 		return ds, path, errNotOpen
 	}
-	text, lost := old.Text, old.lost
+	text, lost, edited := old.Text, old.lost, 0
 	for _, change := range p.ContentChanges {
 		switch change := change.(type) {
 		case *protocol.TextDocumentContentChangeWholeDocument:
@@ -140,12 +144,16 @@ func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, 
 				text = text.Edit(change.Range, old.Encoding, change.Text)
 			}
 		}
-		if lost = lost || len(text.content) > eval.MaxTextBytes; lost {
+		edited += len(text.content)
+		if lost = lost || edited > maxEdited || len(text.content) > eval.MaxTextBytes; lost {
 			text = NewText("")
 		}
 	}
 	d := &Document{URI: old.URI, Path: path, Version: p.TextDocument.Version, Encoding: old.Encoding, lost: lost}
 	changed, err := ds.with(d, text)
+	if edited > maxEdited {
+		err = errTooMuch
+	}
 	return changed, path, err
 }
 

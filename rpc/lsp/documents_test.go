@@ -76,6 +76,22 @@ func TestDocumentTooLarge(t *testing.T) {
 	require.Equal(t, "short", small.Get(u).Text.String())
 }
 
+// Changes that would keep the server busy for long are not made.
+func TestTooManyChanges(t *testing.T) {
+	t.Parallel()
+	const u = "file:///eval.yaml"
+	open, _, err := Documents{}.Open(item(u, strings.Repeat("x", eval.MaxTextBytes-1)), UTF16)
+	require.NoError(t, err)
+	many := whole(u, "", 2)
+	many.ContentChanges = nil
+	for range 100_000 {
+		many.ContentChanges = append(many.ContentChanges, &protocol.TextDocumentContentChangePartial{})
+	}
+	open, _, err = open.Change(many)
+	require.ErrorIs(t, err, errTooMuch)
+	require.Nil(t, open.Get(u))
+}
+
 func TestTooManyDocuments(t *testing.T) {
 	t.Parallel()
 	var open Documents

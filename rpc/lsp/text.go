@@ -24,14 +24,18 @@ type Text struct {
 // LF, CR LF or CR.
 func NewText(content string) *Text {
 	t := &Text{content: content, lines: make([]int, 1, 1+strings.Count(content, "\n"))}
-	for i := 0; i < len(content); i++ {
-		switch content[i] {
-		case '\r':
-			if i+1 < len(content) && content[i+1] == '\n' {
-				continue
+	if strings.IndexByte(content, '\r') < 0 { // as most are: this is made anew with every key
+		for i := 0; ; {
+			end := strings.IndexByte(content[i:], '\n')
+			if end < 0 {
+				return t
 			}
-			t.lines = append(t.lines, i+1)
-		case '\n':
+			i += end + 1
+			t.lines = append(t.lines, i)
+		}
+	}
+	for i := range len(content) {
+		if content[i] == '\n' || content[i] == '\r' && !strings.HasPrefix(content[i+1:], "\n") {
 			t.lines = append(t.lines, i+1)
 		}
 	}
