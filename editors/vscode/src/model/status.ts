@@ -33,10 +33,11 @@ function lastText(run: RunModel): StatusText {
   if (run.status !== 'completed' || !s) {
     return { text: `$(circle-slash) ${run.status}`, tooltip: `waza: ${run.error ?? `The last run is ${run.status}.`}` };
   }
-  const icon = s.errors > 0 ? '$(warning)' : s.passed < s.total ? '$(error)' : '$(pass)';
+  const done = s.total - s.skipped - s.cancelled; // after the first failure, others may not have been begun
+  const icon = s.errors > 0 ? '$(warning)' : s.passed < done ? '$(error)' : '$(pass)';
   return {
-    text: `${icon} ${s.passed}/${s.total}`,
-    tooltip: `waza: ${s.passed} of ${s.total} ${s.total === 1 ? 'task' : 'tasks'} passed in the last run. Click for the results.`,
+    text: `${icon} ${s.passed}/${done}`,
+    tooltip: `waza: ${s.passed} of ${done} ${done === 1 ? 'task' : 'tasks'} passed in the last run. Click for the results.`,
   };
 }
 

@@ -135,7 +135,7 @@ test('the status bar tells how far runs are, then what came out', async () => {
     await daemon.say('eval.progress', { seq: 2 + i, event: 'trial_complete', taskId: 'a', trialNum: i + 1, totalTrials: 4, status });
   }
   assert.equal(text(), '$(beaker~spin) 3/4 1 failed 1 error');
-  const summary = { total: 2, passed: 1, failed: 1, errors: 0 } as NonNullable<CompleteParams['summary']>;
+  const summary = { total: 5, passed: 1, failed: 1, errors: 0, skipped: 2, cancelled: 1 } as NonNullable<CompleteParams['summary']>;
   await daemon.say('eval.complete', { seq: 9, status: 'completed', summary });
   assert.equal(text(), '$(error) 1/2');
 });
