@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	_ "waza/rpc" // what the binary is built from; see dependOnSources
 )
 
 var update = flag.Bool("update", false, "rewrite what the daemon says in the dialogues, and what is expected of clients")
@@ -94,6 +96,7 @@ func format(t *testing.T, lines []line) []byte {
 // With -update, both are written anew.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
+	dependOnSources(t)
 	files, err := filepath.Glob("*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -111,6 +114,19 @@ func TestDialogues(t *testing.T) {
 				t.Errorf("the dialogue is another (-want +got); if that is meant, go test ./editors/dialogues -update\n%s", diff)
 			}
 		})
+	}
+}
+
+// dependOnSources looks at what the binary is built from besides the packages that
+// are imported here, lest the go command takes an earlier result for today's.
+func dependOnSources(t *testing.T) {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join("..", "..", "cmd", "waza", "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, sources)
+	for _, source := range sources {
+		_, err := os.Stat(source)
+		require.NoError(t, err)
 	}
 }
 

@@ -47,6 +47,7 @@ func TestReadmeDialogue(t *testing.T) {
 // midst of a run.
 func TestReadmeClient(t *testing.T) {
 	t.Parallel()
+	dependOnSources(t)
 	code := block(t, "python")
 	require.LessOrEqual(t, strings.Count(code, "\n"), 50, "fifty lines are promised")
 	if _, err := exec.LookPath("python3"); err != nil {
