@@ -5,6 +5,7 @@
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
+# make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
 # make test-crash  kill runs, fill their disk and cut their journals, at length  (WAZA_TEST_SEED=of a test that failed)
 # make docs    rewrite the generated documents and schemas
 #
@@ -18,13 +19,14 @@ BENCHFLAGS ?=
 FUZZTIME   ?= 5s
 AGENTS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-agents
 BROWSER    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-browser
+EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
 
 BIN         := $(CURDIR)/.bin
 LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser test-crash bench fuzz docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash bench fuzz docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -77,6 +79,10 @@ test-agents:
 # The same, and screenshots are left in .ci/out/browser.
 test-browser:
 	@GO='$(GO)' .ci/test-browser '$(BROWSER)'
+
+# The same for the editors; screenshots are left in .ci/out/editors.
+test-editors:
+	@GO='$(GO)' .ci/test-editors '$(EDITORS)'
 
 # What make test does of this in little. A seed that is printed repeats it.
 test-crash:

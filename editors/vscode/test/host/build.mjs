@@ -16,12 +16,10 @@ export async function buildWaza(dir) {
   await run(process.env.GO || 'go', ['build', '-o', path.join(dir, 'bin/waza'), './cmd/waza'], { cwd: repository });
 }
 
-// buildExtension packs the extension, whose dependencies are installed already.
-export async function buildExtension(tools, dir) {
-  const file = path.join(dir, 'waza.vsix');
-  await run('npm', ['run', 'build'], { cwd: extension });
-  await run(process.execPath, [tools.vsce, 'package', '--no-dependencies', '--allow-missing-repository', '-o', file], { cwd: extension });
-  return file;
+// buildExtension packs the extension, whose own dependencies are installed already.
+export async function buildExtension() {
+  await run('npm', ['run', 'package'], { cwd: extension });
+  return path.join(extension, 'out/waza.vsix');
 }
 
 // copyWorkspace gives a copy of the workspace, as it is going to be edited.

@@ -6,7 +6,8 @@
 // It builds waza and, unless a vsix is named, the extension, installs it, prints the
 // address to open and stays until it is interrupted; with --shot it only takes a
 // picture of the window and ends. Everything is kept below DIR, a temporary directory
-// when it is not named. It wants what make test-editors installs.
+// when it is not named. It wants what make test-editors installs,
+// and npm ci in editors/vscode.
 
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';
@@ -38,7 +39,7 @@ if (tools.missing.length) {
 }
 const dir = options.dir ?? (await mkdtemp(path.join(os.tmpdir(), 'waza-window-')));
 await buildWaza(dir);
-await Server.install(tools, dir, options.vsix ?? (await buildExtension(tools, dir)));
+await Server.install(tools, dir, options.vsix ?? (await buildExtension()));
 const workspace = options.workspace ? path.resolve(options.workspace) : await copyWorkspace(dir);
 const server = await Server.start(tools, dir, {
   port: Number(options.port),

@@ -27,16 +27,18 @@ export function below(root) {
   return found;
 }
 
-// Watch remembers all that a process has started, also what has lost its parent since.
+// Watch remembers the groups of all that a process has started, also what has lost its
+// parent since. The group of this program itself is not among them.
 export class Watch {
   constructor(root) {
-    this.groups = new Set([root]);
     this.root = root;
+    this.groups = new Set();
+    this.own = list().find((p) => p.pid === process.pid).group;
   }
 
   // look is to be called while the root is alive.
   look() {
-    for (const p of below(this.root)) this.groups.add(p.group);
+    for (const p of [...below(this.root), { group: this.root }]) if (p.group !== this.own) this.groups.add(p.group);
     return this;
   }
 

@@ -19,11 +19,21 @@ const SETTINGS = {
   'chat.commandCenter.enabled': false,
   'chat.disableAIFeatures': true,
   'window.commandCenter': false,
+  'editor.wordBasedSuggestions': 'off', // so that only what waza knows is proposed
   'extensions.ignoreRecommendations': true,
+  'extensions.autoCheckUpdates': false,
+  'extensions.autoUpdate': false,
   'git.enabled': false,
+  'security.workspace.trust.startupPrompt': 'never', // the window says so in a banner
+  'files.autoSave': 'off',
   'files.hotExit': 'off',
+  'remote.autoForwardPorts': false,
   'telemetry.telemetryLevel': 'off',
 };
+
+// Whatever ends the tests, a signal as well, ends the servers.
+const running = new Set();
+process.on('exit', () => running.forEach((server) => server.watch.look().end()));
 
 export class Server {
   // install puts extensions, .vsix files, where start will find them. dir is to be
@@ -50,6 +60,7 @@ export class Server {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     server.watch = new Watch(server.process.pid);
+    running.add(server);
     server.url = await listening(server.process, path.join(dir, 'server.log'));
     return server;
   }
@@ -74,6 +85,7 @@ export class Server {
     this.watch.look();
     kill(-this.pid, 'SIGTERM');
     await until('the end of code-server', 20, () => this.watch.left().length === 0).catch(() => {});
+    running.delete(this);
     return this.watch.end();
   }
 }
@@ -88,6 +100,7 @@ function environment(tools, dir) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VSCODE_|CODE_SERVER_|WAZA_|PORT$|PASSWORD$)/.test(name)));
   return {
     ...env,
+    VSCODE_CLI: '1', // the environment as it is, rather than that of a login shell
     PATH: [path.dirname(tools.node), env.PATH].join(path.delimiter),
     HOME: path.join(dir, 'home'),
     XDG_CONFIG_HOME: path.join(dir, 'home/.config'),

@@ -21,14 +21,12 @@ export function findTools(dir) {
   const tools = {
     node: path.join(dir, 'node_modules/node/bin/node'),
     codeServer: path.join(dir, 'code-server/package/out/node/entry.js'),
-    vsce: path.join(dir, 'node_modules/@vscode/vsce/vsce'),
     playwright: path.join(dir, 'node_modules/playwright-core/package.json'),
     chromium: onPath('chromium', 'chromium-browser', 'google-chrome'),
     missing: [],
   };
   if (!existsSync(tools.node)) tools.missing.push('node 24, which code-server runs on, could not be had from npm');
   if (!existsSync(tools.codeServer)) tools.missing.push('code-server could not be had from npm');
-  if (!existsSync(tools.vsce)) tools.missing.push('@vscode/vsce could not be had from npm');
   if (!existsSync(tools.playwright)) tools.missing.push('playwright-core could not be had from npm');
   if (!tools.chromium) tools.missing.push('chromium is not installed (apt-get install chromium)');
   return tools;

@@ -20,7 +20,7 @@ export class Window {
     w.page.setDefaultTimeout(PATIENCE);
     w.page.on('dialog', (d) => d.accept().catch(() => {})); // "leave the page?"
     w.log = [];
-    w.page.on('console', (m) => m.type() === 'error' && w.log.push(m.text()));
+    w.page.on('console', (m) => m.type() === 'error' && w.log.push(m.text().slice(0, 500)));
     await w.page.goto(url);
     await w.ready();
     return w;
@@ -74,15 +74,14 @@ export class Window {
     await this.locator('.quick-input-list .monaco-list-row', { hasText: text }).first().click();
   }
 
-  // openFile opens one by its name and gives its editor.
+  // openFile opens one by the end of its path and gives its editor.
   async openFile(name, line) {
+    const parts = name.split('/');
     const input = await this.quickInput('Control+P');
     await input.fill(line ? `${name}:${line}` : name);
-    await this.locator('.quick-input-list .monaco-list-row').first().waitFor();
-    await this.press('Enter');
-    const base = name.split('/').at(-1);
-    await this.locator('.tabs-container .tab.active', { hasText: base }).waitFor();
-    const editor = this.locator('.editor-group-container.active .monaco-editor[data-uri]').first();
+    const rows = this.locator('.quick-input-list .monaco-list-row', { hasText: parts.at(-1) });
+    await rows.filter({ hasText: parts.slice(0, -1).join('/') }).first().click();
+    const editor = this.locator(`.editor-group-container.active .monaco-editor[data-uri$="/${name}"]`).first();
     await editor.locator('.view-line').first().waitFor();
     return editor;
   }
@@ -95,9 +94,20 @@ export class Window {
     await input.waitFor({ state: 'hidden' });
   }
 
-  // view opens a view by the command that focuses it.
-  async closeEditors() {
+  // webview gives the page inside the active webview once it has what selector wants.
+  async webview(selector) {
+    const frame = this.page.frameLocator('iframe.webview.ready').last().frameLocator('iframe#active-frame');
+    await frame.locator(selector).first().waitFor();
+    return frame;
+  }
+
+  // clear closes all editors, and the panel below them.
+  async clear() {
     await this.command('View: Close All Editors');
+    const panel = this.locator('.part.panel');
+    if (!(await panel.isVisible())) return;
+    await this.press('Control+J');
+    await panel.waitFor({ state: 'hidden' });
   }
 
   async shot(file) {

@@ -1,0 +1,48 @@
+// What came out of runs: results panel, transcripts, past runs, code lenses.
+
+import assert from 'node:assert/strict';
+
+export const panel = [
+  {
+    name: 'code lenses tell the last result',
+    async run(s) {
+      const { window } = s;
+      const editor = await window.openFile('code-explainer/eval.yaml', 1);
+      const lens = editor.locator('.codelens-decoration');
+      await lens.getByText(/2\/4/).first().waitFor();
+      await lens.getByText('Run', { exact: false }).first().waitFor();
+      await s.shot('code-lens');
+      const task = await window.openFile('tasks/complexity.yaml', 1);
+      await task.locator('.codelens-decoration').getByText(/2\/3/).first().waitFor();
+      await s.shot('code-lens-task');
+    },
+  },
+  {
+    name: 'the results panel shows table and transcript',
+    async run(s) {
+      const { window } = s;
+      await window.clear();
+      await window.command('waza: Show Results');
+      const page = await window.webview('#table tbody tr');
+      assert.equal(await page.locator('#table .task').count(), 4);
+      await s.shot('panel');
+      await s.light('panel');
+      await page.locator('#table .task', { hasText: 'repair' }).first().click();
+      await page.locator('[data-trial-row]').first().click();
+      await page.locator('#viewer[open] .body').waitFor();
+      await page.locator('#viewer').getByText('read_file').first().waitFor();
+      await s.shot('transcript');
+    },
+  },
+  {
+    name: 'past runs are listed',
+    async run(s) {
+      const { window } = s;
+      await window.command('waza: Focus on Runs View');
+      const rows = window.locator('.pane-body .monaco-list-row');
+      await rows.filter({ hasText: 'code-explainer' }).first().waitFor();
+      await rows.filter({ hasText: 'refactor' }).first().waitFor();
+      await s.shot('past-runs');
+    },
+  },
+];

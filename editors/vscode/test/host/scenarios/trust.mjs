@@ -1,0 +1,22 @@
+// A workspace that is not trusted runs nothing until it is.
+
+import assert from 'node:assert/strict';
+
+export const trust = [
+  {
+    name: 'nothing is run in an untrusted workspace, and waza starts when it is trusted',
+    async run(s) {
+      const { window, explorer } = s;
+      await window.locator('.part.banner').getByText('Restricted Mode').first().waitFor();
+      await window.openFile('refactor/eval.yaml', 1);
+      await s.shot('untrusted');
+      assert.equal(s.daemon(), undefined, 'the daemon was started');
+      await window.locator('.part.banner').getByText('Manage').click();
+      await window.locator('.workspace-trust-editor').getByText('Trust', { exact: true }).first().click();
+      await explorer.open();
+      await explorer.see('refactor');
+      assert.ok(s.daemon());
+      await s.shot('trusted');
+    },
+  },
+];

@@ -1,0 +1,81 @@
+// A stage is a server with a window that scenarios play in, one after another.
+
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { copyWorkspace, surroundings } from './build.mjs';
+import { Explorer } from './explorer.mjs';
+import { below, until } from './processes.mjs';
+import { Server } from './server.mjs';
+import { Window } from './window.mjs';
+
+export class Stage {
+  // open starts the server, and the window on a fresh copy of the workspace.
+  static async open({ tools, browser, album, dir, name, ...options }) {
+    const stage = new Stage();
+    stage.album = album;
+    stage.dir = dir;
+    stage.workspace = await copyWorkspace(dir, name);
+    stage.server = await Server.start(tools, dir, { env: surroundings(dir), ...options });
+    try {
+      stage.window = await Window.open(browser, stage.server.page(stage.workspace));
+    } catch (error) {
+      await stage.server.stop();
+      throw error;
+    }
+    stage.explorer = new Explorer(stage.window);
+    return stage;
+  }
+
+  async shot(name) {
+    await this.window.shot(this.album.next(name));
+  }
+
+  // light takes another picture in a light theme.
+  async light(name) {
+    await this.theme('vs');
+    await this.shot(`${name} light`);
+    await this.theme('vs-dark');
+  }
+
+  async theme(kind) {
+    await this.window.command('Preferences: Toggle between Light/Dark Themes');
+    await this.window.locator(`.monaco-workbench.${kind}`).waitFor();
+  }
+
+  // shut makes the agents of suites/refactor wait, release lets them go on.
+  shut() {
+    return rm(path.join(this.dir, 'gate'), { force: true });
+  }
+
+  release() {
+    return writeFile(path.join(this.dir, 'gate'), '');
+  }
+
+  // daemon is the process of waza that serves the window, or undefined.
+  daemon() {
+    return below(this.server.pid).find((p) => /\/waza (lsp|jsonrpc)/.test(p.args));
+  }
+
+  file(name) {
+    return path.join(this.workspace, name);
+  }
+
+  // reset makes a window of which nothing of an earlier scenario is left.
+  async reset() {
+    await this.release();
+    await this.window.reload();
+    await this.explorer.open();
+  }
+
+  // close ends everything, and gives the processes that had not ended by themselves.
+  async close() {
+    await this.release(); // agents that wait would be in nobody's way, but take their time
+    this.server.watch.look();
+    await this.window.close();
+    const left = await this.server.stop();
+    if (existsSync(path.join(this.dir, 'gate'))) await this.shut();
+    return left;
+  }
+}
