@@ -22,7 +22,8 @@ export const panel = [
     async run(s) {
       const { window } = s;
       await window.clear();
-      await window.command('waza: Show Results');
+      const editor = await window.openFile('code-explainer/eval.yaml', 1);
+      await editor.locator('.codelens-decoration').getByText(/2\/4/).first().click();
       const page = await window.webview('#table tbody tr');
       assert.equal(await page.locator('#table .task').count(), 4);
       await s.shot('panel');
