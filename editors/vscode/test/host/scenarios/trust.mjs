@@ -13,6 +13,9 @@ export const trust = [
       assert.equal(s.daemon(), undefined, 'the daemon was started');
       await window.locator('.part.banner').getByText('Manage').click();
       await window.locator('.workspace-trust-editor').getByText('Trust', { exact: true }).first().click();
+      await window.locator('.workspace-trust-editor').getByText('You trust this folder').waitFor();
+      await window.press('Escape');
+      await window.locator('.monaco-modal-editor-block').waitFor({ state: 'hidden' });
       await explorer.open();
       await explorer.see('refactor');
       assert.ok(s.daemon());
