@@ -24,7 +24,7 @@ EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
 BIN         := $(CURDIR)/.bin
 LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
-SOURCES     := cmd eval rpc runner
+SOURCES     := cmd editors eval rpc runner
 
 .PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash bench fuzz docs clean
 .NOTPARALLEL:
