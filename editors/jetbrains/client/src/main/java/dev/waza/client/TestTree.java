@@ -31,7 +31,7 @@ public final class TestTree {
     CompletableFuture<String> of(RunEvent trialComplete);
   }
 
-  /** Where the tasks of a suite stand: by id, a path and line such as {@code /work/eval.yaml:12}. */
+  /** Where the tasks of a suite stand: by id, a path and line such as {@code evals/eval.yaml:12}. */
   public record Places(String suiteName, String suitePath, Map<String, String> tasks) {}
 
   private static final class Task {
