@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "rewrite the dialogues in testdata as th
 //	             reply to a request, nothing after a notification
 //	>> text      the client sends a line and goes on
 //	await NAME   the client reads up to a notification of that method
+//	move A B     a file of the suite gets another name
 //	close        the client ends its input
 //	< text       what the server is to say, in order
 //	# text       a comment
@@ -119,6 +120,10 @@ func (d *dialogue) play(script string) string {
 			d.hear(d.owed(text[2:]))
 		case strings.HasPrefix(text, "await "):
 			d.hear(func(m message) bool { return m.Method == text[6:] })
+		case strings.HasPrefix(text, "move "):
+			names := strings.Fields(text)
+			require.Len(d, names, 3, "%s", line)
+			require.NoError(d, os.Rename(filepath.Join(d.dir, names[1]), filepath.Join(d.dir, names[2])))
 		case text == "close":
 			require.NoError(d, d.client.w.Close())
 		case text != "" && text[0] != '#':

@@ -26,6 +26,7 @@ var languageShapes = map[string]reflect.Type{
 	"textDocument/documentSymbol":     reflect.TypeFor[protocol.DocumentSymbolResult](),
 	"textDocument/documentLink":       reflect.TypeFor[[]protocol.DocumentLink](),
 	"textDocument/codeLens":           reflect.TypeFor[[]protocol.CodeLens](),
+	"client/registerCapability":       reflect.TypeFor[protocol.RegistrationParams](),
 	"window/showMessage":              reflect.TypeFor[protocol.ShowMessageParams](),
 	"window/showDocument":             reflect.TypeFor[protocol.ShowDocumentParams](),
 	"window/workDoneProgress/create":  reflect.TypeFor[protocol.WorkDoneProgressCreateParams](),

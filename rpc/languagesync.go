@@ -12,7 +12,7 @@ import (
 // they take effect in the order in which they come.
 func documentMethods() []*method {
 	return []*method{
-		speak("initialized", quick, "The client is ready.", (*call).initialized),
+		speak("initialized", quick, "The client is ready. One that can is asked to tell of files that change on disk.", (*call).initialized),
 		speak("textDocument/didOpen", quick, "A document is open in the editor: from now on its text counts, not the file's.", (*call).didOpen),
 		speak("textDocument/didChange", quick, "The text of an open document has changed, as a whole or in parts.", (*call).didChange),
 		speak("textDocument/didSave", quick, "An open document was saved.", (*call).didSave),
@@ -25,6 +25,14 @@ func documentMethods() []*method {
 }
 
 func (c *call) initialized(context.Context, *protocol.InitializedParams) (any, error) {
+	if !c.language.abilities().WatchesFiles() {
+		return nil, nil
+	}
+	params, err := lsp.WatchFiles()
+	if err != nil {
+		return nil, err
+	}
+	c.following.Go(func() { c.ask("client/registerCapability", params) })
 	return nil, nil
 }
 

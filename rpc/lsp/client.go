@@ -61,6 +61,31 @@ func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 	}
 }
 
+// WatchesFiles says whether the client tells of files that change on disk, once it is
+// asked to.
+func (c Client) WatchesFiles() bool {
+	w := c.Capabilities.Workspace
+	return w != nil && w.DidChangeWatchedFiles != nil && isTrue(w.DidChangeWatchedFiles.DynamicRegistration)
+}
+
+// watched are the files whose changes matter to suites: what they are written in, and
+// what they most often name. Other files are looked at when a suite is read anew.
+const watched = "**/*.{yaml,yml,md,csv,json,jsonl}"
+
+// WatchFiles are the params of the request that asks a client to tell of them,
+// encoded by the rules of the protocol.
+func WatchFiles() (json.RawMessage, error) {
+	options, err := protocol.Marshal(&protocol.DidChangeWatchedFilesRegistrationOptions{
+		Watchers: []protocol.FileSystemWatcher{{GlobPattern: protocol.Pattern(watched)}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return protocol.Marshal(&protocol.RegistrationParams{Registrations: []protocol.Registration{
+		{ID: "waza.files", Method: "workspace/didChangeWatchedFiles", RegisterOptions: options},
+	}})
+}
+
 // RefreshesLenses says whether the client asks for code lenses again when it is told to.
 func (c Client) RefreshesLenses() bool {
 	w := c.Capabilities.Workspace
