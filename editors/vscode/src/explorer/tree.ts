@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SuiteSummary, TaskLine } from '../daemon/protocol';
@@ -197,7 +198,12 @@ export class SuiteTree implements vscode.Disposable {
       }
     }
     for (const item of this.suites()) {
-      if (!found.has(item.id)) {
+      if (found.has(item.id)) {
+        continue;
+      }
+      if (stillThere(item)) {
+        this.wanted.add(item.id); // reading its tasks tells what is wrong with it
+      } else {
         this.controller.items.delete(item.id);
         this.resolved.delete(item.id);
         this.wanted.delete(item.id);
@@ -309,6 +315,14 @@ export class SuiteTree implements vscode.Disposable {
 
 export function children(items: vscode.TestItemCollection): vscode.TestItem[] {
   return [...items].map(([, item]) => item);
+}
+
+/**
+ * Whether the file of a suite is there, though it is no suite just now: while one
+ * types it often is none, and its results should not go for that.
+ */
+function stillThere(suite: vscode.TestItem): boolean {
+  return suite.uri !== undefined && vscode.workspace.getWorkspaceFolder(suite.uri) !== undefined && existsSync(suite.uri.fsPath);
 }
 
 function place(item: vscode.TestItem, range: vscode.Range | undefined): void {
