@@ -94,6 +94,17 @@ export class Window {
     await input.waitFor({ state: 'hidden' });
   }
 
+  // clickUntil clicks until something is seen: lenses are drawn anew while they are
+  // resolved, and a click that comes just then is lost. A person clicks again.
+  async clickUntil(what, seen) {
+    for (let tries = 4; tries > 0; tries--) {
+      await what.click();
+      const came = await seen.first().waitFor({ timeout: 4000 }).then(() => true, () => false);
+      if (came) return;
+    }
+    throw new Error(`nothing came of clicks on ${what}`);
+  }
+
   // webview gives the page inside the active webview once it has what selector wants.
   async webview(selector) {
     const frame = this.page.frameLocator('iframe.webview.ready').last().frameLocator('iframe#active-frame');

@@ -4,22 +4,28 @@
 //
 //   node test/page/panel.mjs WAZA TOOLS [SCREENSHOTS]
 //
-// WAZA is the program, TOOLS a directory with playwright-core below node_modules. It
-// wants npm run build. Each scenario prints one line of JSON, {name, error, note}.
+// WAZA is the program, TOOLS where .ci/test-editors installs things. It wants npm run
+// build. Each scenario is told as go test -v tells tests.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import esbuild from 'esbuild';
 
+import { Report } from '../host/scenario.mjs';
+import { findTools, launcher } from '../host/tools.mjs';
 import { Daemon } from './daemon.mjs';
 
 const [waza, tools, screenshots] = process.argv.slice(2);
 const extension = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const { chromium } = createRequire(path.join(path.resolve(tools), 'package.json'))('playwright-core');
+const report = new Report('TestVSCode/results_page');
+const found = findTools(path.resolve(tools));
+if (found.missing.length > 0) {
+  report.skip('in Chromium', found.missing.join('; '));
+  process.exit();
+}
 const dir = mkdtempSync(path.join(os.tmpdir(), 'waza-panel-'));
 const origin = 'https://panel.test';
 
@@ -253,7 +259,7 @@ const scenarios = {
 };
 
 const daemon = new Daemon(waza, { WAZA_STATE: path.join(dir, 'state') });
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
+const browser = await launcher(found).launch({ executablePath: found.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
 if (screenshots) mkdirSync(screenshots, { recursive: true });
 const suite = path.join(dir, 'eval.yaml');
 writeFileSync(suite, SUITE);
@@ -261,19 +267,19 @@ writeFileSync(path.join(dir, 'gate'), '');
 try {
   const stage = { daemon, browser, suite, before: await daemon.run({ path: suite }), done: await daemon.run({ path: suite }) };
   for (const [name, scenario] of Object.entries(scenarios)) {
-    const panel = await Panel.open(browser, daemon);
-    const notes = [];
-    let error;
-    try {
-      await scenario(panel, { ...stage, notes });
-      assert.deepEqual(panel.wrong, []);
-    } catch (e) {
-      error = `${e.stack}`;
-      process.exitCode = 1;
-    }
-    console.log(JSON.stringify({ name, error, note: notes.join('; ') || undefined }));
-    await panel.context.close();
+    await report.add(name, async () => {
+      const panel = await Panel.open(browser, daemon);
+      try {
+        const notes = [];
+        await scenario(panel, { ...stage, notes });
+        assert.deepEqual(panel.wrong, []);
+        for (const note of notes) console.log(`    ${note}`);
+      } finally {
+        await panel.context.close();
+      }
+    });
   }
+  process.exitCode = report.failed ? 1 : 0;
 } finally {
   await browser.close();
   await daemon.end();

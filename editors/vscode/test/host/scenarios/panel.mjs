@@ -23,7 +23,8 @@ export const panel = [
       const { window } = s;
       await window.clear();
       const editor = await window.openFile('code-explainer/eval.yaml', 1);
-      await editor.locator('.codelens-decoration').getByText(/2\/4/).first().click();
+      const lens = editor.locator('.codelens-decoration').getByText(/2\/4/).first();
+      await window.clickUntil(lens, window.locator('.tab', { hasText: 'code-explainer' }).and(window.locator(':not([data-resource-name="eval.yaml"])')));
       const page = await window.webview('#table tbody tr');
       assert.equal(await page.locator('#table .task').count(), 4);
       await s.shot('panel');
