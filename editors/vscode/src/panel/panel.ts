@@ -57,7 +57,7 @@ export class ResultsPanel implements vscode.Disposable {
     if (other) {
       this.state = { runId: target.runId, ...(against === undefined ? {} : { against }) };
     }
-    this.address = target.taskId === undefined ? undefined : addressOf(target.taskId, target.trial);
+    this.address = target.taskId === undefined ? '' : addressOf(target.taskId, target.trial); // '' is the run as a whole
     this.panel.reveal(undefined, false);
     if (other || !this.ready) {
       this.refresher.needNow();
