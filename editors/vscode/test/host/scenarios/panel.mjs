@@ -1,6 +1,8 @@
 // What came out of runs: results panel, transcripts, past runs, code lenses.
 
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 
 export const panel = [
   {
@@ -34,6 +36,8 @@ export const panel = [
       await page.locator('#viewer[open] .body').waitFor();
       await page.locator('#viewer').getByText('read_file').first().waitFor();
       await s.shot('transcript');
+      await page.locator('#viewer').press('Escape');
+      await page.locator('#viewer[open]').waitFor({ state: 'detached' });
     },
   },
   {
@@ -47,4 +51,29 @@ export const panel = [
       await s.shot('past-runs');
     },
   },
+  {
+    name: 'a run is compared with the one before',
+    async run(s) {
+      const { window } = s;
+      await betterAgent(path.join(s.workspace, 'evals/code-explainer/eval.yaml'));
+      await window.openFile('code-explainer/eval.yaml', 1);
+      await window.command('waza: Run Suite');
+      await window.command('waza: Focus on Runs View');
+      const runs = window.locator('.pane-body .monaco-list-row', { hasText: /[23]\/4/ });
+      await runs.filter({ hasText: '3/4' }).first().hover();
+      await runs.first().getByRole('button', { name: 'Compare With Previous Run' }).click();
+      const page = await window.webview('#table tbody tr');
+      await page.getByText(/Compared with run .*: 1 task has changed/).first().waitFor();
+      await s.shot('compare');
+      await s.light('compare');
+    },
+  },
 ];
+
+// betterAgent lets the agent know what closures are.
+async function betterAgent(suite) {
+  const text = await readFile(suite, 'utf8');
+  const better = text.replace('It has access to variables.', 'It has access to variables of its enclosing scope.');
+  assert.notEqual(better, text);
+  await writeFile(suite, better);
+}
