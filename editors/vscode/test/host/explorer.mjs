@@ -2,6 +2,15 @@
 
 import { until } from './processes.mjs';
 
+const icons = {
+  Passed: 'testing-passed-icon',
+  Failed: 'testing-failed-icon',
+  Errored: 'testing-error-icon',
+  Skipped: 'testing-skipped-icon',
+  Queued: 'testing-queued-icon',
+  Running: 'loading',
+};
+
 export class Explorer {
   constructor(window) {
     this.window = window;
@@ -15,13 +24,13 @@ export class Explorer {
     await this.window.locator('.test-explorer .monaco-list-row').first().waitFor();
   }
 
-  // rows are items by what their labels begin with. state, as Passed or Failed, is what
-  // they must have come to.
+  // rows are items by what their labels begin with. state, of those in icons, is what
+  // they must have come to, as their icon shows: what is read out comes later.
   rows(label, state = '') {
     const { page } = this.window;
-    const told = state ? `[aria-label*="(${state})"]` : '';
     const begins = new RegExp(`^${label.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`);
-    return page.locator(`.test-explorer .monaco-list-row${told}`, { has: page.locator('.label', { hasText: begins }) });
+    const rows = page.locator('.test-explorer .monaco-list-row', { has: page.locator('.label', { hasText: begins }) });
+    return state ? rows.filter({ has: page.locator(`.computed-state.codicon-${icons[state]}`) }) : rows;
   }
 
   // see waits for an item, and for its state.
