@@ -61,7 +61,7 @@ export class ResultsPanel implements vscode.Disposable {
     this.panel.reveal(undefined, false);
     if (other || !this.ready) {
       this.refresher.needNow();
-    } else if (this.address !== undefined) {
+    } else {
       this.send({ type: 'go', address: this.address });
       this.address = undefined;
     }
