@@ -93,12 +93,7 @@ bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...
 
 fuzz:
-	@list=$$($(GO) test -list '^Fuzz' ./...) || { echo "$$list"; exit 1; }; \
-	echo "$$list" | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | \
-	while read -r package target; do \
-		echo "fuzz $$package $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
-	done
+	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'
 
 docs:
 	$(GO) generate ./...
