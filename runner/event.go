@@ -181,6 +181,9 @@ type TrialResult struct {
 	StartupMS  int64  `json:"startupMs,omitempty"`
 	Prompt     string `json:"prompt,omitempty"`
 	Output     string `json:"output"`
+	// OutputDropped is how many bytes of the output were beyond the limit and are
+	// not recorded.
+	OutputDropped int64 `json:"outputDropped,omitempty"`
 	// Graders, Transcript and Usage are those of the attempt that counts.
 	Graders    []grader.Result  `json:"graders"`
 	Transcript []executor.Entry `json:"transcript"`
@@ -203,12 +206,15 @@ func (res *TrialResult) executorTook() time.Duration {
 
 // AttemptResult is an attempt that was followed by another.
 type AttemptResult struct {
-	Verdict    Verdict          `json:"verdict"`
-	Score      *float64         `json:"score"`
-	Error      string           `json:"error,omitempty"`
-	DurationMS int64            `json:"durationMs"`
-	Output     string           `json:"output"`
-	Graders    []grader.Result  `json:"graders"`
-	Transcript []executor.Entry `json:"transcript"`
-	Usage      *executor.Usage  `json:"usage,omitempty"`
+	Verdict    Verdict  `json:"verdict"`
+	Score      *float64 `json:"score"`
+	Error      string   `json:"error,omitempty"`
+	DurationMS int64    `json:"durationMs"`
+	Output     string   `json:"output"`
+	// OutputDropped is how many bytes of the output were beyond the limit and are
+	// not recorded.
+	OutputDropped int64            `json:"outputDropped,omitempty"`
+	Graders       []grader.Result  `json:"graders"`
+	Transcript    []executor.Entry `json:"transcript"`
+	Usage         *executor.Usage  `json:"usage,omitempty"`
 }

@@ -10,12 +10,14 @@ import (
 	"context"
 	"os"
 
+	"waza/runner/grader/assertion"
 	"waza/runner/proc"
 )
 
 //go:generate go test -run ^TestDocuments$ . -update
 
 func main() {
+	assertion.Main()
 	proc.UseGuard(guardProcess)
 	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"waza/runner/grader/assertion"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
@@ -20,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect, and th
 // TestMain makes waza a command of scripts and of tests that start it: this
 // binary, under that name, is the program.
 func TestMain(m *testing.M) {
+	assertion.Main()
 	os.Setenv("GORACE", raceOptions(os.Getenv("GORACE")))
 	testscript.Main(m, map[string]func(){"waza": main})
 }

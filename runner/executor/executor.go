@@ -130,8 +130,10 @@ type Trial struct {
 
 // Outcome is what an executor leaves behind.
 type Outcome struct {
-	// Output is the agent's final answer.
+	// Output is the agent's final answer. What is beyond [MaxOutputBytes] is dropped.
 	Output string
+	// OutputDropped is how many bytes of the answer the executor has dropped already.
+	OutputDropped int64
 	// Usage is nil when the executor knows nothing of tokens.
 	Usage *Usage
 	// Speed is nil when the executor does not measure it.

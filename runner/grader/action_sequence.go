@@ -60,6 +60,9 @@ type sequenceGrader struct {
 }
 
 func (g *sequenceGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+	if err := s.transcriptCut(); err != nil { // the score is of all calls
+		return Score{}, err
+	}
 	return g.compare(s.toolNames()), nil
 }
 

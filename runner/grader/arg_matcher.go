@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,11 +17,12 @@ import (
 // ArgMatcher says what an argument of a tool call must be. In YAML it is a map
 // with one of the keys below, or a plain value, which means equals.
 type ArgMatcher struct {
-	// Value that the argument must equal.
+	// Value that the argument must equal. A value in place of the map means the same.
 	Equals any `yaml:"equals"`
-	// Regular expression (RE2) that must match in the argument's text.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument's text: a text itself,
+	// anything else as JSON.
 	Regex string `yaml:"regex"`
-	// Text that the argument's text must contain.
+	// Text that the argument's text must contain, letter case included.
 	Contains string `yaml:"contains"`
 	// Bounds of a number.
 	Range *ArgRange `yaml:"range"`
@@ -124,7 +124,7 @@ type argTest func(value any) string
 func (m *ArgMatcher) compile() (argTest, error) {
 	switch m.kind {
 	case "regex":
-		re, err := regexp.Compile(m.Regex)
+		re, err := compilePattern(m.Regex, true)
 		return func(v any) string {
 			if re.MatchString(argText(v)) {
 				return ""

@@ -54,11 +54,14 @@ func checkBehavior(c *eval.Check, o *BehaviorOptions) {
 	}
 }
 
-// checkNames reports the empty ones among a list of names.
+// checkNames reports names that are empty, and those that look like patterns.
 func checkNames(c *eval.Check, key string, names []string) {
 	for i, name := range names {
-		if strings.TrimSpace(name) == "" {
+		switch {
+		case strings.TrimSpace(name) == "":
 			c.Errorf(eval.At(key, i), eval.CodeInvalidValue, "%s[%d] is empty", key, i)
+		case strings.Contains(name, "*"):
+			c.Warnf(eval.At(key, i), eval.CodeInvalidValue, "%s[%d]: %q must be an exact name, and patterns are not understood; tool_constraint takes patterns of tools", key, i, name)
 		}
 	}
 }
@@ -73,28 +76,49 @@ type behaviorGrader struct{ checks []behaviorCheck }
 type behaviorCheck struct {
 	label string
 	test  func(s *Subject) (complaint string, err error)
+	// count is how the check is counted where the transcript may be cut; nil where
+	// it does not depend on that.
+	count func(t *tally, check, complaint string, cut error)
+}
+
+// add runs the check and counts it.
+func (b *behaviorCheck) add(t *tally, s *Subject) error {
+	complaint, err := b.test(s)
+	switch {
+	case err != nil:
+		return err
+	case b.count != nil:
+		b.count(t, b.label, complaint, s.transcriptCut())
+	default:
+		t.add(b.label, complaint)
+	}
+	return nil
 }
 
 var errNoUsage = errors.New("max_tokens cannot be checked: the executor reported no token usage")
 
 func (o *BehaviorOptions) checks() []behaviorCheck {
 	var checks []behaviorCheck
-	limit := func(label string, most int64, what string, count func(*Subject) int64) {
-		checks = append(checks, behaviorCheck{fmt.Sprintf("%s %d", label, most), func(s *Subject) (string, error) {
-			if n := count(s); n > most {
+	limit := func(label string, most int64, what string, measure func(*Subject) int64) behaviorCheck {
+		return behaviorCheck{label: fmt.Sprintf("%s %d", label, most), test: func(s *Subject) (string, error) {
+			if n := measure(s); n > most {
 				return fmt.Sprintf("%d %s, more than %s %d", n, what, label, most), nil
 			}
 			return "", nil
-		}})
+		}}
+	}
+	counted := func(b behaviorCheck) behaviorCheck {
+		b.count = (*tally).absence // there may be more
+		return b
 	}
 	if o.MaxToolCalls != nil {
-		limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls", func(s *Subject) int64 { return int64(len(s.ToolCalls)) })
+		checks = append(checks, counted(limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls", func(s *Subject) int64 { return int64(len(s.ToolCalls)) })))
 	}
 	if o.MaxIterations != nil {
-		limit("max_iterations", int64(*o.MaxIterations), "turns", func(s *Subject) int64 { return int64(s.turns()) })
+		checks = append(checks, counted(limit("max_iterations", int64(*o.MaxIterations), "turns", func(s *Subject) int64 { return int64(s.turns()) })))
 	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
-		limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *Subject) int64 { return s.Duration.Milliseconds() })
+		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *Subject) int64 { return s.Duration.Milliseconds() }))
 	}
 	if o.MaxTokens != nil && *o.MaxTokens > 0 {
 		checks = append(checks, tokenCheck(*o.MaxTokens))
@@ -103,7 +127,7 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 }
 
 func tokenCheck(most int64) behaviorCheck {
-	return behaviorCheck{fmt.Sprintf("max_tokens %d", most), func(s *Subject) (string, error) {
+	return behaviorCheck{label: fmt.Sprintf("max_tokens %d", most), test: func(s *Subject) (string, error) {
 		// A count of zero is one that is not known: no answer is made of nothing.
 		if s.Usage == nil || s.Usage.Total() == 0 {
 			return "", executor.Permanent(errNoUsage)
@@ -119,32 +143,30 @@ func tokenCheck(most int64) behaviorCheck {
 func toolNameChecks(required, forbidden []string) []behaviorCheck {
 	var checks []behaviorCheck
 	for _, tool := range required {
-		checks = append(checks, behaviorCheck{"required tool " + tool, func(s *Subject) (string, error) {
+		checks = append(checks, behaviorCheck{label: "required tool " + tool, test: func(s *Subject) (string, error) {
 			if s.calls(tool) > 0 {
 				return "", nil
 			}
 			return fmt.Sprintf("required tool %q was not called; called: %s", tool, s.calledTools()), nil
-		}})
+		}, count: (*tally).presence})
 	}
 	for _, tool := range forbidden {
-		checks = append(checks, behaviorCheck{"forbidden tool " + tool, func(s *Subject) (string, error) {
+		checks = append(checks, behaviorCheck{label: "forbidden tool " + tool, test: func(s *Subject) (string, error) {
 			if n := s.calls(tool); n > 0 {
 				return fmt.Sprintf("forbidden tool %q was called %s", tool, plural(n, "time", "times")), nil
 			}
 			return "", nil
-		}})
+		}, count: (*tally).absence})
 	}
 	return checks
 }
 
 func (g *behaviorGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	t := newTally(len(g.checks))
-	for _, c := range g.checks {
-		complaint, err := c.test(s)
-		if err != nil {
+	for i := range g.checks {
+		if err := g.checks[i].add(&t, s); err != nil {
 			return Score{}, err
 		}
-		t.add(c.label, complaint)
 	}
-	return t.score(), nil
+	return t.result()
 }

@@ -2,12 +2,15 @@ package grader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader/assertion"
 )
 
 // Languages of assertions.
@@ -24,16 +27,17 @@ var code = Kind{
 		Options: func() any { return &CodeOptions{Language: languagePython} },
 	}, checkCode, nil).Kind,
 	New:       newCode,
-	Preflight: preflightPython,
+	Preflight: preflightCode,
 }
 
 // CodeOptions are the options of the code grader.
 type CodeOptions struct {
 	// Expressions that must be true. They see output, outcome, transcript, tool_calls, errors, duration_ms, context
-	// and files. An exception is that assertion's failure. Each may take 5 seconds.
+	// and files. One that throws an exception, takes more than 5 seconds or too much memory is not true. A promise of
+	// JavaScript is awaited: one that is rejected, or never settles, is not true.
 	Assertions []string `yaml:"assertions"`
 	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in WAZA_PYTHON, or javascript,
-	// which needs nothing.
+	// which needs nothing. Either runs in a process of its own, without the environment variables of waza.
 	Language string `yaml:"language" jsonschema:"enum=python,enum=javascript"`
 }
 
@@ -50,8 +54,8 @@ func checkCode(c *eval.Check, o *CodeOptions) {
 		if o.Language != languageJavaScript {
 			continue // Preflight asks the interpreter
 		}
-		if _, err := compileJavaScript(source); err != nil {
-			c.Errorf(at, eval.CodeBadAssertion, "%s: %s", at, err)
+		if fault := assertion.CheckJavaScript(source); fault != nil {
+			c.Errorf(at, eval.CodeBadAssertion, "%s: %s", at, fault)
 		}
 	}
 }
@@ -61,10 +65,42 @@ func newCode(spec *eval.Grader, env *Env) (Grader, error) {
 	if !ok {
 		return nil, fmt.Errorf("options of type code are missing")
 	}
-	if o.Language == languageJavaScript {
-		return newJavaScript(o.Assertions, env)
+	for i, source := range o.Assertions {
+		if o.Language != languageJavaScript {
+			break
+		}
+		if fault := assertion.CheckJavaScript(source); fault != nil {
+			return nil, fmt.Errorf("%s: %w", eval.At("assertions", i), fault)
+		}
 	}
-	return &pythonGrader{sources: o.Assertions, uses: mentioned(o.Assertions), env: env}, nil
+	return &codeGrader{sources: o.Assertions, language: o.Language, uses: mentioned(o.Assertions), env: env}, nil
+}
+
+// codeGrader evaluates assertions in an interpreter that is kept warm. It is safe
+// for concurrent use.
+type codeGrader struct {
+	sources  []string
+	language string
+	uses     []string // the names of the scope that the sources mention
+	env      *Env
+}
+
+func (g *codeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
+	if err := decidable(s, g.uses); err != nil {
+		return Score{}, err
+	}
+	subject, err := scopeJSON(ctx, s, g.uses)
+	if err != nil {
+		return Score{}, err
+	}
+	complaints, err := g.env.interpreters(g.language).Grade(ctx, subject, g.sources, g.env.assertionTimeout())
+	if unavailable := (*assertion.UnavailableError)(nil); errors.As(err, &unavailable) {
+		err = executor.Permanent(err)
+	}
+	if err != nil {
+		return Score{}, err
+	}
+	return assertionScore(g.sources, complaints, s.Output), nil
 }
 
 // assertionScore is the score of assertions by what is wrong with each; an
@@ -83,6 +119,25 @@ func assertionScore(sources, complaints []string, output string) Score {
 		score.Feedback += "\noutput: " + excerpt(output)
 	}
 	return score
+}
+
+// decidable says why assertions that use these names of the scope prove nothing:
+// what they are about was cut, so that neither what is absent nor what is counted
+// is known.
+func decidable(s *Subject, names []string) error {
+	for _, name := range names {
+		var cut error
+		switch name {
+		case "output":
+			cut = s.outputCut()
+		case "outcome", "transcript", "tool_calls", "errors":
+			cut = s.transcriptCut()
+		}
+		if cut != nil {
+			return fmt.Errorf("assertions that use %s prove nothing: %w", name, cut)
+		}
+	}
+	return nil
 }
 
 // scopeNames are the names that assertions see, with what each holds.

@@ -1,12 +1,12 @@
 package grader
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"time"
 
 	"waza/eval"
+	"waza/runner/grader/assertion"
 	"waza/runner/provider"
 )
 
@@ -18,7 +18,8 @@ const DefaultAssertionTimeout = 5 * time.Second
 type Env struct {
 	Suite *eval.Suite
 	// Workers is the most trials that are graded at once, and so the most
-	// interpreters that are kept warm. Less than 1 means one per processor.
+	// interpreters of each language that are kept warm. Less than 1 means one per
+	// processor.
 	Workers int
 	// AssertionTimeout bounds one assertion; 0 means [DefaultAssertionTimeout].
 	AssertionTimeout time.Duration
@@ -35,8 +36,8 @@ type Env struct {
 	// it after the Env. Nil means one of the Env's own.
 	Providers *provider.Pool
 
-	once   sync.Once
-	python *pythonPool // set by once
+	once               sync.Once
+	python, javaScript *assertion.Pool // set by once
 
 	poolOnce sync.Once
 	pool     *provider.Pool // set by poolOnce when Providers is nil
@@ -46,15 +47,14 @@ type Env struct {
 // until it is needed.
 func NewEnv(suite *eval.Suite, workers int) *Env { return &Env{Suite: suite, Workers: workers} }
 
-// WarmUp starts an interpreter in the background and returns at once, so that
-// the first Python assertion need not wait for it. A fault shows when an
-// assertion needs the interpreter. It ends early when ctx does.
-func (e *Env) WarmUp(ctx context.Context) { e.pythons().warmUp(ctx) }
-
 // Close ends all interpreters and waits for them. It may be called more than
 // once; graders must not be used afterwards.
 func (e *Env) Close() {
-	e.pythons().close()
+	var ending sync.WaitGroup
+	for _, language := range []string{languagePython, languageJavaScript} {
+		ending.Go(e.interpreters(language).Close)
+	}
+	ending.Wait()
 	if e.Providers == nil {
 		e.providers().Close()
 	}
@@ -69,14 +69,19 @@ func (e *Env) providers() *provider.Pool {
 	return e.pool
 }
 
-func (e *Env) pythons() *pythonPool {
+// interpreters are those of a language.
+func (e *Env) interpreters(language string) *assertion.Pool {
 	e.once.Do(func() {
 		workers := e.Workers
 		if workers < 1 {
 			workers = runtime.GOMAXPROCS(0)
 		}
-		e.python = newPythonPool(e.Python, workers)
+		e.python = assertion.NewPool(assertion.Python(e.Python), workers)
+		e.javaScript = assertion.NewPool(assertion.JavaScript(), workers)
 	})
+	if language == languageJavaScript {
+		return e.javaScript
+	}
 	return e.python
 }
 

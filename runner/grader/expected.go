@@ -44,8 +44,8 @@ func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*Bound, error) {
 		}
 	}
 	if len(e.OutputContainsAny) > 0 {
-		g, err := newText(&TextOptions{Contains: e.OutputContainsAny}, nil)
-		if err := add("_output_contains_any", "text", anyOf{g, e.OutputContainsAny}, err); err != nil {
+		checks, err := textChecks(&TextOptions{Contains: e.OutputContainsAny})
+		if err := add("_output_contains_any", "text", anyOf{checks, e.OutputContainsAny}, err); err != nil {
 			return nil, err
 		}
 	}
@@ -100,23 +100,28 @@ func callPatterns(expected []eval.ExpectedToolCall) []CallPattern {
 	return patterns
 }
 
-// anyOf is met when one of the checks of a grader is.
+// anyOf is met when one of the checks of a text grader is.
 type anyOf struct {
-	grader Grader
+	checks []textCheck
 	texts  []string
 }
 
-func (g anyOf) Grade(ctx context.Context, s *Subject) (Score, error) {
-	score, err := g.grader.Grade(ctx, s)
-	if err != nil {
-		return Score{}, err
+func (g anyOf) Grade(_ context.Context, s *Subject) (Score, error) {
+	var t tally
+	folded := foldCase(s.Output)
+	for i := range g.checks {
+		c := &g.checks[i]
+		t.presence(c.label, c.complaint(s, folded), s.outputCut())
 	}
-	if score.Score > 0 {
+	switch {
+	case t.met > 0:
 		return Score{Score: 1, Passed: true}, nil
+	case t.undecided > 0:
+		return Score{}, t.why
 	}
 	return Score{
 		Feedback: fmt.Sprintf("the output contains none of %q\noutput: %s", g.texts, excerpt(s.Output)),
-		Details:  score.Details,
+		Details:  t.checks,
 	}, nil
 }
 

@@ -21,13 +21,14 @@ var file = kindOf(eval.Kind{
 // FileOptions are the options of the file grader. Paths are relative to the
 // workspace and stay in it.
 type FileOptions struct {
-	// Files or directories that must be there.
+	// Files or directories that must exist: paths, or patterns that something must match. In patterns * and ? stand for
+	// characters of one name, ** for directories at any depth, [a-z] for one of these characters, {a,b} for either.
 	MustExist []string `yaml:"must_exist"`
-	// Files or directories that must not be there.
+	// Files or directories that must not exist: paths, or patterns that nothing may match.
 	MustNotExist []string `yaml:"must_not_exist"`
 	// What files must, and must not, contain.
 	ContentPatterns []FilePatterns `yaml:"content_patterns"`
-	// Short for a must_exist of one path.
+	// Short for a must_exist with one entry.
 	Path string `yaml:"path"`
 }
 
@@ -43,13 +44,13 @@ type FilePatterns struct {
 
 func checkFile(c *eval.Check, o *FileOptions) {
 	for i, p := range o.MustExist {
-		checkLocal(c, eval.At("must_exist", i), p)
+		checkPattern(c, eval.At("must_exist", i), p)
 	}
 	for i, p := range o.MustNotExist {
-		checkLocal(c, eval.At("must_not_exist", i), p)
+		checkPattern(c, eval.At("must_not_exist", i), p)
 	}
 	if c.Has(eval.At("path")) {
-		checkLocal(c, eval.At("path"), o.Path)
+		checkPattern(c, eval.At("path"), o.Path)
 	}
 	for i, p := range o.ContentPatterns {
 		checkLocal(c, eval.At("content_patterns", i, "path"), p.Path)
@@ -70,9 +71,17 @@ func checkFile(c *eval.Check, o *FileOptions) {
 }
 
 func newFile(o *FileOptions, _ *Env) (Grader, error) {
-	g := &fileGrader{mustExist: o.MustExist, mustNotExist: o.MustNotExist}
+	g := &fileGrader{}
+	mustExist := o.MustExist
 	if o.Path != "" {
-		g.mustExist = append([]string{o.Path}, o.MustExist...)
+		mustExist = append([]string{o.Path}, o.MustExist...)
+	}
+	var err error
+	if g.mustExist, err = pathPatterns("must_exist", mustExist); err != nil {
+		return nil, err
+	}
+	if g.mustNotExist, err = pathPatterns("must_not_exist", o.MustNotExist); err != nil {
+		return nil, err
 	}
 	for _, p := range o.ContentPatterns {
 		content := fileContent{path: p.Path}
@@ -95,8 +104,19 @@ func newFile(o *FileOptions, _ *Env) (Grader, error) {
 	return g, nil
 }
 
+func pathPatterns(key string, texts []string) ([]pathPattern, error) {
+	patterns := make([]pathPattern, len(texts))
+	for i, text := range texts {
+		var err error
+		if patterns[i], err = newPathPattern(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", eval.At(key, i), err)
+		}
+	}
+	return patterns, nil
+}
+
 type fileGrader struct {
-	mustExist, mustNotExist []string
+	mustExist, mustNotExist []pathPattern
 	contents                []fileContent
 }
 
@@ -105,35 +125,31 @@ type fileContent struct {
 	mustMatch, mustNotMatch []*regexp.Regexp
 }
 
-func (g *fileGrader) Grade(_ context.Context, s *Subject) (Score, error) {
+func (g *fileGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 	root, err := openWorkspace(s)
 	if err != nil {
 		return Score{}, err
 	}
 	defer root.Close()
-	for _, path := range g.paths() {
-		if err := s.lost(path); err != nil {
-			return Score{}, err
-		}
+	if err := g.lost(s); err != nil {
+		return Score{}, err
 	}
 	var t tally
-	for _, path := range g.mustExist {
-		complaint, err := missing(root, path)
+	for i := range g.mustExist {
+		p := &g.mustExist[i]
+		complaint, err := p.missing(ctx, root)
 		if err != nil {
 			return Score{}, err
 		}
-		t.add("must_exist "+path, complaint)
+		t.add("must_exist "+p.text, complaint)
 	}
-	for _, path := range g.mustNotExist {
-		complaint := ""
-		found, err := exists(root, path, false)
-		switch {
-		case err != nil && !errors.Is(err, errEscapes):
-			return Score{}, fmt.Errorf("%s: %w", path, err)
-		case found:
-			complaint = fmt.Sprintf("%s exists, which it must not", path)
+	for i := range g.mustNotExist {
+		p := &g.mustNotExist[i]
+		complaint, err := p.present(ctx, root)
+		if err != nil {
+			return Score{}, err
 		}
-		t.add("must_not_exist "+path, complaint)
+		t.add("must_not_exist "+p.text, complaint)
 	}
 	for _, c := range g.contents {
 		if err := c.grade(root, &t); err != nil {
@@ -143,25 +159,49 @@ func (g *fileGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	return t.score(), nil
 }
 
-// paths are all that the grader looks at.
-func (g *fileGrader) paths() []string {
-	paths := slices.Concat(g.mustExist, g.mustNotExist)
-	for _, c := range g.contents {
-		paths = append(paths, c.path)
+// lost says that something the grader looks at is not known any more.
+func (g *fileGrader) lost(s *Subject) error {
+	for _, p := range slices.Concat(g.mustExist, g.mustNotExist) {
+		if err := p.lost(s); err != nil {
+			return err
+		}
 	}
-	return paths
+	for _, c := range g.contents {
+		if err := s.lost(c.path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// missing says why there is nothing at path, or nothing.
-func missing(root *os.Root, path string) (complaint string, err error) {
-	found, err := exists(root, path, true)
+// missing says that the pattern names nothing, or returns "".
+func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint string, err error) {
+	found, err := p.find(ctx, root, true)
 	switch {
 	case errors.Is(err, errEscapes):
-		return fmt.Sprintf("%s does not count: %s", path, errEscapes), nil
+		return fmt.Sprintf("%s does not count: %s", p.text, errEscapes), nil
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", path, err)
-	case !found:
-		return fmt.Sprintf("%s does not exist", path), nil
+		return "", fmt.Errorf("%s: %w", p.text, err)
+	case found == "" && p.glob != nil:
+		return "nothing matches " + p.text, nil
+	case found == "":
+		return fmt.Sprintf("%s does not exist", p.text), nil
+	}
+	return "", nil
+}
+
+// present says that the pattern names something, or returns "".
+func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint string, err error) {
+	found, err := p.find(ctx, root, false)
+	switch {
+	case errors.Is(err, errEscapes):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", p.text, err)
+	case found != "" && found != p.text:
+		return fmt.Sprintf("%s exists, and nothing may match %s", found, p.text), nil
+	case found != "":
+		return fmt.Sprintf("%s exists, which it must not", found), nil
 	}
 	return "", nil
 }

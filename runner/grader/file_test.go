@@ -1,6 +1,7 @@
 package grader
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -43,7 +44,7 @@ func TestFile(t *testing.T) {
 		{"content differs", "content_patterns: [{path: README.md, must_match: [zzz], must_not_match: [Install]}]", nil, tree(),
 			scores(0, `does not match /zzz/; it begins "# Grader`, `matches /Install/, which it must not: "Install"`)},
 		{"absent content proves nothing", "content_patterns: [{path: x.md, must_not_match: [Copyright]}]", nil, tree(), scores(0, "x.md does not exist")},
-		{"content of a directory", "content_patterns: [{path: src, must_match: [a]}]", nil, tree(), scores(0, "it is a directory")},
+		{"content of a directory", "content_patterns: [{path: src, must_match: [a]}]", nil, tree(), scores(0, "not a regular file: a directory")},
 		{"link out of the workspace", "must_exist: [passwd]", nil, tree(outside), scores(0, "leads out of the workspace")},
 		{"content out of the workspace", "content_patterns: [{path: passwd, must_match: [root]}]", nil, tree(outside), scores(0, "leads out of the workspace")},
 		{"directory out of the workspace", "must_exist: [up/x]", nil, tree(outside), scores(0, "leads out of the workspace")},
@@ -52,6 +53,67 @@ func TestFile(t *testing.T) {
 		{"dangling link leads nowhere", "must_exist: [dangling, loop]", nil, tree(outside), scores(0, "dangling does not exist")},
 		{"no workspace", "must_exist: [x]", nil, subject(""), errs("the workspace is not needed here")},
 	})
+}
+
+// A pattern was taken for the name of a file, which no file had: must_not_exist
+// with *.tmp passed beside a.tmp.
+func TestFilePatterns(t *testing.T) {
+	t.Parallel()
+	tree := func(change ...func(*Subject)) *Subject {
+		files := map[string]string{"a.tmp": "", ".b.tmp": "", "src/deep/c.tmp": "", "src/[id].tsx": "", "src/main.go": ""}
+		return subject("", append([]func(*Subject){workspace(t, files)}, change...)...)
+	}
+	links := linked(map[string]string{"up": "..", "inside": "src/deep", "dangling.lnk": "nowhere", "circle": "."})
+	runCases(t, "file", []graderCase{
+		{"one name", `must_not_exist: ["a.*"]`, nil, tree(), scores(0, "a.tmp exists, and nothing may match a.*")},
+		{"hidden file", `must_not_exist: ["*b.tmp"]`, nil, tree(), scores(0, ".b.tmp exists")},
+		{"at any depth", `must_not_exist: ["**/c.tmp"]`, nil, tree(), scores(0, "src/deep/c.tmp exists")},
+		{"not at any depth", `must_not_exist: ["c.*", "*/c.tmp"]`, nil, tree(), passes()},
+		{"either", `must_not_exist: ["src/{deep,flat}/*.tmp"]`, nil, tree(), scores(0, "src/deep/c.tmp exists")},
+		{"directory", `must_not_exist: ["src/d??p"]`, nil, tree(), scores(0, "src/deep exists")},
+		{"not clean", `must_not_exist: ["./src//../[a-b].tmp/"]`, nil, tree(), scores(0, "a.tmp exists")},
+		{"nothing matches", `must_not_exist: ["*.log", "**/*.log", "none/*"]`, nil, tree(), passes()},
+		{"name with special characters", `must_not_exist: ["src/[id].tsx"]`, nil, tree(), scores(0, "src/[id].tsx exists")},
+		{"special characters escaped", `must_exist: ['src/\[id\].tsx']`, nil, tree(), passes()},
+		{"exists", `must_exist: ["*.tmp", "**/*.go", "src/[id].tsx"]`, nil, tree(), passes()},
+		{"does not exist", `must_exist: ["*.tmp", "*.go"]`, nil, tree(), scores(0.5, "nothing matches *.go")},
+		{"path for short", `path: "src/*.go"`, nil, tree(), passes()},
+		{"through a link", `must_not_exist: ["inside/*.tmp"]`, nil, tree(links), scores(0, "inside/c.tmp exists")},
+		{"through a link that matches", `must_not_exist: ["*/c.tmp"]`, nil, tree(links), scores(0, "inside/c.tmp exists")},
+		{"links that lead in circles", `must_not_exist: ["**/*.log"]`, nil, tree(links), passes()},
+		{"out of the workspace", `must_not_exist: ["up/*"]`, nil, tree(links), passes()},
+		{"dangling link is there", `must_not_exist: ["*.lnk"]`, nil, tree(links), scores(0, "dangling.lnk exists")},
+		{"dangling link leads nowhere", `must_exist: ["*.lnk"]`, nil, tree(links), scores(0, "nothing matches *.lnk")},
+		{"workspace that is not known any more", `must_not_exist: ["*.log"]`, nil, tree(func(s *Subject) {
+			s.Lost = func(path string) error {
+				if path == "" {
+					return errors.New("only a new run can tell")
+				}
+				return nil
+			}
+		}), errs("only a new run can tell")},
+	})
+	runOptions(t, "file", []optionCase{
+		{"well", `must_exist: ["**/*.go"]`, "", nil},
+		{"malformed", `must_not_exist: ["a["]`, "bad-glob: must_not_exist[0]: malformed pattern", nil},
+		{"escapes", `must_exist: ["*/../../x"]`, "escaping-path: leads out of the workspace", nil},
+	})
+}
+
+// An agent that forbids to list a directory must not hide what is in it.
+func TestFilePatternsUnreadable(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may list every directory")
+	}
+	s := subject("", workspace(t, map[string]string{"closed/a.tmp": ""}))
+	dir, err := s.Dir()
+	require.NoError(t, err)
+	closed := filepath.Join(dir, "closed")
+	require.NoError(t, os.Chmod(closed, 0))
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
+	b, _ := bind(t, "file", `must_not_exist: ["**/*.tmp"]`, nil)
+	requireVerdict(t, b, s, errs("permission denied"))
 }
 
 // Opening a pipe that nobody writes to would wait for ever.

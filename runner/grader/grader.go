@@ -50,9 +50,12 @@ type Subject struct {
 	Task  *eval.Task
 	Num   int // trial, 1-based
 	// Prompt is the first prompt as it was sent.
-	Prompt     string
-	Output     string
-	Transcript []executor.Entry
+	Prompt string
+	Output string
+	// OutputDropped is how many bytes of the output are missing in Output, because
+	// they were beyond a limit.
+	OutputDropped int64
+	Transcript    []executor.Entry
 	// ToolCalls and Skills are those of the transcript, in order.
 	ToolCalls []executor.ToolCall
 	Skills    []string
@@ -77,6 +80,9 @@ type Subject struct {
 	Baseline *Baseline
 	// Capabilities are those of the executor.
 	Capabilities executor.Capabilities
+
+	// entriesDropped says which entries the transcript misses; empty for none.
+	entriesDropped string
 }
 
 // Baseline is what a task gave in the trial of the same number without skills.
@@ -88,6 +94,7 @@ type Baseline struct {
 
 // NewSubject fills the fields that follow from the transcript.
 func NewSubject(s Subject) *Subject {
+	s.entriesDropped = dropped(s.Transcript)
 	for i := range s.Transcript {
 		switch e := &s.Transcript[i]; e.Type {
 		case executor.EntryToolCall:

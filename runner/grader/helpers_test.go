@@ -15,9 +15,13 @@ import (
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/grader/assertion"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	assertion.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // patience is the time of an assertion that ought to end by itself. Machines are busy.
 const patience = 3 * time.Minute

@@ -2,6 +2,7 @@ package grader
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,110 +13,183 @@ import (
 	"waza/runner/executor"
 )
 
-func TestJavaScript(t *testing.T) {
-	t.Parallel()
-	s := richSubject(t)
-	for source, want := range map[string]string{
-		"output.length > 10":                           "",
-		"output.includes('42')":                        "",
-		"tool_calls.some(c => c.name === 'bash')":      "",
-		"tool_calls[0].tool_name === 'bash'":           "",
-		"tool_calls[0].arguments.opts.deep":            "",
-		"transcript[1].content === 'looking'":          "",
-		"errors.length === 1 && duration_ms === 1500":  "",
-		"context.deep.x[1] === 2":                      "",
-		"outcome.status === 'completed'":               "",
-		"files['a.txt'] === 'alpha'":                   "",
-		"/answer is (\\d+)/.exec(output)[1] === '42'":  "",
-		"const n = output.length; n > 3":               "",
-		"'ab'.repeat(3) === 'ababab'":                  "",
-		"output.length > 100":                          "is false",
-		"undefined":                                    "is undefined",
-		"missing.name":                                 "ReferenceError: missing is not defined",
-		"null.x":                                       "TypeError",
-		"throw new Error('no')":                        "Error: no",
-		"output.includes":                              "is a function",
-		"(function f() { return f() })()":              "too deeply",
-		"while (true) {}":                              "timed out after 300ms",
-		"'x'.repeat(1e9)":                              "RangeError",
-		"'x'.padStart(1e9)":                            "RangeError",
-		"new Array(4e9).fill(0)":                       "RangeError",
-		"new ArrayBuffer(1e12)":                        "ReferenceError",
-		"leaked = 1":                                   "ReferenceError",
-		"require('fs')":                                "ReferenceError",
-		"eval('1')":                                    "ReferenceError",
-		"let a = []; for (;;) a.push('x'.repeat(1e6))": "",
-	} {
-		t.Run(source, func(t *testing.T) {
-			t.Parallel()
-			env := patientEnv(1)
-			if strings.HasPrefix(source, "while") || strings.HasPrefix(source, "let a") {
-				env.AssertionTimeout = 300 * time.Millisecond
-			}
-			b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{source}, Language: "javascript"}}, env)
-			require.NoError(t, err)
-			switch {
-			case strings.HasPrefix(source, "let a"): // by time or by memory
-				requireVerdict(t, b, s, scores(0))
-			case want == "":
-				requireVerdict(t, b, s, passes())
-			default:
-				requireVerdict(t, b, s, scores(0, want))
-			}
-		})
+// javaScript builds a code grader of JavaScript, with an environment of its own.
+func javaScript(t testing.TB, sources ...string) (*Bound, *Env) {
+	t.Helper()
+	env := patientEnv(1)
+	t.Cleanup(env.Close)
+	return javaScriptBound(t, env, sources...), env
+}
+
+func javaScriptBound(t testing.TB, env *Env, sources ...string) *Bound {
+	t.Helper()
+	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Assertions: sources, Language: "javascript"}}, env)
+	require.NoError(t, err)
+	return b
+}
+
+// requireJavaScript checks assertions one by one: what is wrong with each, "" for nothing.
+func requireJavaScript(t *testing.T, s *Subject, cases map[string]string) {
+	t.Helper()
+	env := patientEnv(2)
+	defer env.Close()
+	for source, want := range cases {
+		b := javaScriptBound(t, env, source)
+		if want == "" {
+			requireVerdict(t, b, s, passes())
+			continue
+		}
+		requireVerdict(t, b, s, scores(0, want))
 	}
 }
 
-// What an agent wrote must not exhaust the stack of this process.
+func TestJavaScript(t *testing.T) {
+	t.Parallel()
+	requireJavaScript(t, richSubject(t), map[string]string{
+		"output.length > 10":                            "",
+		"output.includes('42')":                         "",
+		"tool_calls.some(c => c.name === 'bash')":       "",
+		"tool_calls[0].tool_name === 'bash'":            "",
+		"tool_calls[0].arguments.opts.deep":             "",
+		"transcript[1].content === 'looking'":           "",
+		"errors.length === 1 && duration_ms === 1500":   "",
+		"context.deep.x[1] === 2":                       "",
+		"outcome.status === 'completed'":                "",
+		"files['a.txt'] === 'alpha'":                    "",
+		"/answer is (\\d+)/.exec(output)[1] === '42'":   "",
+		"const n = output.length; n > 3":                "",
+		"'ab'.repeat(3) === 'ababab'":                   "",
+		"output.length > 100":                           "is false",
+		"undefined":                                     "is undefined",
+		"missing.name":                                  "ReferenceError: missing is not defined",
+		"null.x":                                        "TypeError",
+		"throw new Error('no')":                         "Error: no",
+		"throw {toString() { throw 1 }}":                "a value that cannot be written",
+		"output.includes":                               "is a function",
+		"(function f() { return f() })()":               "too deeply",
+		"leaked = 1":                                    "ReferenceError",
+		"require('fs')":                                 "ReferenceError",
+		"eval('1')":                                     "ReferenceError",
+		"process":                                       "ReferenceError",
+		"Symbol()":                                      "",
+		"new Proxy({}, {get() { throw new Error(1) }})": "Error: 1",
+	})
+}
+
+// A promise is an object, and objects are true: assertions that are promises passed
+// whatever came of them, and so did iterators, of which nobody asked for an element.
+func TestJavaScriptPromises(t *testing.T) {
+	t.Parallel()
+	requireJavaScript(t, subject("hello"), map[string]string{
+		"(async () => output === 'hello')()":                                   "",
+		"(async () => output === 'bye')()":                                     "is false",
+		"(async () => { await null; return output.startsWith('h') })()":        "",
+		"(async () => { await null; return output.startsWith('b') })()":        "is false",
+		"(async () => { await null; throw new TypeError('no such thing') })()": "the promise was rejected: TypeError: no such thing",
+		"Promise.reject('a reason')":                                           "the promise was rejected: a reason",
+		"Promise.reject()":                                                     "the promise was rejected: undefined",
+		"Promise.reject({toString() { throw 1 }})":                             "the promise was rejected: a value that cannot be written",
+		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 2)":  "",
+		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 3)":  "is false",
+		"Promise.any([Promise.reject(1), true])":                               "",
+		"Promise.resolve(Promise.resolve(0))":                                  "is 0",
+		"Promise.resolve(() => true)":                                          "is a function, which is always true",
+		"Promise.resolve()":                                                    "is undefined",
+		"new Promise(() => {})":                                                "is a promise that never settles",
+		"(async () => { await new Promise(() => {}); return true })()":         "is a promise that never settles",
+		"({then(done) { done(output === 'hello') }})":                          "",
+		"({then(done) { done(false) }})":                                       "is false",
+		"({then(done, fail) { fail('refused') }})":                             "the promise was rejected: refused",
+		"({then() { throw new Error('broken') }})":                             "the promise was rejected: Error: broken",
+		"({get then() { throw new Error('hidden') }})":                         "Error: hidden",
+		"({then: true})": "",
+		"Promise.prototype.then = (f) => f(true); Promise.resolve = () => true; (async () => { await null; return false })()": "is false",
+		"async () => false":                        "is a function, which is always true",
+		"[].values()":                              "is an iterator, which is always true",
+		"(function* () { yield false })()":         "is an iterator, which is always true",
+		"[...['a'].values()].some(x => x === 'a')": "",
+	})
+}
+
+// Of Python the same held for iterators other than generators.
+func TestPythonIterators(t *testing.T) {
+	t.Parallel()
+	b, _ := assertions(t, "map(str.isupper, [output])", "zip()", "iter([])", "any(map(str.isupper, ['X']))")
+	requireVerdict(t, b, subject("x"), scores(0.25, "map(str.isupper, [output]): is an iterator, which is always true", "zip(): is an iterator"))
+}
+
+func TestJavaScriptTimeout(t *testing.T) {
+	t.Parallel()
+	b, env := javaScript(t, "true", "while (true) {}", "(async () => { for (;;) await null })()", "output === 'x'")
+	// A busy machine may need long for the others, too.
+	for _, env.AssertionTimeout = range []time.Duration{300 * time.Millisecond, 3 * time.Second, time.Minute} {
+		if got, err := b.Grade(context.Background(), subject("x")); err == nil && got.Score == 0.5 {
+			break
+		}
+	}
+	requireVerdict(t, b, subject("x"), scores(0.5, "while (true) {}: timed out after "+env.AssertionTimeout.String(), "await null })(): timed out"))
+}
+
+// What an agent wrote must not exhaust the stack of a process.
 func TestJavaScriptDeepInput(t *testing.T) {
 	t.Parallel()
-	env := patientEnv(1)
-	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{
-		"JSON.parse(output)", "tool_calls.length === 1", `JSON.parse('{"a": ["[[\\"[["]}').a.length === 1`,
-	}}}, env)
-	require.NoError(t, err)
+	b, env := javaScript(t, "JSON.parse(output)", "tool_calls.length === 1", `JSON.parse('{"a": ["[[\\"[["]}').a.length === 1`)
 	deep := strings.Repeat("[", executor.MaxOutputBytes)
 	requireVerdict(t, b, subject(deep, calling("x "+deep)), scores(2./3, "RangeError: JSON.parse: the text is nested too deeply"))
-	_, err = compileJavaScript(strings.Repeat("(", 1_000_000))
-	require.ErrorContains(t, err, "longer than 16 KiB")
-	_, err = compileJavaScript(strings.Repeat("(", maxJSSource))
-	require.ErrorContains(t, err, "line 1, column")
+	nested := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	requireVerdict(t, b, subject("", calling("deep "+nested)), errs("the trial cannot be read: tool_calls is nested too deeply"))
+	for source, want := range map[string]string{
+		strings.Repeat("(", 1_000_000): "assertions[0]: longer than 16 KiB", strings.Repeat("(", 5000): "(column ",
+	} {
+		_, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{source}, Language: "javascript"}}, env)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestJavaScriptNothingLeaks(t *testing.T) {
 	t.Parallel()
-	env := patientEnv(1)
-	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{
+	b, _ := javaScript(t,
 		"tool_calls.pop() !== undefined",
 		"tool_calls.length === 2",
 		"globalThis.kept = 1",
 		"typeof kept === 'undefined'",
 		"String.prototype.includes = () => true; output.includes('zzz')",
 		"!output.includes('zzz')",
-	}}}, env)
-	require.NoError(t, err)
-	requireVerdict(t, b, richSubject(t), passes())
+		"JSON.parse = () => ({}); Object.setPrototypeOf = null; true",
+		"JSON.parse('[1]')[0] === 1 && tool_calls[0].tool_name === 'bash'",
+	)
+	s := richSubject(t)
+	for range 2 {
+		requireVerdict(t, b, s, passes())
+	}
 }
 
 func TestJavaScriptCancelled(t *testing.T) {
 	t.Parallel()
-	env := patientEnv(1)
-	b, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{"for (;;);"}}}, env)
-	require.NoError(t, err)
+	b, _ := javaScript(t, "for (;;);")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err = b.Grade(ctx, subject(""))
+	_, err := b.Grade(ctx, subject(""))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func BenchmarkJavaScriptAssertion(b *testing.B) {
-	env := NewEnv(&eval.Suite{}, 1)
-	bound, err := Builtin.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Language: "javascript", Assertions: []string{"output.length > 0"}}}, env)
-	require.NoError(b, err)
-	s := subject("Mock response")
-	for b.Loop() {
-		if res, err := bound.Grade(context.Background(), s); err != nil || !res.Passed {
-			b.Fatal(res, err)
-		}
+	for _, n := range []int{1, 5} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var sources []string
+			for i := range n {
+				sources = append(sources, fmt.Sprintf("output.length > %d", i))
+			}
+			bound, _ := javaScript(b, sources...)
+			s := subject("Mock response")
+			_, err := bound.Grade(context.Background(), s) // starts the worker
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				if res, err := bound.Grade(context.Background(), s); err != nil || !res.Passed {
+					b.Fatal(res, err)
+				}
+			}
+		})
 	}
 }

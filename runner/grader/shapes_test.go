@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	reflector "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
@@ -37,27 +38,16 @@ func TestShapes(t *testing.T) {
 		err := yaml.Unmarshal([]byte(tc.text), v)
 		require.Equal(t, tc.well, err == nil, "%T %s: %v", v, tc.text, err)
 
-		reflected := objectOrAny(t, v)
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(tc.text))
 		require.NoError(t, err)
-		require.Equal(t, tc.well, reflected.Validate(doc) == nil, "%T %s", v, tc.text)
+		require.Equal(t, tc.well, reflected(t, v).Validate(doc) == nil, "%T %s", v, tc.text)
 	}
 }
 
-func objectOrAny(t *testing.T, v any) *jsonschema.Schema {
+func reflected(t *testing.T, v any) *jsonschema.Schema {
 	t.Helper()
-	var described any
-	switch v.(type) {
-	case *ToolSpec:
-		described = ToolSpec{}.JSONSchema()
-	case *CallPattern:
-		described = CallPattern{}.JSONSchema()
-	case *ArgMatcher:
-		described = ArgMatcher{}.JSONSchema()
-	default:
-		described = ArgRange{}.JSONSchema()
-	}
-	data, err := json.Marshal(described)
+	r := reflector.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true}
+	data, err := json.Marshal(r.Reflect(v))
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
 	require.NoError(t, err)

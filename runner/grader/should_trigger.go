@@ -33,6 +33,9 @@ func (g shouldTrigger) Grade(_ context.Context, s *Subject) (Score, error) {
 	if skill != "" {
 		triggered = invoked(s, skill)
 	}
+	if err := s.transcriptCut(); err != nil && !triggered {
+		return Score{}, err
+	}
 	switch {
 	case triggered == g.should:
 		return Score{Score: 1, Passed: true}, nil

@@ -67,8 +67,9 @@ func (g *skillGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 		return Score{}, executor.Permanent(errNoSkills)
 	}
 	actual := append([]string{}, s.Skills...)
+	cut := s.transcriptCut()
 	score := Score{Score: 1, Passed: true}
-	if len(g.sequence.expected) > 0 {
+	if len(g.sequence.expected) > 0 && cut == nil {
 		score = g.sequence.compare(actual)
 		extra := newOverlap(g.sequence.expected, actual).extra
 		if len(extra) > 0 && !g.allowExtra && score.Passed {
@@ -80,6 +81,9 @@ func (g *skillGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 		if slices.Contains(actual, skill) {
 			return Score{Feedback: fmt.Sprintf("forbidden skill %q was invoked; invoked: %s", skill, sequence(actual)), Details: score.Details}, nil
 		}
+	}
+	if cut != nil { // the score is of all skills
+		return Score{}, cut
 	}
 	return score, nil
 }

@@ -29,7 +29,7 @@ type TextOptions struct {
 	RegexMatch []string `yaml:"regex_match"`
 	// Regular expressions (RE2) that must not match anywhere in the output.
 	RegexNotMatch []string `yaml:"regex_not_match"`
-	// Older spelling of regex_match, for any letter case.
+	// Older spelling of regex_match, for any letter case, which is compared letter by letter: ß does not match SS.
 	MustMatch []string `yaml:"must_match" jsonschema_extras:"deprecated=true"`
 	// Older spelling of regex_not_match, for any letter case.
 	MustNotMatch []string `yaml:"must_not_match" jsonschema_extras:"deprecated=true"`
@@ -83,17 +83,22 @@ func checkText(c *eval.Check, o *TextOptions) {
 }
 
 func newText(o *TextOptions, _ *Env) (Grader, error) {
-	g := &textGrader{}
+	checks, err := textChecks(o)
+	return &textGrader{checks}, err
+}
+
+func textChecks(o *TextOptions) ([]textCheck, error) {
+	var checks []textCheck
 	for _, l := range o.lists() {
 		for _, v := range l.values {
 			c, err := newTextCheck(l, v)
 			if err != nil {
 				return nil, err
 			}
-			g.checks = append(g.checks, c)
+			checks = append(checks, c)
 		}
 	}
-	return g, nil
+	return checks, nil
 }
 
 // textGrader is safe for concurrent use because nothing in it changes.
@@ -102,7 +107,8 @@ type textGrader struct{ checks []textCheck }
 // textCheck is one text or pattern that must, or must not, be in the output.
 type textCheck struct {
 	label    string
-	want     string // lower case when fold is set and template is not
+	want     string // as the suite has it
+	folded   string // want by foldCase, when fold is set and template is not
 	re       *regexp.Regexp
 	fold     bool
 	absent   bool
@@ -117,7 +123,7 @@ func newTextCheck(l textList, v string) (textCheck, error) {
 		return c, err
 	}
 	if c.template = strings.Contains(v, "{{"); !c.template && c.fold {
-		c.want = strings.ToLower(v)
+		c.folded = foldCase(v)
 	}
 	return c, nil
 }
@@ -139,33 +145,38 @@ func (g *textGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	for i := range g.checks {
 		c := &g.checks[i]
 		if c.fold && c.re == nil && folded == "" {
-			folded = strings.ToLower(s.Output)
+			folded = foldCase(s.Output)
 		}
-		t.add(c.label, c.complaint(s, folded))
+		count := t.presence
+		if c.absent {
+			count = t.absence
+		}
+		count(c.label, c.complaint(s, folded), s.outputCut())
 	}
-	score := t.score()
-	if !score.Passed {
+	score, err := t.result()
+	if err == nil && !score.Passed {
 		score.Feedback += "\noutput: " + excerpt(s.Output)
 	}
-	return score, nil
+	return score, err
 }
 
 // complaint says what is wrong with the output, or nothing. folded is the
-// output in lower case, for checks that fold.
+// output by foldCase, for checks that fold.
 func (c *textCheck) complaint(s *Subject, folded string) string {
 	if c.re != nil {
 		return c.patternComplaint(s.Output)
 	}
-	want, where := c.want, s.Output
+	want := c.want
 	if c.template {
-		if want = s.expand(want); c.fold {
-			want = strings.ToLower(want)
+		want = s.expand(want)
+	}
+	sought, where := want, s.Output
+	if c.fold {
+		if sought, where = c.folded, folded; c.template {
+			sought = foldCase(want)
 		}
 	}
-	if c.fold {
-		where = folded
-	}
-	switch found := strings.Contains(where, want); {
+	switch found := strings.Contains(where, sought); {
 	case found == !c.absent:
 		return ""
 	case c.absent:

@@ -34,6 +34,31 @@ func TestText(t *testing.T) {
 	})
 }
 
+// Letters that have no counterpart of their own in the other case made two
+// spellings of one word differ: ς at the end of a word, and ß, which is SS in
+// upper case. What must not occur was passed, and what must occur failed.
+func TestTextFoldsEveryAlphabet(t *testing.T) {
+	t.Parallel()
+	for _, spellings := range [][2]string{
+		{"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"STRASSE", "straße"}, {"STRAẞE", "strasse"}, {"ΜΆΪΟΣ", "μάϊος"}, {"ﬁnal", "FINAL"}, {"ԱՄԵՆ", "ամեն"},
+	} {
+		for _, s := range []struct{ want, output string }{{spellings[0], spellings[1]}, {spellings[1], spellings[0]}} {
+			output := subject("The word is " + s.output + ".")
+			filled := subject("The word is "+s.output+".", func(o *Subject) {
+				o.Expand = func(text string) string { return strings.ReplaceAll(text, "{{word}}", s.want) }
+			})
+			runCases(t, "text", []graderCase{
+				{"contains " + s.want, "contains: [" + s.want + "]", nil, output, passes()},
+				{"not contains " + s.want, "not_contains: [" + s.want + "]", nil, output, scores(0, `contains "`+s.want+`", which it must not`)},
+				{"contains cs " + s.want, "contains_cs: [" + s.want + "]", nil, output, scores(0)},
+				{"variable " + s.want, "contains: ['{{word}}']", nil, filled, passes()},
+			})
+			shared, _ := (&skillWords{words: map[string]bool{words(s.want)[0]: true}}).overlap(s.output)
+			require.Equal(t, 1.0, shared, s.output)
+		}
+	}
+}
+
 func TestTextOptions(t *testing.T) {
 	t.Parallel()
 	runOptions(t, "text", []optionCase{
@@ -60,6 +85,7 @@ func BenchmarkText(b *testing.B) {
 	for name, o := range map[string]TextOptions{
 		"contains": {Contains: []string{"mock response"}},
 		"regex":    {RegexMatch: []string{"(?i)mock response"}},
+		"unicode":  {NotContains: []string{"straße"}},
 		"both":     {Contains: []string{"mock response"}, RegexNotMatch: []string{"(?i)fatal error|crashed"}},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -36,9 +36,10 @@ type ToolCallsOptions struct {
 // CallPattern matches tool calls, in any letter case. In YAML it is a map, or a
 // text, which means pattern.
 type CallPattern struct {
-	// Regular expression (RE2) on the tool's name; without args_pattern also on the name and arguments together.
+	// Regular expression (RE2) that must match somewhere in the tool's name; without args_pattern also in the name and
+	// arguments together.
 	Pattern string `yaml:"pattern"`
-	// Regular expression (RE2) on the arguments as JSON text.
+	// Regular expression (RE2) that must match somewhere in the arguments as JSON text.
 	ArgsPattern string `yaml:"args_pattern"`
 	// Least number of such calls; 1 when absent.
 	Count int `yaml:"count" jsonschema:"minimum=0"`
@@ -167,24 +168,22 @@ func (t *callTest) among(calls []toolCall) (n int, first *toolCall) {
 
 func (g *toolCallsGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	var t tally
-	for _, l := range g.limits {
-		complaint, err := l.test(s)
-		if err != nil {
+	for i := range g.limits {
+		if err := g.limits[i].add(&t, s); err != nil {
 			return Score{}, err
 		}
-		t.add(l.label, complaint)
 	}
 	if g.min != nil {
 		complaint := ""
 		if n := len(s.ToolCalls); n < *g.min {
 			complaint = fmt.Sprintf("%s, fewer than min_calls %d", plural(n, "tool call", "tool calls"), *g.min)
 		}
-		t.add(fmt.Sprintf("min_calls %d", *g.min), complaint)
+		t.presence(fmt.Sprintf("min_calls %d", *g.min), complaint, s.transcriptCut())
 	}
 	calls := decodedCalls(s)
 	addExpected(&t, g.expect, calls, s)
 	g.addPatterns(&t, calls, s)
-	return t.score(), nil
+	return t.result()
 }
 
 func (g *toolCallsGrader) addPatterns(t *tally, calls []toolCall, s *Subject) {
@@ -193,13 +192,13 @@ func (g *toolCallsGrader) addPatterns(t *tally, calls []toolCall, s *Subject) {
 		if n, _ := test.among(calls); n < test.count {
 			complaint = fmt.Sprintf("%s of %s, fewer than %d; called: %s", plural(n, "call", "calls"), test.label, test.count, s.calledTools())
 		}
-		t.add("required "+test.label, complaint)
+		t.presence("required "+test.label, complaint, s.transcriptCut())
 	}
 	for _, test := range g.forbidden {
 		complaint := ""
 		if n, first := test.among(calls); n > 0 {
 			complaint = fmt.Sprintf("%s of %s, which must not be: %s with %s", plural(n, "call", "calls"), test.label, first.name, excerpt(first.text))
 		}
-		t.add("forbidden "+test.label, complaint)
+		t.absence("forbidden "+test.label, complaint, s.transcriptCut())
 	}
 }

@@ -82,16 +82,14 @@ func (g *toolConstraintGrader) Grade(_ context.Context, s *Subject) (Score, erro
 		if call, _ := test.first(calls); call != nil {
 			complaint = fmt.Sprintf("rejected call of %s: %s with %s", test.label, call.name, excerpt(call.text))
 		}
-		t.add("reject "+test.label, complaint)
+		t.absence("reject "+test.label, complaint, s.transcriptCut())
 	}
-	for _, l := range g.limits {
-		complaint, err := l.test(s)
-		if err != nil {
+	for i := range g.limits {
+		if err := g.limits[i].add(&t, s); err != nil {
 			return Score{}, err
 		}
-		t.add(l.label, complaint)
 	}
-	return t.score(), nil
+	return t.result()
 }
 
 // addExpected adds one check for each call that there must be.
@@ -101,6 +99,6 @@ func addExpected(t *tally, tests []*toolTest, calls []toolCall, s *Subject) {
 		if call, near := test.first(calls); call == nil {
 			complaint = fmt.Sprintf("no call of %s; called: %s%s", test.label, s.calledTools(), near)
 		}
-		t.add("expect "+test.label, complaint)
+		t.presence("expect "+test.label, complaint, s.transcriptCut())
 	}
 }

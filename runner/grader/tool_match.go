@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -14,19 +15,22 @@ import (
 	"waza/runner/executor"
 )
 
-// ToolSpec says which tool calls are meant; all that is given must hold for one
-// call. In YAML it is a map, or a text, which means tool. Patterns match in any
+// ToolSpec says which tool calls are meant: those of which all that is given
+// holds. In YAML it is a map, or a text, which means tool. Patterns match in any
 // letter case.
 type ToolSpec struct {
-	// Regular expression (RE2) on the tool's name.
+	// Name of the tool, in any letter case; a text in place of the map means the same. It matches whole names only: read
+	// does not match thread_list. Regular expressions (RE2) match whole names, too (mcp__.*, read|write), unless they say
+	// by ^, $ or \b where they match (^mcp__).
 	Tool string `yaml:"tool"`
-	// Regular expression (RE2) on the argument command.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument command, cmd or script.
 	CommandPattern string `yaml:"command_pattern"`
-	// Regular expression (RE2) on the argument path, or file_path.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument path, file_path, filePath
+	// or filename.
 	PathPattern string `yaml:"path_pattern"`
-	// Regular expression (RE2) on the argument skill.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument skill or skill_name.
 	SkillPattern string `yaml:"skill_pattern"`
-	// Matchers for arguments, by their names; a name with dots leads into maps.
+	// What arguments must be, by their names; a name with dots leads into maps. A value that is no map must be equal.
 	Args map[string]ArgMatcher `yaml:"args"`
 }
 
@@ -47,7 +51,10 @@ func (t *ToolSpec) check(c *eval.Check, at eval.Path) {
 	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern == "" && t.PathPattern == "" && t.SkillPattern == "" && len(t.Args) == 0 {
 		c.Errorf(at, eval.CodeMissingField, "%s: tool is missing", at)
 	}
-	c.Regexp(below("tool"), t.Tool)
+	if c.Regexp(below("tool"), t.Tool) != nil && likeGlob.MatchString(t.Tool) {
+		c.Warnf(below("tool"), eval.CodeBadRegex, "%s: %q is a regular expression, in which * repeats the character before it; "+
+			"write .* for any characters", below("tool"), t.Tool)
+	}
 	c.Regexp(below("command_pattern"), t.CommandPattern)
 	c.Regexp(below("path_pattern"), t.PathPattern)
 	c.Regexp(below("skill_pattern"), t.SkillPattern)
@@ -91,7 +98,7 @@ func (t *ToolSpec) compile() (*toolTest, error) {
 		test.patterns = append(test.patterns, argPattern{p.names, re})
 	}
 	if t.Tool != "" {
-		re, err := compilePattern(t.Tool, true)
+		re, err := compileToolName(t.Tool)
 		if err != nil {
 			return nil, err
 		}
@@ -105,6 +112,33 @@ func (t *ToolSpec) compile() (*toolTest, error) {
 		test.args[name] = arg
 	}
 	return test, nil
+}
+
+// likeGlob finds a star that is meant for any characters in a name.
+var likeGlob = regexp.MustCompile(`\w\*`)
+
+// compileToolName compiles the name of a tool, or a pattern of names. It matches
+// the whole name, in any letter case. Only a pattern that says where it matches
+// may match a part.
+func compileToolName(text string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if saysWhere(tree) {
+		return compilePattern(text, true)
+	}
+	// The text itself is a name as well, such as functions[0].bash.
+	return regexp.Compile(`(?i)\A(?:` + regexp.QuoteMeta(text) + `|(?:` + text + `))\z`)
+}
+
+// saysWhere reports whether a pattern holds an anchor or a word boundary.
+func saysWhere(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	return slices.ContainsFunc(tree.Sub, saysWhere)
 }
 
 // label tells for people which calls are meant.
@@ -190,7 +224,7 @@ func decodedCall(c *executor.ToolCall) toolCall {
 	// Some models give the arguments as a JSON text within JSON.
 	if inner, ok := call.args.(string); ok {
 		var decoded map[string]any
-		if json.Unmarshal([]byte(inner), &decoded) == nil {
+		if json.Unmarshal([]byte(withoutBOM(inner)), &decoded) == nil {
 			call.args, call.text = decoded, inner
 		}
 	}

@@ -51,6 +51,36 @@ func TestToolConstraint(t *testing.T) {
 	})
 }
 
+// The name of a tool matched anywhere in other names, so that reject_tools: [read]
+// rejected thread_list, and expect_tools: [read] was met by it.
+func TestToolNamesMatchWhole(t *testing.T) {
+	t.Parallel()
+	trial := subject("", calling("thread_list", "functions.bash", `fetch[0] {"url": "HTTP://x"}`))
+	rejected := func(name string) verdict { return scores(0, "rejected call of "+name) }
+	for tool, want := range map[string]verdict{
+		"read": passes(), "thread": passes(), "list": passes(), "read|write": passes(), "read_?": passes(), "d_l": passes(), "function.": passes(),
+		"thread_list": rejected("thread_list"), "THREAD_LIST": rejected("THREAD_LIST"), "read|thread_list": rejected("read|thread_list"),
+		".*read.*": rejected(".*read.*"), "thread_.+": rejected("thread_.+"), "^thread": rejected("^thread"), "_LIST$": rejected("_LIST$"),
+		"^(read|list)": passes(), `\bbash`: rejected(`\bbash`), `\Abash`: passes(),
+		"functions.bash": rejected("functions.bash"), "fetch[0]": rejected("fetch[0]"), `fetch\[\d\]`: rejected(`fetch\[\d\]`),
+	} {
+		runCases(t, "tool_constraint", []graderCase{{"reject " + tool, "reject_tools: ['" + tool + "']", nil, trial, want}})
+	}
+	runCases(t, "tool_constraint", []graderCase{
+		{"expect", "expect_tools: [read]", nil, trial, scores(0, "no call of read; called: thread_list")},
+		// regex kept to the case it was written in, while command_pattern and the others did not.
+		{"regex in any case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: ^http}}}]", nil, trial, passes()},
+		{"regex in its own case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: '(?-i)^http'}}}]", nil, trial, scores(0, "does not match")},
+	})
+	runOptions(t, "tool_constraint", []optionCase{
+		{"like a glob", "reject_tools: ['mcp__*']", `bad-regex: reject_tools[0].tool: "mcp__*" is a regular expression`, nil},
+		{"no glob", "reject_tools: ['mcp__.*']", "", nil},
+	})
+	runOptions(t, "behavior", []optionCase{
+		{"like a pattern", "forbidden_tools: ['mcp__*']", `invalid-value: forbidden_tools[0]: "mcp__*" must be an exact name`, nil},
+	})
+}
+
 func TestToolCalls(t *testing.T) {
 	t.Parallel()
 	trial := subject("", calling(`bash {"command": "azd up"}`, `bash {"command": "git commit"}`, "view"))

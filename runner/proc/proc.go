@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -334,10 +336,14 @@ func (ps *pipes) drain(mark string) {
 	}
 }
 
-// LookPath finds a program in the PATH of env, or returns an error that names
-// both. A name with a slash is returned as it is.
+// LookPath finds a program in the PATH of env. The error names the program. An
+// absolute path is returned as it is, with the error of [Executable]. A relative
+// path is returned unseen, because it depends on the directory of the program.
 func LookPath(name string, env []string) (string, error) {
-	if strings.ContainsRune(name, os.PathSeparator) {
+	switch {
+	case filepath.IsAbs(name):
+		return name, Executable(name)
+	case strings.ContainsRune(name, os.PathSeparator):
 		return name, nil
 	}
 	path := ""
@@ -358,10 +364,32 @@ func LookPath(name string, env []string) (string, error) {
 	return "", &NotFoundError{Name: name}
 }
 
-// NotFoundError says that a program is not on PATH.
+// Executable returns why a file cannot be started as a program, or nil. The error
+// names the file. It is a [*NotFoundError] when there is none.
+func Executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &NotFoundError{Name: path}
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory, not a program", path)
+	case info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable: chmod +x it, or name its interpreter as the command", path)
+	}
+	return nil
+}
+
+// NotFoundError says that a program does not exist: a path, or a name on PATH.
 type NotFoundError struct{ Name string }
 
-func (e *NotFoundError) Error() string { return e.Name + ": not found on PATH" }
+func (e *NotFoundError) Error() string {
+	if strings.ContainsRune(e.Name, os.PathSeparator) {
+		return e.Name + ": no such program"
+	}
+	return e.Name + ": not found on PATH"
+}
 
 func unwrapPath(err error) error {
 	var pe *os.PathError

@@ -61,6 +61,8 @@ func TestRunErrors(t *testing.T) {
 	var missing *proc.NotFoundError
 	require.ErrorAs(t, proc.Run(t.Context(), proc.Command{Args: []string{"no-such-program-here"}}), &missing)
 
+	require.ErrorAs(t, proc.Run(t.Context(), proc.Command{Args: []string{"/no/such/file"}}), &missing)
+	require.EqualError(t, missing, "/no/such/file: no such program")
 	require.ErrorContains(t, proc.Run(t.Context(), proc.Command{Args: []string{"./no/such/file"}}), "cannot start ./no/such/file")
 	require.ErrorContains(t, proc.Run(t.Context(), proc.Command{Args: sh("true"), Dir: "no/such/dir"}), "no/such/dir")
 

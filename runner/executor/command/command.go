@@ -97,19 +97,26 @@ func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
 
 func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	o := s.Options.(*Options)
-	if len(o.Command.Args) == 0 || o.Command.Shell {
+	if len(o.Command.Args) == 0 {
 		return nil
 	}
-	name := resolve(o.Command, s.Suite.Dir)[0]
+	name := programOf(o.Command, s.Suite.Dir)
 	env := os.Environ()
 	if p, ok := o.Env["PATH"]; ok {
 		env = append(env, "PATH="+p)
 	}
-	if _, err := proc.LookPath(name, env); err != nil {
+	if _, err := proc.LookPath(name, env); name != "" && err != nil {
+		also := ""
+		if !filepath.IsAbs(name) {
+			also = ", nor is it in the suite's directory"
+		}
 		return []executor.Finding{{
 			Severity: eval.Warning, Code: eval.CodeUnavailable,
-			Message: fmt.Sprintf("config.command: %v, nor is it in the suite's directory, so every trial will end in error; install it or correct the name", err),
+			Message: fmt.Sprintf("config.command: %v%s, so every trial will end in error; install it or correct the name", err, also),
 		}}
+	}
+	if o.Command.Shell {
+		return nil
 	}
 	if i, tried := executor.MissingScript(s.Suite, o.Command.Args, beside(s.Suite.Dir)); i > 0 {
 		return []executor.Finding{{
@@ -118,6 +125,21 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 		}}
 	}
 	return nil
+}
+
+// programOf returns the program that a command starts; empty for a text of which
+// only the shell knows that. The first word of a text is known to be one when it is
+// an absolute path without anything that means something to the shell.
+func programOf(c Line, dir string) string {
+	if !c.Shell {
+		return resolve(c, dir)[0]
+	}
+	script := strings.TrimSpace(c.Args[len(c.Args)-1])
+	word, _, _ := strings.Cut(script, " ")
+	if !filepath.IsAbs(word) || strings.ContainsAny(word, "\\'\"`$*?[]{}()<>|&;=#!~\t\n") {
+		return ""
+	}
+	return word
 }
 
 // beside finds files as resolve does.
@@ -183,10 +205,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn 
 		}
 		out.Usage = &sum
 	}
-	out.Output = strings.TrimRight(stdout.String(), "\n")
-	if stdout.Dropped > 0 {
-		t.Logf("warning", "the program printed %d bytes beyond the limit of %d; they were dropped", stdout.Dropped, executor.MaxOutputBytes)
-	}
+	out.Output, out.OutputDropped = strings.TrimRight(stdout.String(), "\n"), stdout.Dropped
 	if out.Output != "" {
 		t.Transcript.Message("assistant", out.Output)
 	}

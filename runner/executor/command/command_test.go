@@ -129,6 +129,36 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, command.Kind.Preflight(t.Context(), settings(f.suite)))
 }
 
+// A path that leads to no program was found only when trials failed: any name with
+// a slash was taken for one that can be started.
+func TestMissingAbsoluteProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
+	for config, want := range map[string]string{
+		"[/no/such/agent, --fast]":          "config.command: /no/such/agent: no such program, so every trial will end in error",
+		"/no/such/agent --fast":             "/no/such/agent: no such program",
+		"[" + dir + "]":                     dir + " is a directory, not a program",
+		"[" + plain + "]":                   plain + " is not executable: chmod +x it",
+		"[/bin/sh, agent.sh]":               "",
+		"/bin/sh agent.sh":                  "",
+		"\"/no/such/$AGENT --fast\"":        "", // the shell's own affair
+		"test -x /no/such/agent || exit":    "",
+		"\"[ -x /no/such/agent ] || exit\"": "",
+	} {
+		f := setup(t, "  command: "+config+"\n", "true")
+		findings := command.Kind.Preflight(t.Context(), settings(f.suite))
+		if want == "" {
+			require.Empty(t, findings, config)
+			continue
+		}
+		require.Len(t, findings, 1, config)
+		require.Equal(t, eval.CodeUnavailable, findings[0].Code)
+		require.Contains(t, findings[0].Message, want)
+	}
+}
+
 // A script that is not beside the suite was found missing only when trials failed.
 func TestMissingScript(t *testing.T) {
 	t.Parallel()
@@ -171,7 +201,7 @@ head -c 6000000 /dev/zero | tr '\0' 'x'
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Len(t, out.Output, executor.MaxOutputBytes)
-	require.Contains(t, f.logs.String(), "beyond the limit")
+	require.EqualValues(t, 6_000_000-executor.MaxOutputBytes, out.OutputDropped)
 	require.Contains(t, f.logs.String(), "a line is too long")
 	entries := tr.Transcript.Close()
 	require.Equal(t, executor.EntrySkill, entries[1].Type)
@@ -233,6 +263,13 @@ func TestHostileSideChannel(t *testing.T) {
 	_, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Equal(t, "[\"\uFFFD\",\"\\\"[[[\"]", string(tr.Transcript.Close()[1].Tool.Arguments))
+
+	// The byte order mark at the beginning of a stream cost its first event.
+	f = agent(`printf '\357\273\277{"type":"skill","name":"explainer"}\n'`)
+	tr = f.trial(t, "x")
+	_, err = f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "explainer", tr.Transcript.Close()[1].Text)
 
 	f = agent(`i=0; while [ $i -lt 1500 ]; do echo '{"type":"log","text":"again"}'; i=$((i+1)); done`)
 	_, err = f.exec.Execute(t.Context(), f.trial(t, "x"))

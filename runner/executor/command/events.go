@@ -130,6 +130,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	if depth(line) > maxEventDepth {
 		return errDeepLine
 	}
+	line = bytes.TrimPrefix(line, []byte("\ufeff"))  // some programs begin a stream with a byte order mark
 	line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // arguments and results are passed on as they are
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {

@@ -3,7 +3,11 @@ import builtins, json, math, os, re, sys, types
 
 
 def take_streams():
-    """Keeps the two ends of the conversation from assertions that print or read."""
+    """Keeps the two ends of the conversation from assertions that print or read.
+
+    Other descriptors that whoever started waza left open are closed.
+    """
+    os.closerange(3, 1024)
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -27,6 +31,21 @@ def set_limits():
             resource.setrlimit(limit, (most, most))
         except (AttributeError, ValueError, OSError):
             pass
+
+
+def limit_cpu(seconds):
+    """Lets this process use so many more seconds of processor time, for when nobody stops it."""
+    try:
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        limit = int(used.ru_utime + used.ru_stime) + seconds + 1
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
+    except (ImportError, AttributeError, ValueError, OSError):
+        pass
 
 
 requests, replies = take_streams()
@@ -200,6 +219,8 @@ def evaluate(source, subject):
         value = eval(assertion.code, scope(assertion, subject))
         if isinstance(value, types.GeneratorType):
             return "is a generator, which is always true: put it into any(...) or all(...)"
+        if hasattr(type(value), "__next__") or hasattr(type(value), "__anext__"):
+            return "is an iterator, which is always true: put it into any(...) or all(...)"
         if isinstance(value, FUNCTIONS):
             return "is a function, which is always true: it is not called"
         if value:
@@ -241,6 +262,7 @@ def send(reply):
 
 def grade(request):
     for source in request["assertions"]:
+        limit_cpu(request["cpuSeconds"])
         send({"complaint": evaluate(source, request["subject"])})
 
 

@@ -1,4 +1,4 @@
-package grader
+package assertion
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 // pythonVariable names the interpreter for Python assertions in the environment.
 const pythonVariable = "WAZA_PYTHON"
 
-// findPython returns the interpreters to try, in order. want is a path or a name
-// on PATH; when it is empty, $WAZA_PYTHON is, and without that any python3.
+// FindPython returns the interpreters to try, in order. want is a path or a name
+// on PATH; empty means $WAZA_PYTHON, and without that any python3.
 //
 // A python3 that is a script is a shim of a version manager, which takes longer
 // to find the interpreter than that takes to start. Assertions use nothing but
 // the language, so that an interpreter further along PATH does as well, and the
 // shim is tried last. The error says what to install.
-func findPython(want string) ([]string, error) {
+func FindPython(want string) ([]string, error) {
 	if want = cmp.Or(want, os.Getenv(pythonVariable)); want != "" {
 		path, err := proc.LookPath(want, os.Environ())
 		if err == nil {

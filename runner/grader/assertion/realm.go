@@ -1,0 +1,195 @@
+package assertion
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/dop251/goja"
+)
+
+// realm is the world of one assertion.
+type realm struct{ vm *goja.Runtime }
+
+// prepare defines what a source mentions; the rest would take longer than most
+// assertions do.
+func (r *realm) prepare(source string, subject map[string]json.RawMessage) error {
+	for _, name := range []string{"eval", "Function"} { // what an agent wrote is no code
+		if !strings.Contains(source, name) {
+			continue
+		}
+		if err := r.vm.GlobalObject().Delete(name); err != nil {
+			return err
+		}
+	}
+	for name, text := range subject {
+		if !strings.Contains(source, name) {
+			continue
+		}
+		v, err := r.value(name, text)
+		if err != nil {
+			return err
+		}
+		if err := r.vm.Set(name, v); err != nil {
+			return err
+		}
+	}
+	if !strings.Contains(source, "JSON") {
+		return nil
+	}
+	_, err := r.call(guardParse, r.vm.ToValue(tooDeep))
+	return err
+}
+
+// value decodes what stands under a name of the subject.
+func (r *realm) value(name string, raw json.RawMessage) (goja.Value, error) {
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		err := json.Unmarshal(raw, &text)
+		return r.vm.ToValue(text), err
+	}
+	parse, _ := goja.AssertFunction(r.vm.Get("JSON").ToObject(r.vm).Get("parse"))
+	v, err := parse(goja.Undefined(), r.vm.ToValue(string(raw)))
+	if err == nil && (name == "tool_calls" || name == "transcript") {
+		v, err = r.call(entriesOf, v)
+	}
+	return v, err
+}
+
+// call calls the function that a program of ours is.
+func (r *realm) call(p *goja.Program, args ...goja.Value) (goja.Value, error) {
+	v, err := r.vm.RunProgram(p)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := goja.AssertFunction(v)
+	return f(goja.Undefined(), args...)
+}
+
+// verdict says what is wrong with the value of an assertion. That of a promise is
+// what it is fulfilled with.
+func (r *realm) verdict(v goja.Value) string {
+	p, err := r.promise(v)
+	if err != nil {
+		return thrown(err)
+	}
+	if p != nil {
+		switch p.State() {
+		case goja.PromiseStateRejected:
+			return clip("the promise was rejected: "+text(p.Result()), maxMessage)
+		case goja.PromiseStatePending: // all jobs are done
+			return "is a promise that never settles: nothing is left to do that could settle it"
+		}
+		v = p.Result()
+	}
+	if !v.ToBoolean() {
+		return "is " + clip(text(v), excerptBytes)
+	}
+	if _, ok := goja.AssertFunction(v); ok {
+		return "is a function, which is always true: it is not called"
+	}
+	if r.isIterator(v) {
+		return "is an iterator, which is always true: spread it into an array, and ask some or every"
+	}
+	return ""
+}
+
+// promise returns the promise that a value is, or leads to by a method then; nil
+// when it is none. All its jobs are done when it returns. The error is what reading
+// then threw.
+func (r *realm) promise(v goja.Value) (*goja.Promise, error) {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return nil, nil
+	}
+	if p, ok := o.Export().(*goja.Promise); ok {
+		return p, nil
+	}
+	then, err := r.member(func() goja.Value { return o.Get("then") })
+	if _, ok := goja.AssertFunction(then); !ok || err != nil {
+		return nil, err
+	}
+	p, resolve, _ := r.vm.NewPromise()
+	if err := resolve(o); err != nil {
+		return nil, err
+	}
+	_, err = r.vm.RunProgram(nothing) // does the jobs
+	return p, err
+}
+
+var nothing = goja.MustCompile("nothing", "", true)
+
+// isIterator reports whether a value gives its elements one by one.
+func (r *realm) isIterator(v goja.Value) bool {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return false
+	}
+	for _, get := range []func() goja.Value{
+		func() goja.Value { return o.Get("next") },
+		func() goja.Value { return o.GetSymbol(goja.SymIterator) },
+	} {
+		member, err := r.member(get)
+		if _, ok := goja.AssertFunction(member); !ok || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// member reads a member of an object, which may run code of the assertion.
+func (r *realm) member(get func() goja.Value) (v goja.Value, err error) {
+	if exception := r.vm.Try(func() { v = get() }); exception != nil {
+		return nil, exception
+	}
+	return v, nil
+}
+
+// text writes a value, whatever its toString does.
+func text(v goja.Value) (s string) {
+	defer func() {
+		if recover() != nil {
+			s = "a value that cannot be written"
+		}
+	}()
+	if v == nil {
+		return "undefined"
+	}
+	return v.String()
+}
+
+// thrown says what an assertion threw.
+func thrown(err error) string {
+	var exception *goja.Exception
+	var overflow *goja.StackOverflowError
+	switch {
+	case errors.As(err, &exception):
+		return clip(text(exception.Value()), maxMessage)
+	case errors.As(err, &overflow):
+		return "RangeError: functions call each other too deeply"
+	}
+	return clip(err.Error(), maxMessage)
+}
+
+// entriesOf makes names of other generations readable on tool calls and entries of
+// the transcript, and returns their list.
+var entriesOf = goja.MustCompile("entries", `(function (list) {
+	"use strict";
+	const older = {tool_name: "name", tool: "name", args: "arguments", input: "arguments", content: "text", message: "text", output: "result"};
+	const record = {};
+	for (const name in older) Object.defineProperty(record, name, {get() { return this[older[name]]; }});
+	for (const entry of list) Object.setPrototypeOf(entry, record);
+	return list;
+})`, true)
+
+// guardParse lets JSON.parse refuse what would exhaust the stack of the process: it
+// is what agents write that is parsed.
+var guardParse = goja.MustCompile("parse", `(function (tooDeep) {
+	"use strict";
+	const parse = JSON.parse;
+	JSON.parse = function (text, ...args) {
+		text = String(text);
+		if (tooDeep(text)) throw new RangeError("JSON.parse: the text is nested too deeply");
+		return parse(text, ...args);
+	};
+})`, true)

@@ -1,0 +1,78 @@
+package grader
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/grader/assertion"
+)
+
+// preflightCode looks for what evaluates the assertions, and lets Python check the
+// syntax of all of its own at once. The interpreter stays for the run. Assertions
+// of JavaScript were checked with the suite.
+func preflightCode(ctx context.Context, specs []*eval.Grader, env *Env) []Finding {
+	var python, javaScript []*eval.Grader
+	for _, spec := range specs {
+		o, ok := spec.Options.(*CodeOptions)
+		switch {
+		case ok && o.Language == languageJavaScript:
+			javaScript = append(javaScript, spec)
+		case ok:
+			python = append(python, spec)
+		}
+	}
+	findings := preflightPython(ctx, python, env)
+	if err := assertion.JavaScriptUnavailable(); err != nil {
+		findings = append(findings, unavailable(ctx, javaScript, err)...)
+	}
+	return findings
+}
+
+func preflightPython(ctx context.Context, specs []*eval.Grader, env *Env) []Finding {
+	type place struct {
+		spec  *eval.Grader
+		index int
+	}
+	var places []place
+	var sources []string
+	for _, spec := range specs {
+		for i, source := range spec.Options.(*CodeOptions).Assertions {
+			if strings.TrimSpace(source) != "" {
+				places = append(places, place{spec, i})
+				sources = append(sources, source)
+			}
+		}
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	faults, err := env.interpreters(languagePython).Check(ctx, sources)
+	if err != nil {
+		return unavailable(ctx, specs, err)
+	}
+	var findings []Finding
+	for i, f := range faults {
+		if f != nil {
+			findings = append(findings, Finding{
+				Grader: places[i].spec, Path: eval.At("assertions", places[i].index), Severity: eval.Error,
+				Code: eval.CodeBadAssertion, Message: fmt.Sprintf("assertions[%d]: %s", places[i].index, f),
+			})
+		}
+	}
+	return findings
+}
+
+// unavailable reports of each grader that something it needs is missing. That is
+// a warning: the suite is well, and its trials will be errors that say so.
+func unavailable(ctx context.Context, specs []*eval.Grader, err error) []Finding {
+	if ctx.Err() != nil {
+		return nil
+	}
+	findings := make([]Finding, len(specs))
+	for i, spec := range specs {
+		findings[i] = Finding{Grader: spec, Severity: eval.Warning, Code: eval.CodeUnavailable, Message: err.Error()}
+	}
+	return findings
+}
