@@ -96,11 +96,10 @@ func regexpFault(err error) string {
 	return msg
 }
 
-// Resolve finds a regular file that a suite names by a relative path: in the
-// suite's directory, else in its repository's root, else in the process's
-// directory. It returns the file's absolute path and the paths that were tried.
+// Resolve finds a regular file that the options name by a relative path, see
+// [Beside.Resolve]. It returns the file's absolute path and the paths that were tried.
 func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
-	abs, tried, ok = c.loader.suite.Resolve(rel)
+	abs, tried, ok = c.loader.suite.resolve(rel, c.loader.beside(c.task))
 	c.loader.looked(tried...)
 	return abs, tried, ok
 }
@@ -122,6 +121,19 @@ func (c *Check) File(path Path, rel string) string {
 // ReadFile returns the content of a file, of an editor's unsaved one where there
 // is such. It refuses what is not a regular file and what has more than 8 MiB.
 func (c *Check) ReadFile(abs string) ([]byte, error) { return c.loader.readFile(abs, maxYAMLBytes) }
+
+// ReadSkill is [Check.ReadFile] for a file of a skill, which may be in any place.
+func (c *Check) ReadSkill(abs string) ([]byte, error) { return c.loader.readSkill(abs, maxYAMLBytes) }
+
+// Allows reports at path a file that the suite may not read, see [Suite.Allows], and
+// returns whether it may.
+func (c *Check) Allows(path Path, abs string) bool {
+	err := c.loader.suite.Allows(abs)
+	if err != nil {
+		c.Errorf(path, CodeEscapingPath, "%s%s is %s", pathPrefix(path), c.loader.display(abs), err)
+	}
+	return err == nil
+}
 
 // SuiteDir returns the absolute path of the suite's directory.
 func (c *Check) SuiteDir() string { return c.loader.suite.Dir }

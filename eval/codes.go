@@ -108,14 +108,14 @@ func Codes() []CodeDoc {
 		{CodeBadGlob, "A pattern of files is malformed."},
 		{CodeGlobMatchesNothing, "A pattern of files matches no file."},
 		{CodeDuplicateID, "Two tasks have the same id."},
-		{CodeMissingPrompt, "A task gives the agent no prompt."},
+		{CodeMissingPrompt, "A task has no prompt, which is an error, or an empty one, which is a warning."},
 		{CodeMissingFixture, "A file that a task puts into the workspace is not in the fixture directory."},
 		{CodeMissingSkill, "A required skill is not found, or a skill directory is not there."},
 		{CodeUnknownVariable, "A text uses a template variable that has no value; it is left as it stands."},
 
 		{CodeDatasetSyntax, "A dataset is not valid CSV or JSONL."},
 		{CodeDatasetColumns, "A dataset's header is unusable, or a row has more or fewer fields than it."},
-		{CodeDatasetNoPrompt, "A dataset has no prompt column, or a row leaves it empty."},
+		{CodeDatasetNoPrompt, "A dataset has no prompt column, which is an error, or a row leaves it empty, which is a warning."},
 		{CodeDatasetEmpty, "A dataset has no rows to use."},
 		{CodeDatasetRange, "A range of rows is malformed or reaches beyond the dataset."},
 	}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // The bounds of a dataset besides its size: maxCells bounds rows times
@@ -26,7 +28,7 @@ func (ts *taskSet) dataset() {
 	at := place(l.src.root, "tasks_from")
 	name := filepath.FromSlash(strings.TrimSpace(l.suite.TasksFrom))
 	file := filepath.Join(l.suite.Dir, name)
-	if !filepath.IsLocal(name) || !realWithin(l.suite.Dir, file) {
+	if !filepath.IsLocal(name) || !files.Within(l.suite.Dir, file) {
 		l.reportf(l.src, at, Error, CodeEscapingPath, "tasks_from must be a relative path that stays in the suite's directory")
 		return
 	}
@@ -95,6 +97,7 @@ type rows struct {
 	used   int        // rows within the range
 	cells  int
 	faults int
+	empty  int             // prompts without text
 	warned map[string]bool // unknown variables reported
 	skills *[]string       // those of every row; nil before the first
 	stop   bool
@@ -170,11 +173,19 @@ func (r *rows) row(line int, columns map[string]string) {
 		return
 	}
 	if strings.TrimSpace(prompt) == "" {
-		r.fault(line, 1, CodeDatasetNoPrompt, "row %d has an empty prompt", r.count)
-		return
+		r.emptyPrompt(line)
 	}
 	t.Inputs.Prompt = prompt
 	r.take(t)
+}
+
+// emptyPrompt warns of the first prompts without text.
+func (r *rows) emptyPrompt(line int) {
+	if r.empty++; r.empty > maxRowFaults {
+		return
+	}
+	r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: 1, Severity: Warning, Code: CodeDatasetNoPrompt,
+		Message: fmt.Sprintf("row %d has an empty prompt, which is sent as it is", r.count)})
 }
 
 func (r *rows) take(t *Task) {
@@ -196,10 +207,14 @@ func (r *rows) take(t *Task) {
 	r.set.tasks = append(r.set.tasks, t)
 }
 
-// checkVariables reports each unknown variable once for the whole file.
+// checkVariables reports each unknown variable once for the whole file, and a prompt
+// that becomes too long.
 func (r *rows) checkVariables(t *Task) {
 	if !strings.Contains(t.Inputs.Prompt, "{{") {
 		return
+	}
+	if !t.fits(t.Inputs.Prompt, TrialVars{}) {
+		r.fault(t.Line, 1, CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
 	params := r.set.loader.paramNames()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // The bounds of a search.
@@ -41,8 +44,8 @@ type Discovery struct {
 
 // Discover finds the suites below a directory, by the names of their files
 // (eval.yaml, eval.yml, eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It
-// keeps out of version control, installed packages and what .gitignore names,
-// and does not follow links to directories. Of each suite it reads only what
+// keeps out of version control, workflows of CI, installed packages and what
+// .gitignore names, and does not follow links to directories. Of each suite it reads only what
 // [Summary] tells; use [Load] for findings about the rest. The error is a
 // [*NotFoundError], or says why dir cannot be read.
 func Discover(dir string, o Options) (*Discovery, error) {
@@ -72,10 +75,37 @@ func Discover(dir string, o Options) (*Discovery, error) {
 
 var suiteName = regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
 
-// IsSuite reports whether a file is a suite by its name.
-func IsSuite(path string) bool { return isSuiteName(filepath.Base(path)) }
+// IsSuite reports whether a file is a suite by its name, and by where it is: GitHub
+// and its likes keep workflows in a directory of their own, and those that run suites
+// are called eval.yml as a rule.
+func IsSuite(path string) bool {
+	return suiteName.MatchString(filepath.Base(path)) && !workflowPath.MatchString(filepath.ToSlash(path))
+}
 
-func isSuiteName(name string) bool { return suiteName.MatchString(name) }
+var workflowPath = regexp.MustCompile(`(^|/)\.(github|gitea|forgejo)/workflows/`)
+
+// isWorkflow reports whether a document has the shape of a workflow, wherever it is.
+func isWorkflow(root *yaml.Node) bool {
+	return lookup(root, "on") != nil && lookup(root, "jobs") != nil && lookup(root, "tasks") == nil && lookup(root, "tasks_from") == nil
+}
+
+// isWorkflowFile is isWorkflow for a file; false for one that cannot be read. Only a
+// file that may be one is parsed.
+func isWorkflowFile(path string, o Options) bool {
+	l := &loader{options: o, suite: &Suite{File: path}}
+	data, err := l.readFile(path, maxYAMLBytes)
+	if err != nil || !bytes.Contains(data, []byte("jobs")) {
+		return false
+	}
+	root := l.parse(path, data).root
+	return root != nil && isWorkflow(follow(root))
+}
+
+// isFound reports whether a file in a directory of that root is a suite that a search
+// finds. No link leads such a file out of the root.
+func isFound(path, root string, o Options) bool {
+	return IsSuite(path) && isRegular(path) && files.Within(root, path) && !isWorkflowFile(path, o)
+}
 
 // Above returns the suite files in the directory of a file and in those above it,
 // the nearest first: those to which the file may belong. It goes up to the root of
@@ -103,13 +133,14 @@ const maxLevelsUp = 10
 func suitesIn(dir string, o Options) []string {
 	var found []string
 	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
+	root := rootOf(dir)
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); isSuiteName(e.Name()) && isRegular(path) {
+		if path := filepath.Join(dir, e.Name()); isFound(path, root, o) {
 			found = append(found, path)
 		}
 	}
 	for path := range o.Overlay {
-		if filepath.Dir(path) == dir && isSuiteName(filepath.Base(path)) && !slices.Contains(found, path) {
+		if filepath.Dir(path) == dir && IsSuite(path) && !slices.Contains(found, path) && !isWorkflowFile(path, o) {
 			found = append(found, path)
 		}
 	}
@@ -152,7 +183,7 @@ func (w *walker) directory(abs, shown string, depth int) {
 			if !skippedDirs[e.Name()] && !w.ignored.match(path, true) {
 				w.directory(path, name, depth+1)
 			}
-		case isSuiteName(e.Name()) && !w.ignored.match(path, false):
+		case IsSuite(path) && !w.ignored.match(path, false):
 			w.suite(path, name)
 		}
 	}
@@ -186,11 +217,23 @@ func (c *headConfig) decodeShape(d *decoder, n *yaml.Node) {
 	}
 }
 
+// read returns the content of a suite file that was found. Nobody named it, so no
+// link may lead out of its repository or, where it is in none, of the directory that
+// is searched.
+func (w *walker) read(path string, limit int64) ([]byte, error) {
+	dir, name := w.loader.suite.Dir, "the directory that is searched"
+	if root := RepositoryRoot(filepath.Dir(path)); root != "" {
+		dir, name = root, "its repository"
+	}
+	f, err := openWithin(dir, name, path)
+	return readAndClose(f, err, limit)
+}
+
 // suite reads the head of one suite. What has a name is listed; what has a
 // fault is among the problems too.
 func (w *walker) suite(path, shown string) {
 	l := w.loader
-	data, err := l.readFile(path, maxYAMLBytes)
+	data, err := l.read(path, maxYAMLBytes, w.read)
 	if err != nil {
 		l.unreadable(path, nil, nil, err)
 		return
@@ -202,6 +245,9 @@ func (w *walker) suite(path, shown string) {
 	root := follow(src.root)
 	if root.Kind != yaml.MappingNode {
 		l.reportf(src, root, Error, CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", describe(root))
+		return
+	}
+	if isWorkflow(root) {
 		return
 	}
 	if tool, at := otherDialect(root); tool != "" {

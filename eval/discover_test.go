@@ -162,3 +162,59 @@ func TestDiscoverErrors(t *testing.T) {
 	_, err = eval.Discover(filepath.Join(dir, "file"), eval.Options{})
 	require.ErrorContains(t, err, "not a directory")
 }
+
+// A workflow that runs suites is called eval.yml as a rule. It was listed among the
+// suites, or as one with errors, and a directory of one suite and one workflow was
+// ambiguous.
+func TestWorkflowsAreNoSuites(t *testing.T) {
+	t.Parallel()
+	const workflow = "name: Eval\non:\n  pull_request:\njobs:\n  eval:\n    runs-on: ubuntu-latest\n    steps: [{run: waza run}]\n"
+	dir := unpack(t, txtar.Parse([]byte(`
+-- .github/workflows/eval.yml --
+`+workflow+`
+-- .github/workflows/nightly.eval.yaml --
+: this is not even YAML [
+-- .forgejo/workflows/eval.yml --
+`+workflow+`
+-- .github/evals/eval.yaml --
+name: x
+-- templates/eval.yml --
+`+workflow+`
+-- templates/flow.eval.yml --
+{name: Eval, "on": push, "jobs": {}}
+-- both/eval.yml --
+`+workflow+`
+-- both/eval.yaml --
+name: x
+tasks: []
+-- both/tasks/a.yaml --
+prompt: hi
+-- odd/eval.yaml --
+name: x
+on: {}
+jobs: {}
+tasks: []
+`)))
+	paths, problems := discover(t, dir)
+	require.Equal(t, []string{".github/evals/eval.yaml", "both/eval.yaml", "odd/eval.yaml"}, paths)
+	require.Empty(t, problems)
+	paths, problems = discover(t, filepath.Join(dir, ".github", "workflows"))
+	require.Empty(t, paths)
+	require.Empty(t, problems)
+
+	found, err := eval.Find(filepath.Join(dir, "both"), eval.Options{})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "both", "eval.yaml"), found)
+	require.Equal(t, []string{found}, eval.Above(filepath.Join(dir, "both", "tasks", "a.yaml"), eval.Options{}))
+	var ambiguous *eval.AmbiguousError
+	_, err = eval.Find(filepath.Join(dir, "templates"), eval.Options{})
+	require.ErrorAs(t, err, &ambiguous)
+	require.Empty(t, ambiguous.Suites)
+
+	for path, want := range map[string]bool{
+		"eval.yml": true, "a/eval.yml": true, ".github/evals/eval.yml": true, ".github/workflows/eval.yml": false,
+		"/r/.github/workflows/eval.yml": false, ".gitea/workflows/sub/eval.yml": false, "github/workflows/eval.yml": true,
+	} {
+		require.Equal(t, want, eval.IsSuite(path), path)
+	}
+}

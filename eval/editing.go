@@ -78,7 +78,8 @@ func BuiltinVariables() []string {
 // ReadText returns the text of a file, or of the overlay's copy of it. It refuses
 // what is too large for a YAML file, is no regular file or is not text.
 func ReadText(path string, o Options) (string, error) {
-	data, err := (&loader{options: o}).readFile(path, maxYAMLBytes)
+	l := &loader{options: o, suite: &Suite{File: path}}
+	data, err := l.readFile(path, maxYAMLBytes)
 	if err != nil {
 		return "", err
 	}

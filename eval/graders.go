@@ -102,6 +102,9 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 	}
 	g.gather(d, func(key string) bool { return takesKey(g.Options, key) })
 	l.graderOptions(g, kind, d)
+	if o, ok := g.Options.(interface{ declaredIn(dir string) }); ok {
+		o.declaredIn(l.beside(task))
+	}
 	if kind.Check != nil && !d.failed {
 		kind.Check(&Check{loader: l, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
 	}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"waza/eval/files"
 )
 
 // ignores are the patterns of .gitignore files, outermost directory first; the
@@ -26,7 +28,8 @@ const (
 
 // with adds the patterns of dir's .gitignore.
 func (is ignores) with(dir string) ignores {
-	data, err := readRegular(filepath.Join(dir, ".gitignore"), maxIgnoreFile)
+	f, err := files.Open(filepath.Join(dir, ".gitignore"))
+	data, err := readAndClose(f, err, maxIgnoreFile)
 	if err != nil {
 		return is
 	}

@@ -23,6 +23,8 @@ import (
 	"syscall"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // Options say how suites are read. The zero value checks nothing that needs a
@@ -112,9 +114,14 @@ func Load(path string, o Options) (*Suite, Diagnostics, error) {
 }
 
 func newLoader(abs, shownDir string, o Options) *loader {
+	dir := filepath.Dir(abs)
+	suite := &Suite{File: abs, Dir: dir, rootDir: rootOf(dir)}
+	if o.ContextDir != "" {
+		suite.contextDir, _ = filepath.Abs(o.ContextDir) // which fails only without a current directory
+	}
 	return &loader{
 		options:  o,
-		suite:    &Suite{File: abs, Dir: filepath.Dir(abs)},
+		suite:    suite,
 		shownDir: shownDir,
 		skills:   map[string][]skill{},
 	}
@@ -136,13 +143,9 @@ func Find(path string, o Options) (string, error) {
 	case !info.IsDir():
 		return path, nil
 	}
-	var suites []string
-	if entries, err := os.ReadDir(path); err == nil {
-		for _, e := range entries {
-			if isSuiteName(e.Name()) && isRegular(filepath.Join(path, e.Name())) {
-				suites = append(suites, filepath.Join(path, e.Name()))
-			}
-		}
+	suites, err := suitesAt(path, o)
+	if err != nil {
+		return "", err
 	}
 	if len(suites) == 0 {
 		found, err := Discover(path, o)
@@ -159,10 +162,37 @@ func Find(path string, o Options) (string, error) {
 	return suites[0], nil
 }
 
+// suitesAt lists the suite files of a directory. One that is a link out of the
+// directory's repository is an error: nobody has named it.
+func suitesAt(dir string, o Options) ([]string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
+	var suites []string
+	for _, e := range entries {
+		file, path := filepath.Join(dir, e.Name()), filepath.Join(abs, e.Name())
+		switch root := rootOf(abs); {
+		case !IsSuite(path) || !isRegular(path):
+		case !files.Within(root, path):
+			return nil, fmt.Errorf("%s: %w", file, &OutsideError{Path: file, Place: rootWordOf(root, abs)})
+		case !isWorkflowFile(path, o):
+			suites = append(suites, file)
+		}
+	}
+	return suites, nil
+}
+
 // load fills in the suite from its parsed file.
 func (l *loader) load(src *source) {
 	s := l.suite
 	l.src, s.src = src, src
+	if isWorkflow(follow(src.root)) {
+		l.reportf(src, place(src.root, "jobs"), Error, CodeOtherDialect, "this is a workflow of GitHub Actions, not a suite")
+		l.quietly(func() { l.decodeSuite() })
+		return
+	}
 	if tool, at := otherDialect(src.root); tool != "" {
 		l.reportf(src, at, Error, CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
 		l.quietly(func() { l.decodeSuite() })
@@ -211,7 +241,7 @@ func (l *loader) decodeSuite() {
 
 // refused reports whether err says that a file exists and is not one to read.
 func refused(err error) bool {
-	return errors.Is(err, errTooLarge) || errors.Is(err, errNotRegular) || errors.Is(err, errNotText)
+	return errors.Is(err, files.ErrTooLarge) || errors.Is(err, files.ErrNotRegular) || errors.Is(err, errNotText)
 }
 
 // unreadable reports a file that cannot be read: at the place that names it, or
@@ -219,8 +249,10 @@ func refused(err error) bool {
 func (l *loader) unreadable(path string, src *source, at *yaml.Node, err error) {
 	code := CodeUnreadable
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, files.ErrTooLarge):
 		code = CodeTooLarge
+	case errors.Is(err, files.ErrEscapes):
+		code = CodeEscapingPath
 	case errors.Is(err, errNotText):
 		code = CodeNotText
 	case errors.Is(err, fs.ErrNotExist):

@@ -19,7 +19,6 @@ type loader struct {
 	found    Diagnostics
 	skills   map[string][]skill // skills found in a directory, by its path
 	usual    *[]string          // what usualSkillDirectory found; nil before
-	rootDir  string             // what root found; empty before
 	matrix   map[string]matrixNodes
 	texts    []string // of the YAML files that were read
 }
@@ -72,37 +71,6 @@ func (l *loader) diagnostics() Diagnostics {
 		seen[d] = true
 		return again
 	})
-}
-
-// Resolve finds a regular file that the suite names by a relative path: in the
-// suite's directory, else in its repository's root (the nearest directory above
-// with a .git), else in the process's directory. It returns the file's absolute
-// path and all paths that were tried up to it. An absolute path is taken as it is.
-func (s *Suite) Resolve(rel string) (abs string, tried []string, ok bool) {
-	if rel == "" {
-		return "", nil, false
-	}
-	if filepath.IsAbs(rel) {
-		return rel, []string{rel}, isRegular(rel)
-	}
-	dirs := []string{s.Dir}
-	if root := RepositoryRoot(s.Dir); root != "" {
-		dirs = append(dirs, root)
-	}
-	if wd, err := os.Getwd(); err == nil {
-		dirs = append(dirs, wd)
-	}
-	for _, dir := range dirs {
-		p := filepath.Join(dir, filepath.FromSlash(rel))
-		if slices.Contains(tried, p) {
-			continue
-		}
-		tried = append(tried, p)
-		if isRegular(p) {
-			return p, tried, true
-		}
-	}
-	return "", tried, false
 }
 
 func isRegular(path string) bool {

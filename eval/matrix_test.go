@@ -90,6 +90,11 @@ func TestParamsAreVariables(t *testing.T) {
 	t.Parallel()
 	task := &eval.Task{ID: "a", Vars: map[string]string{"who": "Ada"}}
 	vars := eval.TrialVars{Model: "m", Params: map[string]string{"temperature": "0.5"}}
-	require.Equal(t, "Ada m 0.5 0.5 0.5 {{.nothing}}", task.Expand("{{who}} {{model}} {{temperature}} {{ .temperature }} {{params.temperature}} {{.nothing}}", vars))
-	require.Equal(t, "", task.Expand("{{model}}", eval.TrialVars{}))
+	expand := func(text string, vars eval.TrialVars) string {
+		out, err := task.Expand(text, vars, eval.MaxExpandedBytes)
+		require.NoError(t, err)
+		return out
+	}
+	require.Equal(t, "Ada m 0.5 0.5 0.5 {{.nothing}}", expand("{{who}} {{model}} {{temperature}} {{ .temperature }} {{params.temperature}} {{.nothing}}", vars))
+	require.Equal(t, "", expand("{{model}}", eval.TrialVars{}))
 }

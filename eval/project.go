@@ -102,7 +102,7 @@ func (l *loader) project() *Project {
 }
 
 func (l *loader) projectAt(path string) (p *Project, found bool) {
-	data, err := l.readFile(path, maxYAMLBytes)
+	data, err := l.readNear(path, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}

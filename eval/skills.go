@@ -1,12 +1,15 @@
 package eval
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // skill is a directory with a SKILL.md. It goes by its directory's name and by
@@ -122,10 +125,13 @@ func (l *loader) skillAt(dir string) (skill, bool) {
 		return skill{}, false
 	}
 	s := skill{dir: dir, names: []string{filepath.Base(dir)}}
-	if data, err := l.readFile(file, maxSkillFile); err == nil {
-		if name := frontMatterName(string(data)); name != "" && name != s.names[0] {
-			s.names = append(s.names, name)
-		}
+	data, err := l.readSkill(file, maxSkillFile)
+	if errors.Is(err, files.ErrEscapes) {
+		l.unreadable(file, nil, nil, err)
+		return skill{}, false
+	}
+	if name := frontMatterName(string(data)); name != "" && name != s.names[0] {
+		s.names = append(s.names, name)
 	}
 	return s, true
 }

@@ -4,20 +4,26 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // MaxTextBytes is the largest file of YAML, or prompt, that is read. A file of
 // which an editor holds more is not worth following.
 const MaxTextBytes = 8 << 20
+
+// MaxFixtureBytes is the largest file that is put into a workspace, and
+// maxTaskFixtures bounds all files of one task. Every trial copies them.
+const (
+	MaxFixtureBytes = 1 << 30
+	maxTaskFixtures = 4 << 30
+)
 
 // The largest files that are read. A file is refused by its size before its
 // first byte is.
@@ -27,12 +33,8 @@ const (
 	maxDatasetBytes = 64 << 20
 )
 
-// errTooLarge, errNotRegular and errNotText say why a file is refused.
-var (
-	errTooLarge   = errors.New("file too large")
-	errNotRegular = errors.New("not a regular file")
-	errNotText    = errors.New("not plain UTF-8 text")
-)
+// errNotText says that a file is refused for what it holds.
+var errNotText = errors.New("not plain UTF-8 text")
 
 // source is a file that findings are located in.
 type source struct {
@@ -150,57 +152,35 @@ func quotedLength(s string, quote byte) int {
 	return 0
 }
 
-// readFile returns the content of a regular file of at most limit bytes, or of
-// the editor's unsaved copy of it.
+// readFile returns the content of a file of the suite of at most limit bytes, or of
+// the editor's unsaved copy of it. See [Suite.Open] for what is refused.
 func (l *loader) readFile(path string, limit int64) ([]byte, error) {
+	return l.read(path, limit, l.suite.ReadFile)
+}
+
+// readSkill is readFile for a file of a skill.
+func (l *loader) readSkill(path string, limit int64) ([]byte, error) {
+	return l.read(path, limit, l.suite.ReadSkill)
+}
+
+// readNear is readFile for a file above the suite, which no link may lead out of its
+// directory.
+func (l *loader) readNear(path string, limit int64) ([]byte, error) {
+	return l.read(path, limit, func(path string, limit int64) ([]byte, error) {
+		if within(l.root(), path) {
+			return l.suite.ReadFile(path, limit)
+		}
+		f, err := openWithin(filepath.Dir(path), "its directory", path)
+		return readAndClose(f, err, limit)
+	})
+}
+
+func (l *loader) read(path string, limit int64, read func(path string, limit int64) ([]byte, error)) ([]byte, error) {
 	l.looked(path)
 	if data, ok := l.options.Overlay[path]; ok {
-		if int64(len(data)) > limit {
-			return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, len(data), limit)
-		}
-		return data, nil
+		return data, files.CheckBytes(int64(len(data)), limit)
 	}
-	return readRegular(path, limit)
-}
-
-// readRegular reads a file that is checked before it is opened: opening a fifo
-// would block, and reading a device never ends.
-func readRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s", errNotRegular, modeWord(info.Mode()))
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, info.Size(), limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// The file may grow while it is read.
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
-	}
-	return data, err
-}
-
-func modeWord(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a directory"
-	case m&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	case m&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "a special file"
+	return read(path, limit)
 }
 
 // plainText takes a byte order mark away and turns UTF-16, which some Windows
@@ -244,13 +224,4 @@ func (l *loader) display(abs string) string {
 		return filepath.ToSlash(abs)
 	}
 	return filepath.ToSlash(filepath.Join(l.shownDir, rel))
-}
-
-// reason gives an error of the file system without the path it repeats.
-func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }

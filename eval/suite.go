@@ -57,6 +57,9 @@ type Suite struct {
 
 	src    *source // what File holds
 	skills []skill // all that were found
+	// rootDir is what [Suite.Root] returns, and contextDir the fixture directory of
+	// the options; both are absolute, and empty of a suite that was not loaded.
+	rootDir, contextDir string
 	// taskFiles were read for tasks, whatever was in them; File is among them.
 	taskFiles map[string]bool
 	// Project is the nearest .waza.yaml at or above the suite, up to its

@@ -58,6 +58,9 @@ func (l *loader) checkSuite() {
 			path, ok = l.inContextDir(f)
 		}
 		s.Instructions = append(s.Instructions, InstructionFile{Name: f, Path: path})
+		if err := s.Allows(path); ok && err != nil {
+			l.at(Error, CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
+		}
 		if !ok {
 			l.at(Warning, CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
 		}

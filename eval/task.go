@@ -23,9 +23,9 @@ type Task struct {
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
-	// Fixture directory, relative to the suite; fixtures/ beside the suite when absent.
+	// Fixture directory, relative to the suite, else to the task file; fixtures/ beside the suite when absent.
 	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
-	// Replaces the suite's skill_directories.
+	// Replaces the suite's skill_directories; relative to the suite, else to the task file.
 	SkillDirectories []string `yaml:"skill_directories" jsonschema_extras:"x-refers=suite-directory"`
 	// What the agent is given.
 	Inputs Inputs `yaml:"inputs"`
@@ -63,7 +63,7 @@ type Inputs struct {
 // InputFile is a file put into the workspace before a trial. In YAML it is a
 // path, or a map with path and content.
 type InputFile struct {
-	// Path in the workspace and, without content, in the fixture directory.
+	// Path in the workspace and, without content, in the fixture directory, else relative to the task file.
 	Path string `yaml:"path" jsonschema_extras:"x-refers=fixture"`
 	// Text of the file; the fixture of that path when absent.
 	Content *string `yaml:"content"`

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // taskCheck looks at one task after it is decoded.
@@ -18,6 +20,7 @@ type taskCheck struct {
 	src    *source
 	node   *yaml.Node
 	task   *Task
+	bytes  int64 // of the fixtures so far
 }
 
 func (c *taskCheck) check() {
@@ -26,6 +29,10 @@ func (c *taskCheck) check() {
 		c.reportf(Error, CodeInvalidValue, At("id"), "an id must stand on one line")
 	}
 	t.Vars = l.suite.Inputs
+	t.ContextDir = c.directory(t.ContextDir)
+	for i, dir := range t.SkillDirectories {
+		t.SkillDirectories[i] = c.directory(dir)
+	}
 	c.prompt()
 	c.files()
 	c.environment()
@@ -60,15 +67,27 @@ func (c *taskCheck) prompt() {
 		c.promptFile()
 		return
 	}
-	if strings.TrimSpace(in.Prompt) == "" {
+	switch {
+	case strings.TrimSpace(in.Prompt) != "":
+	case c.has(c.input("prompt")):
+		// Scaffolds write one for the edge case, and agents are asked it.
+		c.reportf(Warning, CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", clip(c.task.ID, 80))
+	default:
 		c.reportf(Error, CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", clip(c.task.ID, 80))
 	}
+}
+
+// has reports whether a value is written at a place of the task. A key alone is
+// none: its value may be about to be typed.
+func (c *taskCheck) has(p Path) bool {
+	n, depth := walkPath(c.node, p)
+	return depth == len(p) && !isNull(follow(n))
 }
 
 func (c *taskCheck) promptFile() {
 	l, in := c.loader, &c.task.Inputs
 	file := c.promptPath()
-	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !within(l.root(), file) || !realWithin(l.root(), file) {
+	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !files.Within(l.root(), file) {
 		c.reportf(Error, CodeEscapingPath, c.input("prompt_file"), "prompt_file must be a relative path that stays beside the task")
 		return
 	}
@@ -88,7 +107,7 @@ func (c *taskCheck) promptFile() {
 		return
 	}
 	if strings.TrimSpace(text) == "" {
-		l.reportf(c.src, at, Error, CodeMissingPrompt, "%s is empty", l.display(file))
+		l.reportf(c.src, at, Warning, CodeMissingPrompt, "%s is empty, and is sent as it is", l.display(file))
 	}
 	in.Prompt = text
 }
@@ -132,7 +151,7 @@ func (c *taskCheck) contextDir() {
 	dir := l.fromSuite(c.task.ContextDir)
 	l.looked(dir)
 	switch {
-	case filepath.IsAbs(c.task.ContextDir) || !within(l.root(), dir):
+	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
 		c.reportf(Error, CodeEscapingPath, At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
 	case !isDir(dir):
 		c.reportf(Error, CodeMissingFile, At("context_dir"), "no such directory: %s", l.display(dir))
@@ -160,16 +179,30 @@ func (c *taskCheck) fixture(rel string, at Path) string {
 	file := filepath.Join(dir, filepath.FromSlash(rel))
 	l.looked(file)
 	info, err := os.Stat(file)
+	if beside := l.beside(c.task); errors.Is(err, fs.ErrNotExist) && beside != "" && l.options.ContextDir == "" {
+		near := filepath.Join(beside, filepath.FromSlash(rel))
+		l.looked(near)
+		if nearInfo, nearErr := os.Stat(near); nearErr == nil {
+			dir, file, info, err = beside, near, nearInfo, nil
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		c.reportf(Error, CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
 	case err != nil:
 		c.reportf(Error, CodeMissingFixture, at, "%s: %s", l.display(file), reason(err))
-	case !realWithin(dir, file):
+	case !files.Within(dir, file):
 		c.reportf(Error, CodeEscapingPath, at, "the fixture %s is a link that leads out of %s", l.display(file), l.display(dir))
+	case l.suite.Allows(file) != nil:
+		c.reportf(Error, CodeEscapingPath, at, "the fixture %s is %s", l.display(file), l.suite.Allows(file))
 	case !info.Mode().IsRegular():
-		c.reportf(Error, CodeMissingFixture, at, "the fixture %s is %s, not a file", l.display(file), modeWord(info.Mode()))
+		c.reportf(Error, CodeMissingFixture, at, "the fixture %s is %s, not a file", l.display(file), files.TypeOf(info.Mode()))
+	case info.Size() > MaxFixtureBytes:
+		c.reportf(Error, CodeTooLarge, at, "the fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
+	case c.bytes+info.Size() > maxTaskFixtures:
+		c.reportf(Error, CodeTooLarge, at, "with %s the fixtures of task %q have more than %s", l.display(file), clip(c.task.ID, 80), files.Size(maxTaskFixtures))
 	default:
+		c.bytes += info.Size()
 		return file
 	}
 	return ""

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // maxGlobEntries bounds the files that one pattern may look at.
@@ -65,7 +66,7 @@ func (ts *taskSet) find(src *source, at *yaml.Node, text string) []string {
 // escapes reports a file that is a link to somewhere else.
 func (ts *taskSet) escapes(file string, src *source, at *yaml.Node) bool {
 	l := ts.loader
-	if realWithin(l.root(), file) {
+	if files.Within(l.root(), file) {
 		return false
 	}
 	l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
@@ -177,41 +178,10 @@ func isCompanion(file, suite string) bool {
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
-// root is the directory that task files must stay in: the suite's repository,
-// or the suite's own directory when it is in none.
-func (l *loader) root() string {
-	if l.rootDir == "" {
-		l.rootDir = cmp.Or(RepositoryRoot(l.suite.Dir), l.suite.Dir)
-	}
-	return l.rootDir
-}
+// root is the directory that the suite's files must stay in.
+func (l *loader) root() string { return l.suite.root() }
 
-func (l *loader) rootWord() string {
-	if l.root() == l.suite.Dir {
-		return "the suite's directory"
-	}
-	return "the suite's repository"
-}
-
-// within reports whether path is dir or below it, by name alone.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// realWithin is [within] after links are followed. What does not exist is not
-// anywhere else.
-func realWithin(dir, path string) bool {
-	realDir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return within(dir, path)
-	}
-	realPath, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return within(dir, path)
-	}
-	return within(realDir, realPath)
-}
+func (l *loader) rootWord() string { return l.suite.rootWord() }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

@@ -3,11 +3,14 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
 )
 
 // Texts of a suite may use variables in double braces. What may stand between
@@ -34,27 +37,69 @@ var (
 // longestVariable bounds the text between two pairs of braces.
 const longestVariable = 200
 
+// MaxExpandedBytes is how long a text of a suite may become by its template
+// variables. A short suite can name a long variable many times, and the result of
+// that is larger than any memory.
+const MaxExpandedBytes = MaxTextBytes
+
+// ExpansionError says that a text becomes too long by its template variables.
+type ExpansionError struct {
+	Text  string // as the suite has it
+	Limit int    // in bytes
+}
+
+func (e *ExpansionError) Error() string {
+	return fmt.Sprintf("the text %q becomes longer than %s by its template variables; shorten the variables or use them less often",
+		clip(e.Text, 60), files.Size(int64(e.Limit)))
+}
+
 // Expand puts the values of template variables into a text of the suite. A text
-// without variables is returned as it is.
-func (t *Task) Expand(text string, v TrialVars) string {
+// without variables is returned as it is. A text that would become longer than
+// limit bytes is an [*ExpansionError]; no more than the limit is ever made of it.
+func (t *Task) Expand(text string, v TrialVars, limit int) (string, error) {
 	if !strings.Contains(text, "{{") {
-		return text
+		return text, nil
 	}
 	var b strings.Builder
-	rest := text
-	for {
-		before, expr, after, ok := nextVariable(rest)
-		if !ok {
-			b.WriteString(rest)
-			return b.String()
+	for piece := range t.pieces(text, v) {
+		if b.Len()+len(piece) > limit {
+			return "", &ExpansionError{Text: text, Limit: limit}
 		}
-		b.WriteString(before)
-		if value, known := t.variable(expr, v); known {
-			b.WriteString(value)
-		} else {
-			b.WriteString(rest[len(before) : len(rest)-len(after)])
+		b.WriteString(piece)
+	}
+	return b.String(), nil
+}
+
+// fits reports whether a text becomes no longer than [MaxExpandedBytes]. It makes
+// nothing of it.
+func (t *Task) fits(text string, v TrialVars) bool {
+	n := 0
+	for piece := range t.pieces(text, v) {
+		if n += len(piece); n > MaxExpandedBytes {
+			return false
 		}
-		rest = after
+	}
+	return true
+}
+
+// pieces gives the parts of an expanded text, one by one.
+func (t *Task) pieces(text string, v TrialVars) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			before, expr, after, ok := nextVariable(text)
+			if !ok {
+				yield(text)
+				return
+			}
+			value, known := t.variable(expr, v)
+			if !known {
+				value = text[len(before) : len(text)-len(after)]
+			}
+			if !yield(before) || !yield(value) {
+				return
+			}
+			text = after
+		}
 	}
 }
 
@@ -193,7 +238,8 @@ func (t *Task) unknownVariables(text string, params map[string]string) (written,
 	}
 }
 
-// templates checks the variables of the task's prompts.
+// templates checks the variables of the task's prompts, and how long they and the
+// task's files become.
 func (c *taskCheck) templates() {
 	in := &c.task.Inputs
 	if in.PromptFile != "" {
@@ -205,6 +251,11 @@ func (c *taskCheck) templates() {
 	for i, p := range in.FollowUpPrompts {
 		c.template(c.src, place(c.node, c.input("follow_up_prompts", i)...), p)
 	}
+	for i, f := range in.Files {
+		if f.Content != nil {
+			c.length(c.src, place(c.node, c.input("files", i, "content")...), *f.Content)
+		}
+	}
 }
 
 // template reports the unknown variables of a text that stands at a node, or is
@@ -213,6 +264,7 @@ func (c *taskCheck) template(src *source, at *yaml.Node, text string) {
 	if !strings.Contains(text, "{{") {
 		return
 	}
+	c.length(src, at, text)
 	params := c.loader.paramNames()
 	written, exprs := c.task.unknownVariables(text, params)
 	for i, expr := range exprs {
@@ -222,6 +274,13 @@ func (c *taskCheck) template(src *source, at *yaml.Node, text string) {
 		}
 		src.locate(&d, at, written[i])
 		c.loader.report(d)
+	}
+}
+
+// length reports a text that becomes too long.
+func (c *taskCheck) length(src *source, at *yaml.Node, text string) {
+	if !c.task.fits(text, TrialVars{}) {
+		c.loader.reportf(src, at, Error, CodeTooLarge, "%s", &ExpansionError{Text: text, Limit: MaxExpandedBytes})
 	}
 }
 

@@ -1,6 +1,8 @@
 package eval_test
 
 import (
+	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -37,8 +39,37 @@ func TestExpand(t *testing.T) {
 		"{{":             "{{", "}}": "}}", "{{}}": "{{}}", "{{name": "{{name", "{{{": "{{{", "a{{name}}": "aAda", "{{name}}{{name}}": "AdaAda",
 		"{{" + strings.Repeat("x", 5000) + "}}": "{{" + strings.Repeat("x", 5000) + "}}",
 	} {
-		require.Equal(t, want, templateTask.Expand(text, vars), text)
+		got, err := templateTask.Expand(text, vars, eval.MaxExpandedBytes)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
 	}
+}
+
+// A suite of a megabyte could make a prompt of many gigabytes, and all of it was
+// made. The limit holds while the text is made: its memory is never used.
+func TestExpandStopsAtItsLimit(t *testing.T) {
+	task := &eval.Task{Vars: map[string]string{"a": strings.Repeat("x", 500<<10)},
+		Inputs: eval.Inputs{Context: map[string]any{"a": map[string]any{"b": strings.Repeat("y", 500<<10)}}}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, variable := range []string{"{{a}}", "{{context.a.b}}", "{{context.a}}"} {
+		text := strings.Repeat(variable, 500<<10/len(variable))
+		out, err := task.Expand(text, eval.TrialVars{}, eval.MaxExpandedBytes)
+		var tooLong *eval.ExpansionError
+		require.ErrorAs(t, err, &tooLong)
+		require.Empty(t, out)
+		require.ErrorContains(t, err, variable)
+		require.ErrorContains(t, err, "8 MiB")
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
+
+	full := strings.Repeat("{{a}}", 10)
+	out, err := task.Expand(full, eval.TrialVars{}, 5000<<10)
+	require.NoError(t, err, "as long as the limit")
+	require.Len(t, out, 5000<<10)
+	_, err = task.Expand(full, eval.TrialVars{}, 5000<<10-1)
+	require.Error(t, err)
 }
 
 func FuzzTemplate(f *testing.F) {
@@ -47,12 +78,15 @@ func FuzzTemplate(f *testing.F) {
 	}
 	bare := &eval.Task{}
 	f.Fuzz(func(t *testing.T, text string) {
-		out := templateTask.Expand(text, eval.TrialVars{})
+		out, err := templateTask.Expand(text, eval.TrialVars{}, 1000)
+		if tooLong := (*eval.ExpansionError)(nil); len(out) > 1000 && strings.Contains(text, "{{") || err != nil && !errors.As(err, &tooLong) {
+			t.Fatalf("%q became %d bytes, %v", text, len(out), err)
+		}
 		if !strings.Contains(text, "{{") && out != text {
 			t.Fatalf("%q became %q", text, out)
 		}
 		// What no variable stands for is left as it is.
-		if out := bare.Expand(text, eval.TrialVars{}); len(out) < len(text) && !strings.Contains(text, "}}") {
+		if out, _ := bare.Expand(text, eval.TrialVars{}, eval.MaxExpandedBytes); len(out) < len(text) && !strings.Contains(text, "}}") {
 			t.Fatalf("%q became %q", text, out)
 		}
 	})
@@ -61,6 +95,6 @@ func FuzzTemplate(f *testing.F) {
 func BenchmarkExpandPlain(b *testing.B) {
 	text := strings.Repeat("a prompt without variables ", 100)
 	for b.Loop() {
-		templateTask.Expand(text, eval.TrialVars{})
+		_, _ = templateTask.Expand(text, eval.TrialVars{}, eval.MaxExpandedBytes)
 	}
 }

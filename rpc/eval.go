@@ -135,7 +135,10 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 func (c *call) launch(
 	ctx context.Context, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
 ) (*runner.Run, eval.Diagnostics, error) {
-	plan, err := c.server.runner.Plan(suite, req)
+	plan, err := c.server.runner.Plan(ctx, suite, req)
+	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+		return nil, nil, &invalidSuiteError{path: path, diagnostics: eval.Diagnostics{content.Diagnostic(path)}}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -307,10 +310,13 @@ func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalVa
 
 // preflight says what this machine lacks.
 func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (eval.Diagnostics, error) {
-	plan, err := c.server.runner.Plan(suite, runner.Request{Executor: p.Executor})
+	plan, err := c.server.runner.Plan(ctx, suite, runner.Request{Executor: p.Executor})
 	var selection *runner.SelectionError
 	if errors.As(err, &selection) {
 		return nil, nil // trigger tests alone, and an executor that cannot measure them
+	}
+	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+		return eval.Diagnostics{content.Diagnostic(p.Path)}, nil
 	}
 	if err != nil {
 		return nil, err

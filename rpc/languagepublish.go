@@ -3,15 +3,14 @@ package rpc
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/rpc/lsp"
 )
 
@@ -115,16 +114,12 @@ func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 
 // textOf reads a file that findings are about; nil when it cannot be read.
 func textOf(path string) *lsp.Text {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, eval.MaxTextBytes))
+	data, err := files.ReadAll(f, eval.MaxTextBytes)
 	if err != nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func benchSuite(tasks, trials, workers int, latency time.Duration) string {
 }
 
 func benchRun(b *testing.B, r *runner.Runner, suite *eval.Suite) time.Duration {
-	plan, err := r.Plan(suite, runner.Request{})
+	plan, err := r.Plan(b.Context(), suite, runner.Request{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func BenchmarkGrade(b *testing.B) {
 }
 
 func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error) {
-	plan, err := r.Plan(benchLoad(b, r, text), runner.Request{})
+	plan, err := r.Plan(b.Context(), benchLoad(b, r, text), runner.Request{})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func BenchmarkReports(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := r.Plan(benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
+			plan, err := r.Plan(b.Context(), benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func BenchmarkCache(b *testing.B) {
 	suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(b, err)
 	run := func(cache bool) {
-		plan, err := r.Plan(suite, runner.Request{Cache: cache})
+		plan, err := r.Plan(b.Context(), suite, runner.Request{Cache: cache})
 		require.NoError(b, err)
 		live, err := r.Start(plan)
 		require.NoError(b, err)

@@ -381,7 +381,7 @@ func TestCacheOfRunningRuns(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { // what has ended is noted within a second
-		plan, err := c.r.Plan(load(t, c.r, cachedSuite), runner.Request{Cache: true})
+		plan, err := c.r.Plan(t.Context(), load(t, c.r, cachedSuite), runner.Request{Cache: true})
 		require.NoError(t, err)
 		defer plan.Close()
 		return plan.Cached() == 3

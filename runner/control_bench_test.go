@@ -34,7 +34,7 @@ func BenchmarkFollowLatency(b *testing.B) {
 			suite := benchLoad(b, owner, benchSuite(1, int(2*time.Second/latency), 1, latency))
 			var took []time.Duration
 			for b.Loop() {
-				plan, err := owner.Plan(suite, runner.Request{})
+				plan, err := owner.Plan(b.Context(), suite, runner.Request{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,28 +1,40 @@
 package runner
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
+	"errors"
+	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 // digests remembers the digest of each file and skill directory, by absolute
 // path: tasks share them. It belongs to one goroutine.
 type digests struct {
+	ctx           context.Context // reading ends with it
+	left          int64           // bytes that may still be read
 	files, skills map[string]string
 	dirs          map[string]bool // in which skills were looked through
 	suiteDir      string
+	suiteRoot     string
 	// own are the files that the suite itself consists of, see [digests.skill].
 	own map[string]bool
 }
 
-func newDigests(s *eval.Suite) *digests {
-	d := &digests{files: map[string]string{}, skills: map[string]string{}, dirs: map[string]bool{}, suiteDir: s.Dir, own: map[string]bool{s.File: true}}
+// maxContent bounds the bytes of all files that a suite depends on: a digest reads
+// them. It is far more than a suite needs, and stops at sparse files, which can be
+// larger than any disk.
+const maxContent = 16 << 30
+
+func newDigests(ctx context.Context, s *eval.Suite) *digests {
+	d := &digests{ctx: ctx, left: maxContent, files: map[string]string{}, skills: map[string]string{}, dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}}
 	if s.Project != nil {
 		d.own[s.Project.File] = true
 	}
@@ -48,17 +60,32 @@ func (d *digests) file(path string) (string, error) {
 	if sum, ok := d.files[path]; ok {
 		return sum, nil
 	}
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	h := &counter{Hash: sha256.New()}
+	if err := files.Copy(d.ctx, h, f, d.left); err != nil {
+		if errors.Is(err, files.ErrTooLarge) {
+			err = fmt.Errorf("%s: %w: with it the files that the suite depends on have more than %s", path, files.ErrTooLarge, files.Size(maxContent))
+		}
 		return "", err
 	}
+	d.left -= h.bytes
 	d.files[path] = hex.EncodeToString(h.Sum(nil)[:16])
 	return d.files[path], nil
+}
+
+// counter is a hash that counts.
+type counter struct {
+	hash.Hash
+	bytes int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.bytes += int64(len(b))
+	return c.Hash.Write(b)
 }
 
 func (d *digests) list(paths []string) ([]string, error) {
@@ -73,8 +100,8 @@ func (d *digests) list(paths []string) ([]string, error) {
 	return sums, nil
 }
 
-// skill gives the digest of a skill: of all files below its directory, links
-// followed, and of the name of the directory, by which agents know it. Where the
+// skill gives the digest of a skill: of all files below its directory, and of what
+// links lead to within the suite's repository or the skill, and of the name of the directory, by which agents know it. Where the
 // suite lives within the skill it tests, it is no part of that: its directory is
 // left out or, where it stands beside SKILL.md, the files that it consists of; and
 // the name is left out, for it is that of the checkout as a rule.
@@ -82,7 +109,10 @@ func (d *digests) skill(dir string) (string, error) {
 	if sum, ok := d.skills[dir]; ok {
 		return sum, nil
 	}
-	w := &skillWalk{digests: d, root: dir, sums: map[string]any{}}
+	w := &skillWalk{digests: d, root: dir, reach: dir, sums: map[string]any{}}
+	if files.Within(d.suiteRoot, dir) {
+		w.reach = d.suiteRoot
+	}
 	name := filepath.Base(dir)
 	if rel, err := filepath.Rel(dir, d.suiteDir); err == nil && filepath.IsLocal(rel) {
 		name = ""
@@ -95,13 +125,19 @@ func (d *digests) skill(dir string) (string, error) {
 	return sum, err
 }
 
-// maxSkillDepth bounds how deep a skill is looked into, for links may lead in circles.
-const maxSkillDepth = 32
+// maxSkillDepth bounds how deep a skill is looked into, because links may lead in
+// circles, and maxSkillEntries how many files and directories it may have.
+const (
+	maxSkillDepth   = 32
+	maxSkillEntries = 200_000
+)
 
 // skillWalk gathers the digests of a skill's files.
 type skillWalk struct {
 	*digests
 	root  string
+	reach string   // the directory that links may not lead out of
+	seen  int      // files and directories
 	above []string // the directories that lead to the one it is in, links resolved
 	sums  map[string]any
 }
@@ -131,6 +167,16 @@ func (w *skillWalk) directory(dir, rel string) error {
 }
 
 func (w *skillWalk) entry(path, rel, name string) error {
+	if w.seen++; w.seen > maxSkillEntries {
+		return fmt.Errorf("%w: more than %d files and directories", files.ErrTooLarge, maxSkillEntries)
+	}
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if link, err := os.Readlink(path); err == nil && !files.Within(w.reach, path) {
+		w.sums[filepath.ToSlash(rel)] = link // what is elsewhere is no part of the skill
+		return nil
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil || w.own[path]:

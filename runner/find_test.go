@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 	loaded := load(t, r, suite)
 	again := func() string {
-		plan, err := r.Plan(loaded, runner.Request{})
+		plan, err := r.Plan(t.Context(), loaded, runner.Request{})
 		require.NoError(t, err)
 		run, err := r.Start(plan)
 		require.NoError(t, err)

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"io"
-	"os"
 	"path"
 
 	"waza/eval"
@@ -40,24 +38,19 @@ func (w *workspace) givenLocked() []givenFile {
 		return files
 	}
 	for _, f := range w.task.Inputs.Files {
-		files = append(files, givenFile{path.Clean(f.Path), func(s *snapshooter) *journal.Blob { return s.given(f, w.fill) }})
+		files = append(files, givenFile{path.Clean(f.Path), func(s *snapshooter) *journal.Blob { return s.given(w.suite, f, w.fill) }})
 	}
 	return files
 }
 
 // given keeps what a file of the task held.
-func (s *snapshooter) given(f eval.InputFile, fill func(string) string) *journal.Blob {
+func (s *snapshooter) given(suite *eval.Suite, f eval.InputFile, fill func(string) string) *journal.Blob {
 	var data []byte
 	if f.Content != nil {
 		data = []byte(fill(*f.Content))
 	} else {
-		src, err := os.Open(f.Source)
-		if err != nil {
-			return nil
-		}
-		defer src.Close()
-		data, err = io.ReadAll(io.LimitReader(src, maxSnapshotFile+1))
-		if err != nil || len(data) > maxSnapshotFile {
+		var err error
+		if data, err = suite.ReadFile(f.Source, maxSnapshotFile); err != nil {
 			return nil
 		}
 	}

@@ -60,7 +60,7 @@ func load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 
 func start(t *testing.T, r *runner.Runner, files string, req runner.Request) *runner.Run {
 	t.Helper()
-	plan, err := r.Plan(load(t, r, files), req)
+	plan, err := r.Plan(t.Context(), load(t, r, files), req)
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)

@@ -1,14 +1,17 @@
 package runner
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/runner/grader"
 )
 
@@ -16,9 +19,35 @@ import (
 // content, not by paths): what can change what an executor does, and what can
 // change what graders say of it, apart. Where files lie does neither, nor do
 // limits of time, numbers of trials and workers, prices, and texts for people.
-func (p *Plan) hash() error {
-	p.files = newDigests(p.Suite)
-	files := p.files
+func (p *Plan) hash(ctx context.Context) error {
+	p.files = newDigests(ctx, p.Suite)
+	err := p.hashWith(p.files)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return &ContentError{err}
+	}
+	return nil
+}
+
+// ContentError says why the content that a plan depends on cannot be known: a file
+// that is gone, too large, or not a regular one.
+type ContentError struct{ Err error }
+
+func (e *ContentError) Error() string { return e.Err.Error() }
+func (e *ContentError) Unwrap() error { return e.Err }
+
+// Diagnostic returns the error as a finding about a suite file.
+func (e *ContentError) Diagnostic(suite string) eval.Diagnostic {
+	d := eval.Diagnostic{File: suite, Severity: eval.Error, Code: eval.CodeUnreadable, Message: e.Error()}
+	if errors.Is(e.Err, files.ErrTooLarge) {
+		d.Code = eval.CodeTooLarge
+	}
+	return d
+}
+
+func (p *Plan) hashWith(files *digests) error {
 	suites := map[*cell]string{}
 	for _, c := range p.cells {
 		var err error

@@ -87,7 +87,7 @@ run
 // hashesOf plans a suite and gives the hashes of its tasks by their ids.
 func hashesOf(t *testing.T, r *runner.Runner, suite *eval.Suite, req runner.Request) map[string]*runner.PlannedTask {
 	t.Helper()
-	p, err := r.Plan(suite, req)
+	p, err := r.Plan(t.Context(), suite, req)
 	require.NoError(t, err)
 	defer p.Close()
 	tasks := map[string]*runner.PlannedTask{}

@@ -56,7 +56,7 @@ func (m *moods) run(suite string, req runner.Request) string {
 	s, ds, err := eval.Load(m.file, eval.Options{Vocabulary: m.runner.Vocabulary()})
 	require.NoError(m.t, err)
 	require.False(m.t, ds.HasErrors(), "%v", ds)
-	plan, err := m.runner.Plan(s, req)
+	plan, err := m.runner.Plan(m.t.Context(), s, req)
 	require.NoError(m.t, err)
 	run, err := m.runner.Start(plan)
 	require.NoError(m.t, err)
@@ -302,7 +302,7 @@ func BenchmarkHistory(b *testing.B) {
 	s, _, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(b, err)
 	for range 50 {
-		plan, err := r.Plan(s, runner.Request{})
+		plan, err := r.Plan(b.Context(), s, runner.Request{})
 		require.NoError(b, err)
 		run, err := r.Start(plan)
 		require.NoError(b, err)

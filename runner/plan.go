@@ -166,8 +166,10 @@ func (p *Plan) Close() {
 
 // Plan makes a suite ready to run. The suite must have no errors. What was asked
 // for and cannot be had is an [*UnknownExecutorError], a [*SelectionError] or a
-// [*LimitError].
-func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
+// [*LimitError]. Plan reads the files that the suite depends on, to name its trials
+// by their content: one that cannot be read is a [*ContentError]. It ends with the
+// cause of ctx when ctx ends.
+func (r *Runner) Plan(ctx context.Context, suite *eval.Suite, req Request) (*Plan, error) {
 	kind, err := r.executorKind(suite, req)
 	if err != nil {
 		return nil, err
@@ -184,7 +186,7 @@ func (r *Runner) Plan(suite *eval.Suite, req Request) (*Plan, error) {
 	if err := p.limits(); err != nil {
 		return nil, err
 	}
-	if err := p.hash(); err != nil {
+	if err := p.hash(ctx); err != nil {
 		return nil, err
 	}
 	p.learnSecrets()

@@ -27,11 +27,10 @@ type rescored struct {
 	blobs *journal.BlobReader
 }
 
-// expand fills the template variables of a text as they were in the attempt that
-// counts.
-func (r *rescored) expand(old *TrialResult) func(text string) string {
-	vars := r.task.cell.vars(r.runID, old.TrialNum, len(old.Attempts)+1)
-	return func(text string) string { return r.task.Expand(text, vars) }
+// expand returns a function that fills the template variables of a text as they were
+// in the attempt that counts. It calls end with the reason when texts become too long.
+func (r *rescored) expand(old *TrialResult, end context.CancelCauseFunc) func(text string) string {
+	return newExpander(r.task.Task, r.task.cell.vars(r.runID, old.TrialNum, len(old.Attempts)+1), end).text
 }
 
 // grade lets the graders score the trial, within the deadline of an attempt. That
@@ -40,11 +39,13 @@ func (r *rescored) expand(old *TrialResult) func(text string) string {
 func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, left error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.task.Timeout, errDeadline)
 	defer cancel()
-	expand := r.expand(old)
-	ws := &workspace{path: r.path, task: r.task.Task, fill: expand, from: old.Workspace, blobs: r.blobs}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	expand := r.expand(old, end)
+	ws := &workspace{ctx: ctx, suite: r.plan.Suite, path: r.path, task: r.task.Task, fill: expand, from: old.Workspace, blobs: r.blobs}
 	defer func() { left = ws.close() }()
 	s := grader.Subject{
-		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output,
+		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
 		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Env: r.env, Expand: expand,
 		Baseline: r.baseline, Capabilities: r.task.cell.can(),
 	}

@@ -26,7 +26,7 @@ func resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	suite, ds, err := eval.Load(rec.Suite.Path, eval.Options{Vocabulary: r.Vocabulary(), Executor: rec.Asked.Executor})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	plan, err := r.Plan(suite, rec.Asked)
+	plan, err := r.Plan(t.Context(), suite, rec.Asked)
 	require.NoError(t, err)
 	run, err := r.Resume(t.Context(), id, plan)
 	if err == nil {

@@ -1,12 +1,14 @@
 package runner_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/executor"
 )
 
 func TestEvents(t *testing.T) {
@@ -184,4 +186,30 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 	}
 	require.Equal(t, 2, res.Summary.Timeouts)
 	require.Equal(t, 0.0, *res.Summary.PassRate)
+}
+
+// Scaffolds hold a task with an empty prompt, for the edge case. A suite with one was
+// refused, although others run such suites and ask the agent just that.
+func TestEmptyPromptIsAsked(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	res, _ := runAgent(t, `
+-- eval.yaml --
+name: s
+config: {executor: agent}
+tasks_from: rows.csv
+tasks:
+  - {id: edge-case-001, inputs: {prompt: ""}}
+  - {id: file, prompt_file: empty.md}
+-- empty.md --
+
+-- rows.csv --
+id,prompt
+row,
+`, runner.Request{}, func(_ context.Context, tr *executor.Trial) (string, error) {
+		asked = append(asked, tr.Task.ID+strings.TrimSpace(tr.Prompt))
+		return "What shall I do?", nil
+	})
+	require.Equal(t, []string{"edge-case-001", "file", "row"}, asked)
+	require.Equal(t, 3, res.Summary.Passed)
 }

@@ -26,7 +26,7 @@ func runShared(t *testing.T, name string) (result, eval.Diagnostics) {
 	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	plan, err := r.Plan(suite, runner.Request{})
+	plan, err := r.Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	require.Empty(t, plan.Preflight(t.Context()).Errors())
 	run, err := r.Start(plan)

@@ -96,7 +96,7 @@ func TestClose(t *testing.T) {
 	p, err := live.Progress()
 	require.NoError(t, err)
 	require.Equal(t, runner.StatusCancelled, p.Status)
-	plan, err := r.Plan(load(t, r, twoTasks), runner.Request{})
+	plan, err := r.Plan(t.Context(), load(t, r, twoTasks), runner.Request{})
 	require.NoError(t, err)
 	_, err = r.Start(plan)
 	require.ErrorIs(t, err, runner.ErrClosed)

@@ -113,7 +113,7 @@ func (r *Run) ending() error {
 // take makes a the attempt that counts.
 func (res *TrialResult) take(a *attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
-	res.Prompt, res.Output, res.Usage = a.prompt, a.Output, a.Usage
+	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.speed, a.took.Milliseconds(), a.startup.Milliseconds(), a.left
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
@@ -130,11 +130,12 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	}
 	ctx, cancel := context.WithTimeoutCause(r.ctx, t.Timeout, errDeadline)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 
-	vars := t.cell.vars(r.ID(), num, n)
-	expand := func(text string) string { return t.Expand(text, vars) }
+	expand := newExpander(t.Task, t.cell.vars(r.ID(), num, n), end).text
 	ws := &workspace{
-		path: filepath.Join(r.log.WorkDir(), workspaceName(t.num, t.ID, num, n)),
+		ctx: ctx, suite: r.plan.Suite, path: filepath.Join(r.log.WorkDir(), workspaceName(t.num, t.ID, num, n)),
 		task: t.Task, fill: expand,
 	}
 	defer func() {
@@ -145,13 +146,21 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 
 	trial := s.executorTrial(t, num, n, ws, expand)
 	a.prompt = trial.Prompt
+	if ctx.Err() != nil { // a prompt is too long
+		a.fail(ctx, nil)
+		return a
+	}
 	out, err := s.execute(ctx, t, trial)
 	took := time.Since(start)
 	a.startup = min(max(out.Startup, 0), took)
 	a.took = took - a.startup
 	s.charge(t, out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
-	a.Output, a.Usage, a.speed = clip(out.Output, executor.MaxOutputBytes), out.Usage, out.Speed
+	a.Usage, a.speed = out.Usage, out.Speed
+	if a.takeOutput(out); a.OutputDropped > 0 {
+		r.logTask(t, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped: graders cannot tell what it lacks",
+			t.ID, num, len(a.Output), a.OutputDropped)
+	}
 	if err != nil || ctx.Err() != nil {
 		a.fail(ctx, err)
 		// The path is another for each attempt, and would tell equal errors apart.
@@ -164,11 +173,20 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor())
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
-		Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
+		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
 		Baseline: s.compareWith(t, num), Capabilities: t.caps,
 	})
 	a.grade(ctx, t.graders, subject)
 	return a
+}
+
+// takeOutput keeps as much of an output as is recorded.
+func (a *attempt) takeOutput(out executor.Outcome) {
+	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
+	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
+		a.Output = strings.ToValidUTF8(out.Output[:executor.MaxOutputBytes], "")
+		a.OutputDropped += int64(n)
+	}
 }
 
 // compareWith is what pairwise judges compare a trial with; nil when the suite
@@ -241,7 +259,10 @@ func (s *scheduler) execute(ctx context.Context, of *taskRun, t *executor.Trial)
 // fail gives an attempt that was cut short its verdict.
 func (a *attempt) fail(ctx context.Context, err error) {
 	a.Score = nil
+	var expansion *expansionError
 	switch why := context.Cause(ctx); {
+	case errors.As(why, &expansion):
+		a.Verdict, a.Error, a.cause = Errored, why.Error(), executor.Permanent(why)
 	case errors.Is(why, errDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
 		a.Verdict, a.Error = TimedOut, "timeout exceeded"
 		if errors.Is(err, executor.ErrTimeout) {

@@ -187,7 +187,7 @@ func (w *Watch) tell(r *Round) { w.queue = append(w.queue, r) }
 func (w *Watch) lookAgain(ctx context.Context) {
 	var werr error
 	for range 5 {
-		l := w.look()
+		l := w.look(ctx)
 		more, err := w.files.set(l.paths)
 		w.seen.close()
 		w.seen, werr = l, err

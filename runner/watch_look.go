@@ -19,7 +19,7 @@ type look struct {
 }
 
 // look reads the suite anew. The plan in it is the caller's.
-func (w *Watch) look() *look {
+func (w *Watch) look(ctx context.Context) *look {
 	l := &look{}
 	paths := map[string]bool{w.path: true}
 	load := w.o.Load
@@ -30,15 +30,15 @@ func (w *Watch) look() *look {
 	if suite != nil && !ds.HasErrors() {
 		req := w.o.Request
 		req.Cache = false // what is due is known later
-		l.plan, l.err = w.runner.Plan(suite, req)
+		l.plan, l.err = w.runner.Plan(ctx, suite, req)
 	}
-	l.gather(paths)
+	l.gather(ctx, paths)
 	return l
 }
 
 // gather lists what the suite depends on.
-func (l *look) gather(paths map[string]bool) {
-	files := &digests{files: map[string]string{}}
+func (l *look) gather(ctx context.Context, paths map[string]bool) {
+	files := &digests{ctx: ctx, left: maxContent, files: map[string]string{}}
 	if l.plan != nil {
 		files.files = l.plan.files.files
 		for path := range files.files {

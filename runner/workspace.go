@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/runner/journal"
 	"waza/runner/provider"
 )
@@ -19,9 +19,11 @@ import (
 // asks for it, for many a trial never touches a file, and stays until close:
 // graders read what the executor left. It is safe for concurrent use.
 type workspace struct {
-	path string
-	task *eval.Task
-	fill func(text string) string // expands template variables of inline content
+	ctx   context.Context // of the attempt: files are copied until it ends
+	path  string
+	suite *eval.Suite
+	task  *eval.Task
+	fill  func(text string) string // expands template variables of inline content
 	// from is what the executor left, of a recorded trial; nil means that the
 	// task's files are what is in the workspace. blobs holds its contents.
 	from  *Snapshot
@@ -84,24 +86,12 @@ func (w *workspace) put(root *os.Root, f eval.InputFile) error {
 	if f.Content != nil {
 		return root.WriteFile(name, []byte(w.fill(*f.Content)), 0o644)
 	}
-	src, err := os.Open(f.Source)
+	src, err := w.suite.Open(f.Source)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	st, err := src.Stat()
-	if err != nil {
-		return err
-	}
-	dst, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, st.Mode().Perm()|0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(dst, src); err != nil {
-		dst.Close()
-		return err
-	}
-	return dst.Close()
+	return files.CopyTo(w.ctx, root, name, src, eval.MaxFixtureBytes)
 }
 
 // snapshot keeps what is in the directory; nil when nobody asked for one.

@@ -228,9 +228,24 @@ func gradersDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
 	w := newWriter(parseSchema(t, suite))
 	w.printf(`# Graders
 
-A grader gives a finished trial a score from 0 to 1, and says whether it passed. Graders stand in the list ` + "`graders`" + ` of
-a suite, which applies to all its tasks, or of a task; their options stand in ` + "`config`" + `. One that cannot do its work makes
-the trial an error, which is neither passed nor failed.
+A grader gives a finished trial a score from 0 to 1 and says whether it passed. A suite lists graders under ` + "`graders`" + `,
+which apply to all its tasks, and so does a task. Their options stand in ` + "`config`" + `.
+
+## Failed or error
+
+A trial is *failed* when a grader looked at what the agent left and was not satisfied. It is an *error*, which counts
+neither as failed nor as passed, when a grader could not look. One rule decides for all graders:
+
+| what happened | verdict |
+|---|---|
+| an assertion or a program takes longer than its own limit, takes too much memory or crashes | failed |
+| the time of the whole trial (` + "`timeout_seconds`" + `) is up while graders still run | timeout, which counts as not passed; error when a recorded trial is graded again, since the agent was in time |
+| an interpreter, a program or a file of the suite is missing, a judge does not answer, tokens are not known | error |
+| somebody else kills the program or the interpreter, the system that is short of memory for example | error |
+| a check depends on what waza did not keep: a part of the output beyond 4 MiB, entries of the transcript beyond its limit, a file of a recorded workspace | error, unless another check of the grader failed for certain |
+
+Programs and assertions run over the agent's work, so an agent whose work makes them hang has failed, and cannot leave
+the pass rate that way. Raise the limit where a machine is slow.
 `)
 	for _, k := range v.Graders {
 		writeKind(w, k)

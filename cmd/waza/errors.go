@@ -76,13 +76,14 @@ func (p *program) fail(err error) int {
 	return pr.code
 }
 
-// clean makes each line of a message safe to print.
+// clean makes each line of a message safe to print. Further lines are indented and
+// marked, so that what an agent wrote cannot be taken for a line of its own.
 func clean(s string) string {
-	lines := strings.Split(s, "\n")
+	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
 	for i, line := range lines {
-		lines[i] = report.Clean(line)
+		lines[i] = report.Clean(strings.TrimSuffix(line, "\r"))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n  | ")
 }
 
 // problemOf gives any error its code and hint.
@@ -98,6 +99,8 @@ func problemOf(err error) *problem {
 		busy      *runner.BusyError
 		silent    *runner.SilentError
 		several   *runner.AmbiguousRunError
+		outside   *eval.OutsideError
+		content   *runner.ContentError
 	)
 	switch {
 	case errors.As(err, &pr):
@@ -106,6 +109,10 @@ func problemOf(err error) *problem {
 		return &problem{exitUsage, err, "waza list [DIR] finds the suites below a directory"}
 	case errors.As(err, &ambiguous):
 		return &problem{exitUsage, err, "name one of them"}
+	case errors.As(err, &outside):
+		return &problem{exitUsage, err, "name the file that the link leads to"}
+	case errors.As(err, &content):
+		return &problem{exitUsage, err, ""}
 	case errors.As(err, &unknown):
 		return &problem{exitUsage, err, ""}
 	case errors.As(err, &selection) && selection.Unmeasured != "":

@@ -190,7 +190,7 @@ func (p *program) printChanges(g *runner.Grading) {
 		}
 		fmt.Fprintf(p.stdout, "%s, trial %d: %s -> %s%s\n", report.Clean(c.TaskID), c.Trial, c.Was, c.Verdict, score)
 		for _, line := range firstLines(c.Feedback, 3) {
-			fmt.Fprintf(p.stdout, "    %s\n", report.Clean(line))
+			fmt.Fprintf(p.stdout, "    | %s\n", report.Clean(line))
 		}
 	}
 	kept := ""

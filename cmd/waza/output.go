@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
+
+	"waza/eval/files"
+	"waza/runner/report"
 )
 
 // errBrokenPipe says that whoever read the output does so no more.
@@ -27,18 +29,14 @@ func (o *output) Write(b []byte) (int, error) {
 	}
 	n, err := o.w.Write(b)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		o.err = fmt.Errorf("stdout: %w", err)
+		o.err = fmt.Errorf("stdout: %w", withoutPath(err))
 	}
 	return n, o.err
 }
 
 // printJSON prints a document for programs, indented so that people can read it too.
 func (p *program) printJSON(v any) error {
-	enc := json.NewEncoder(p.stdout)
+	enc := json.NewEncoder(report.JSONWriter(p.stdout))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
@@ -46,7 +44,7 @@ func (p *program) printJSON(v any) error {
 
 // printLine prints a document as one line of JSON.
 func (p *program) printLine(v any) error {
-	enc := json.NewEncoder(p.stdout)
+	enc := json.NewEncoder(report.JSONWriter(p.stdout))
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
@@ -54,43 +52,41 @@ func (p *program) printLine(v any) error {
 // resultFile is a file that appears whole or not at all, unless it is a device
 // or a pipe, which is written to as it is.
 type resultFile struct {
-	flag    string // that asked for it, for messages
-	path    string
-	f       *os.File
-	temp    bool
+	flag    string             // that asked for it, for messages
+	device  *os.File           // nil for a regular file
+	file    *files.Replacement // nil for a device
 	written bool
 }
 
 // createFile begins a file that a flag asks for, or tells why it cannot be written.
 func createFile(flag, path string) (*resultFile, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return nil, usage("name a file in it", "%s: is a directory", flag)
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, fileProblem(flag, err)
-		}
-		return &resultFile{flag: flag, path: path, f: f}, nil
+	r := &resultFile{flag: flag}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, usage("name a file in it", "%s: is a directory", flag)
+	case err == nil && !info.Mode().IsRegular():
+		r.device, err = os.OpenFile(path, os.O_WRONLY, 0)
+	default:
+		r.file, err = files.Replace(path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return nil, fileProblem(flag, err)
 	}
-	return &resultFile{flag: flag, path: path, f: f, temp: true}, nil
+	return r, nil
 }
 
 func fileProblem(flag string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
+	err = withoutPath(err)
 	return usage("name a file in a directory that exists and can be written to", "%s: %v", flag, err)
 }
 
 func (r *resultFile) Write(b []byte) (int, error) {
 	r.written = true
-	return r.f.Write(b)
+	if r.device != nil {
+		return r.device.Write(b)
+	}
+	return r.file.Write(b)
 }
 
 // finish gives the file its name when it is whole and holds anything, and else
@@ -99,27 +95,30 @@ func (r *resultFile) finish(whole bool) error {
 	if whole && r.written {
 		return r.commit()
 	}
-	r.f.Close()
-	if r.temp {
-		os.Remove(r.f.Name())
+	if r.device != nil {
+		r.device.Close()
+	} else {
+		r.file.Discard()
 	}
 	return nil
 }
 
 func (r *resultFile) commit() error {
-	if !r.temp {
-		return r.f.Close()
+	if r.device != nil {
+		return r.device.Close()
 	}
-	err := r.f.Chmod(0o644)
-	if cerr := r.f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(r.f.Name(), r.path)
-	}
-	if err != nil {
-		os.Remove(r.f.Name())
-		return fmt.Errorf("%s: %w", r.flag, err)
+	if err := r.file.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", r.flag, withoutPath(err))
 	}
 	return nil
+}
+
+// withoutPath returns the cause of an error of the file system: the flag that is
+// named in messages holds the path already.
+func withoutPath(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -255,7 +256,12 @@ func (s *session) projectResults(h runner.Handle) {
 		if !filepath.IsLocal(filepath.FromSlash(project.Paths.Results)) {
 			return fmt.Errorf("%q does not stay in the project", project.Paths.Results)
 		}
-		dir := filepath.Join(filepath.Dir(project.File), filepath.FromSlash(project.Paths.Results), s.began.UTC().Format("2006-01-02T150405.000"))
+		root := filepath.Dir(project.File)
+		results := filepath.Join(root, filepath.FromSlash(project.Paths.Results))
+		if !files.Within(root, results) {
+			return fmt.Errorf("%q is a link that leads out of the project", project.Paths.Results)
+		}
+		dir := filepath.Join(results, s.began.UTC().Format("2006-01-02T150405.000"))
 		if s.several {
 			dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
 		}

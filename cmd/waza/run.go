@@ -274,6 +274,9 @@ func (s *session) runOne(path string) (int, error) { return s.carryOut(path, s.r
 // carryOut plans a suite and shows the run that begin makes of it.
 func (s *session) carryOut(path string, begin func(*runner.Plan) (*runner.Run, error)) (int, error) {
 	plan, ds, err := s.plan(path)
+	if err != nil && s.stop.level() > 0 {
+		return exitInterrupted, nil
+	}
 	if err != nil {
 		return s.refuse(path, ds, err), nil
 	}
@@ -310,7 +313,7 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 		return nil, ds, s.invalid(path, ds)
 	}
 	s.suite = suite
-	plan, err := s.runner.Plan(suite, req)
+	plan, err := s.runner.Plan(s.stop.ctx, suite, req)
 	if err != nil {
 		return nil, ds, fmt.Errorf("%s: %w", path, err)
 	}
@@ -366,7 +369,7 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 	var err error
 	switch {
 	case s.options.json:
-		err = run.WriteResult(s.stdout)
+		err = run.WriteResult(report.JSONWriter(s.stdout))
 	case !s.options.events:
 		if err = rep.Write(s.stdout, s.reportOptions(s.stdout)); err == nil {
 			_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(recordedIn(run.ID())))

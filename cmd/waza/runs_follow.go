@@ -92,7 +92,7 @@ func (p *program) tellRun(h runner.Handle, json, events bool) error {
 	}
 	switch {
 	case json:
-		err = h.WriteResult(p.stdout)
+		err = h.WriteResult(report.JSONWriter(p.stdout))
 	case !events:
 		err = rep.Write(p.stdout, p.reportOptions(p.stdout))
 	}

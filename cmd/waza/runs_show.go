@@ -22,7 +22,7 @@ func (p *program) runsShow(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return h.WriteResult(p.stdout)
+		return h.WriteResult(report.JSONWriter(p.stdout))
 	}
 	rep, err := report.Of(h)
 	if err != nil {

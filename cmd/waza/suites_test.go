@@ -107,7 +107,7 @@ func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Ver
 	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, found.HasErrors(), "%v", found)
-	plan, err := r.Plan(suite, runner.Request{})
+	plan, err := r.Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	findings := plan.Preflight(t.Context())
 	require.False(t, findings.HasErrors(), "%v", findings)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -71,7 +72,7 @@ func (p *program) tasks(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := taskInfos(rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	tasks, err := taskInfos(p.ctx, rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
 	if err != nil {
 		return err
 	}
@@ -90,11 +91,11 @@ func (p *program) tasks(c *cli.Context) error {
 }
 
 // taskInfos asks the plan of a run, so that what is shown is what would be run.
-func taskInfos(rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]taskInfo, error) {
+func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]taskInfo, error) {
 	if len(suite.Tasks) == 0 {
 		return nil, nil
 	}
-	plan, err := rn.Plan(suite, req)
+	plan, err := rn.Plan(ctx, suite, req)
 	if err != nil {
 		return nil, err
 	}

@@ -160,12 +160,15 @@ func (p *program) validateOne(rn *runner.Runner, path string, o eval.Options) va
 
 // preflight looks for what this machine lacks for the suite.
 func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
-	plan, err := rn.Plan(suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
+	plan, err := rn.Plan(p.ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
 	if selection := (*runner.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
 		return nil // trigger tests alone, and an executor that cannot measure them
 	}
 	if err != nil {
 		d := eval.Diagnostic{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}
+		if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+			d = content.Diagnostic(path)
+		}
 		if limit := (*runner.LimitError)(nil); errors.As(err, &limit) {
 			d.Code = eval.CodeInvalidValue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 // maxListed bounds the entries of a directory that are looked at for proposals.
@@ -97,16 +98,12 @@ func (q *query) list(dir string) []entry {
 	return out
 }
 
-// reachable reports whether a directory is one of the suite's repository, or in
-// none below the suite's own.
+// reachable reports whether a directory is in the suite's repository, or below the
+// suite's own directory where there is no repository. A link that leads elsewhere is
+// not.
 func (q *query) reachable(dir string) bool {
-	root := eval.RepositoryRoot(q.suite.Dir)
-	if root == "" {
-		root = q.suite.Dir
-	}
-	rel, err := filepath.Rel(root, dir)
-	info, statErr := os.Stat(dir)
-	return err == nil && filepath.IsLocal(rel) && statErr == nil && info.IsDir()
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && files.Within(q.suite.Root(), dir)
 }
 
 // shown is a path as it is shown: relative to the suite, if it is below it.

@@ -71,6 +71,18 @@ func (q *query) bases(n *node, to refers) []string {
 	return []string{q.suite.Dir}
 }
 
+// beside is where files that a task file names are looked for after all bases. What
+// is there is not proposed, because most of it is other tasks.
+func (q *query) beside(to refers) []string {
+	switch to {
+	case toFile, toProgram, toDirectory, toFixture, toSnapshot:
+		if !q.isSuite() {
+			return []string{filepath.Dir(q.Path)}
+		}
+	}
+	return nil
+}
+
 func (q *query) repository() []string {
 	if root := eval.RepositoryRoot(q.suite.Dir); root != "" && root != q.suite.Dir {
 		return []string{root}
@@ -108,7 +120,7 @@ func (q *query) file(n *node, to refers) (path string, tried []string) {
 	if text == "" || to == toFixture && q.hasContent(n) {
 		return "", nil
 	}
-	for _, base := range q.bases(n, to) {
+	for _, base := range append(q.bases(n, to), q.beside(to)...) {
 		p := filepath.FromSlash(text)
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(base, p)

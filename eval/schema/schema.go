@@ -142,7 +142,8 @@ func shape(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[yaml.Node]():
 		return &jsonschema.Schema{}
 	}
-	own := t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]())
+	own := t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()) ||
+		t.Implements(reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }]())
 	if !own && reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) {
 		return &jsonschema.Schema{} // it may be written in any way
 	}

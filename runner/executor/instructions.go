@@ -3,8 +3,6 @@ package executor
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"waza/eval"
@@ -21,7 +19,7 @@ func Instructions(s *eval.Suite) (string, error) {
 	for _, f := range s.Instructions {
 		text, err := "", errors.New("no such file")
 		if f.Path != "" {
-			text, err = ReadText(f.Path, maxInstructions)
+			text, err = validText(s.ReadFile(f.Path, maxInstructions))
 		}
 		if err != nil {
 			return "", Permanent(fmt.Errorf("config.instruction_files: %s: %w", f.Name, err))
@@ -31,25 +29,13 @@ func Instructions(s *eval.Suite) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// ReadText reads a regular file of no more than that many bytes. What is no
-// UTF-8 is replaced.
-func ReadText(path string, most int) (string, error) {
-	if st, err := os.Stat(path); err != nil { // before it is opened: a pipe would wait for its other end
-		return "", err
-	} else if !st.Mode().IsRegular() {
-		return "", errors.New("it is not a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > most:
-		return "", fmt.Errorf("it has more than %d KiB", most>>10)
-	}
-	return strings.ToValidUTF8(string(data), "\uFFFD"), nil
+// ReadSkill returns the text of a file of a skill of the suite, of no more than that
+// many bytes. What is no UTF-8 is replaced.
+func ReadSkill(s *eval.Suite, path string, most int64) (string, error) {
+	return validText(s.ReadSkill(path, most))
+}
+
+// validText makes a text of a file's content.
+func validText(data []byte, err error) (string, error) {
+	return strings.ToValidUTF8(string(data), "\uFFFD"), err
 }

@@ -24,6 +24,8 @@ type DiffOptions struct {
 	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
 	// Write what the agent made over the snapshots instead of comparing with them.
 	UpdateSnapshots bool `yaml:"update_snapshots"`
+
+	eval.Beside `yaml:"-"`
 }
 
 // DiffFile is one file of the workspace and what is expected of it.
@@ -31,7 +33,7 @@ type DiffFile struct {
 	// File, relative to the workspace.
 	Path string `yaml:"path" jsonschema:"required"`
 	// File that it must equal byte for byte: in context_dir, else in the fixture directory, else relative to the suite,
-	// to the repository's root or to the process's directory.
+	// to the repository's root, to the task file or to the process's directory.
 	Snapshot string `yaml:"snapshot" jsonschema_extras:"x-refers=snapshot"`
 	// Fragments: one that begins with + or with neither must be in the file, one that begins with - must not.
 	Contains []string `yaml:"contains"`
@@ -39,10 +41,10 @@ type DiffFile struct {
 
 // Refers names the snapshots.
 func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
-	dirs := snapshotDirs(suite, task, o.ContextDir)
+	dirs := o.snapshotDirs(suite, task)
 	var files []string
 	for _, f := range o.ExpectedFiles {
-		if abs := findSnapshot(suite, dirs, f.Snapshot); f.Snapshot != "" && abs != "" {
+		if abs := o.findSnapshot(suite, dirs, f.Snapshot); f.Snapshot != "" && abs != "" {
 			files = append(files, abs)
 		}
 	}
@@ -50,7 +52,7 @@ func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
 }
 
 func checkDiff(c *eval.Check, o *DiffOptions) {
-	dirs := snapshotDirs(c.Suite(), c.Task(), o.ContextDir)
+	dirs := o.snapshotDirs(c.Suite(), c.Task())
 	if o.ContextDir != "" && len(dirs) == 0 {
 		c.Errorf(eval.At("context_dir"), eval.CodeMissingFile, "context_dir: no such directory: %s", o.ContextDir)
 	}
@@ -73,9 +75,12 @@ func checkDiff(c *eval.Check, o *DiffOptions) {
 			continue
 		}
 		// The fixture directory of a grader of the suite depends on the task.
-		found := findSnapshot(c.Suite(), dirs, f.Snapshot)
+		found := o.findSnapshot(c.Suite(), dirs, f.Snapshot)
 		if found == "" && !o.UpdateSnapshots && (o.ContextDir != "" || c.Task() != nil) {
 			c.Errorf(at, eval.CodeMissingFile, "%s: no such file: %s (searched in %s)", at, f.Snapshot, searched(dirs))
+		}
+		if found != "" {
+			c.Allows(at, found)
 		}
 	}
 	if o.UpdateSnapshots && snapshots == 0 {
@@ -139,15 +144,15 @@ func (g *diffGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 
 // snapshot compares a file with its snapshot, or renews the snapshot.
 func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complaint string, err error) {
-	dirs := snapshotDirs(g.suite, task, g.options.ContextDir)
-	path := findSnapshot(g.suite, dirs, f.Snapshot)
+	dirs := g.options.snapshotDirs(g.suite, task)
+	path := g.options.findSnapshot(g.suite, dirs, f.Snapshot)
 	if g.options.UpdateSnapshots {
-		return "", writeSnapshot(dirs, path, f.Snapshot, data)
+		return "", writeSnapshot(g.suite, dirs, path, f.Snapshot, data)
 	}
 	if path == "" {
 		return "", fmt.Errorf("snapshot %s: no such file (searched in %s)", f.Snapshot, searched(dirs))
 	}
-	want, err := readBounded(path)
+	want, err := g.suite.ReadFile(path, maxFileBytes)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", f.Snapshot, err)
 	}

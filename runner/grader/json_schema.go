@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/text/message"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 var jsonSchema = kindOf(eval.Kind{
@@ -28,13 +28,15 @@ var jsonSchema = kindOf(eval.Kind{
 type JSONSchemaOptions struct {
 	// The JSON Schema itself; draft 2020-12 unless it says otherwise.
 	Schema map[string]any `yaml:"schema"`
-	// File with the JSON Schema: relative to the suite, else to the repository's root, else to the process's directory.
+	// File with the JSON Schema: relative to the suite, else to the repository's root, else to the task file, else to the process's directory.
 	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file"`
+
+	eval.Beside `yaml:"-"`
 }
 
 // Refers names the schema.
 func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	return resolved(suite, o.SchemaFile)
+	return resolved(o.Beside, suite, o.SchemaFile)
 }
 
 func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
@@ -51,7 +53,7 @@ func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 			c.Errorf(eval.At("schema"), eval.CodeBadSchema, "schema: %s", err)
 		}
 	default:
-		if abs := c.File(eval.At("schema_file"), o.SchemaFile); abs != "" {
+		if abs := c.File(eval.At("schema_file"), o.SchemaFile); abs != "" && c.Allows(eval.At("schema_file"), abs) {
 			if _, err := compileSchema(nil, abs, c.ReadFile); err != nil {
 				c.Errorf(eval.At("schema_file"), eval.CodeBadSchema, "schema_file: %s: %s", o.SchemaFile, err)
 			}
@@ -62,31 +64,32 @@ func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 func newJSONSchema(o *JSONSchemaOptions, env *Env) (Grader, error) {
 	path := ""
 	if o.Schema == nil {
-		abs, tried, ok := env.Suite.Resolve(o.SchemaFile)
+		abs, tried, ok := o.Resolve(env.Suite, o.SchemaFile)
 		if !ok {
 			return nil, fmt.Errorf("schema_file: no such file: %s (tried %s)", o.SchemaFile, strings.Join(tried, ", "))
 		}
 		path = abs
 	}
-	schema, err := compileSchema(o.Schema, path, readBounded)
+	schema, err := compileSchema(o.Schema, path, reader(env.Suite))
 	if err != nil {
 		return nil, err
 	}
 	return &schemaGrader{schema}, nil
 }
 
-// readBounded reads a file of the suite.
+// reader returns a function that reads files of the suite.
+func reader(suite *eval.Suite) func(path string) ([]byte, error) {
+	return func(path string) ([]byte, error) { return suite.ReadFile(path, maxFileBytes) }
+}
+
+// readBounded reads a file that validation found to be one of the suite.
 func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(data) > maxFileBytes {
-		err = errTooLarge
-	}
-	return data, err
+	return files.ReadAll(f, maxFileBytes)
 }
 
 // compileSchema compiles a schema given inline, or as a file when schema is nil.
@@ -142,13 +145,16 @@ func (l schemaLoader) Load(ref string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	return jsonschema.UnmarshalJSON(bytes.NewReader(bytes.TrimPrefix(data, []byte(byteOrderMark))))
 }
 
 type schemaGrader struct{ schema *jsonschema.Schema }
 
 func (g *schemaGrader) Grade(_ context.Context, s *Subject) (Score, error) {
-	text := stripFence(s.Output)
+	if err := s.outputCut(); err != nil {
+		return Score{}, err
+	}
+	text := withoutBOM(stripFence(withoutBOM(s.Output)))
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return Score{Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), excerpt(s.Output))}, nil

@@ -37,6 +37,33 @@ func TestJSONSchema(t *testing.T) {
 	})
 }
 
+// A byte order mark, which programs of Windows write before a text, made valid
+// JSON "not one JSON text", and kept a schema file from being read.
+func TestJSONWithByteOrderMark(t *testing.T) {
+	t.Parallel()
+	const bom = "\ufeff"
+	files := map[string]string{
+		"a.json": bom + `{"properties": {"x": {"$ref": "b.json#/$defs/x"}}, "required": ["x"]}`,
+		"b.json": bom + `{"$defs": {"x": {"type": "string"}}}`,
+	}
+	config := "schema_file: a.json"
+	runCases(t, "json_schema", []graderCase{
+		{"alone", config, files, subject(bom + `{"x": "y"}`), passes()},
+		{"before a fence", config, files, subject(bom + "```json\n{\"x\": \"y\"}\n```"), passes()},
+		{"in a fence", config, files, subject("```json\n" + bom + "{\"x\": \"y\"}\n```"), passes()},
+		{"of a text that is not valid", config, files, subject(bom + `{"x": 1}`), scores(0, "/x: ")},
+		{"of a text that is not JSON", config, files, subject(bom + `x`), scores(0, "line 1, column 1")},
+	})
+	runCases(t, "program", []graderCase{{
+		"last line of a program", `{command: printf, args: ['\357\273\277{"score": 0.5, "passed": false, "feedback": "meh"}']}`, nil,
+		subject("", workspace(t, nil)), scores(0.5, "meh"),
+	}})
+	runCases(t, "tool_constraint", []graderCase{{
+		"arguments in a text", "expect_tools: [{tool: bash, args: {command: ls}}]", nil,
+		subject("", calling(`bash "\ufeff{\"command\": \"ls\"}"`)), passes(),
+	}})
+}
+
 func TestJSONSchemaOptions(t *testing.T) {
 	t.Parallel()
 	runOptions(t, "json_schema", []optionCase{

@@ -55,7 +55,7 @@ func (g *judgeGrader) brief(s *Subject, swapped bool) brief {
 	answer := verdictAnswer.Name
 	if g.options.Mode == modePairwise {
 		answer = winnerAnswer.Name
-		with, without := s.Output, s.expand(g.options.Reference)
+		with, without := s.shownOutput(), s.expand(g.options.Reference)
 		if g.options.comparesWithBaseline() && s.Baseline != nil {
 			without = s.Baseline.Output
 		}
@@ -65,7 +65,7 @@ func (g *judgeGrader) brief(s *Subject, swapped bool) brief {
 		f.add("output A", with, maxJudgeOutput)
 		f.add("output B", without, maxJudgeOutput)
 	} else {
-		f.add("output", s.Output, maxJudgeOutput)
+		f.add("output", s.shownOutput(), maxJudgeOutput)
 		if g.options.Reference != "" {
 			f.add("reference", s.expand(g.options.Reference), maxJudgeOutput)
 		}

@@ -38,21 +38,25 @@ const (
 
 // ProgramOptions are the options of the program grader.
 type ProgramOptions struct {
-	// Program to run: a file of the suite, of its repository or of the process's directory, else one on PATH.
+	// Program to run: a file of the suite, of its repository, beside the task file or of the process's directory, else one on
+	// PATH. It finds the trial by WAZA_WORKSPACE_DIR, WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is how many
+	// bytes of the output were cut. Its last line may be a JSON object with score, passed, feedback and details.
 	Command string `yaml:"command" jsonschema_extras:"x-refers=program"`
 	// Its arguments. May use template variables. A script for an interpreter is found as the program is.
 	Args []string `yaml:"args"`
 	// Script of the older generation, found as the program is. It reads the trial as one JSON object, with output,
 	// outcome, transcript, tool_calls, errors, duration_ms and context, from its standard input.
 	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file"`
-	// Seconds it may take.
+	// Seconds it may take. One that takes longer is killed, and the trial failed.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
+
+	eval.Beside `yaml:"-"`
 }
 
 // Refers names the program, its arguments and what commands among them name, as
 // far as they are files of the suite.
 func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	return append(resolved(suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
+	return append(resolved(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
 }
 
 func checkProgram(c *eval.Check, o *ProgramOptions) {
@@ -134,6 +138,7 @@ func (g *programGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 		"WAZA_WORKSPACE_DIR="+dir,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
 		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),
+		fmt.Sprintf("WAZA_OUTPUT_DROPPED=%d", s.OutputDropped),
 	)
 	return g.run(ctx, proc.Command{Args: args, Dir: dir, Env: environ, Stdin: stdin})
 }
@@ -175,11 +180,14 @@ func writeTrial(s *Subject) (dir string, err error) {
 	return dir, os.WriteFile(filepath.Join(dir, transcriptFile), transcript, 0o600)
 }
 
-// run runs the program and reads its verdict. What ends it before its time is an
-// error and no verdict: a signal, or the end of its time.
+// run runs the program and reads its verdict. A program that takes longer than its
+// timeout, or crashes, is not satisfied: what it runs over is the agent's work, and
+// an agent must not get out of the pass rate by work that makes graders hang. One
+// that is ended by a signal from outside gave no verdict, which is an error.
 func (g *programGrader) run(ctx context.Context, cmd proc.Command) (Score, error) {
 	limit := time.Duration(g.options.Timeout * float64(time.Second))
-	overrun := fmt.Errorf("%s ran longer than its timeout of %v", filepath.Base(cmd.Args[0]), limit)
+	name := filepath.Base(cmd.Args[0])
+	overrun := fmt.Errorf("%s ran longer than its timeout of %v", name, limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
 	defer cancel()
 	stdout, stderr := &tail{max: programOutput}, &tail{max: programOutput}
@@ -187,10 +195,14 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command) (Score, error
 	err := proc.Run(ctx, cmd)
 	var exit *proc.ExitError
 	switch {
+	case errors.Is(err, overrun):
+		return Score{Feedback: fmt.Sprintf("%s: %s", overrun, lastWords(stdout, stderr))}, nil
 	case err != nil && !errors.As(err, &exit):
 		return Score{}, err
+	case exit != nil && exit.FromOutside():
+		return Score{}, fmt.Errorf("%s was %w: %s", name, exit, lastWords(stdout, stderr))
 	case exit != nil && exit.Signal != "":
-		return Score{}, fmt.Errorf("%s was %w: %s", filepath.Base(cmd.Args[0]), exit, lastWords(stdout, stderr))
+		return Score{Feedback: fmt.Sprintf("%s crashed, %s: %s", name, exit, lastWords(stdout, stderr))}, nil
 	}
 	score := Score{Score: 1, Passed: true}
 	if exit != nil {
@@ -224,7 +236,7 @@ func overrideScore(score Score, stdout string) (Score, error) {
 		Message  string   `json:"message"` // older spelling of feedback
 		Details  any      `json:"details"`
 	}
-	line := lastLine(stdout)
+	line := withoutBOM(lastLine(stdout))
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &v) != nil || v.Score == nil && v.Passed == nil {
 		return score, nil
 	}

@@ -43,7 +43,6 @@ func TestProgram(t *testing.T) {
 		{"missing", "command: no-such-program", nil, trial, errs("no such program: no-such-program")},
 		{"missing with a slash", "command: ./none.sh", nil, trial, errs("no such program: ./none.sh")},
 		{"ended by a signal", sh(`kill -9 $$`), nil, trial, errs("SIGKILL")},
-		{"overrun", "timeout: 0.2\n" + sh(`sleep 60`), nil, trial, errs("sh ran longer than its timeout of 200ms")},
 		{"template variables", "command: test\nargs: ['{{x}}', '=', filled]", nil,
 			subject("", in, func(s *Subject) {
 				s.Expand = func(text string) string { return strings.ReplaceAll(text, "{{x}}", "filled") }
@@ -64,6 +63,38 @@ print(json.dumps({"score": 0.5 if trial["output"] == "x" and trial["tool_calls"]
 	require.Equal(t, 0.5, got.Score)
 	require.True(t, got.Passed)
 	require.Equal(t, "m", got.Feedback)
+}
+
+// An agent whose work made the grader's program hang, or crash, was not counted,
+// while one that did the same to an assertion failed.
+func TestProgramThatDoesNotFinish(t *testing.T) {
+	t.Parallel()
+	trial := subject("", workspace(t, nil))
+	sh := func(script string) string { return "command: sh\nargs: ['-c', '" + script + "']" }
+	runCases(t, "program", []graderCase{
+		{"overrun", "timeout: 0.2\n" + sh(`exec sleep 60`), nil, trial, scores(0, "sh ran longer than its timeout of 200ms: it printed nothing")},
+		{"crash", sh(`kill -SEGV $$`), nil, trial, scores(0, "sh crashed, ended by signal SIGSEGV")},
+		{"crash after a verdict", sh(`echo "{\"score\": 1}"; kill -ABRT $$`), nil, trial, scores(0, "sh crashed, ended by signal SIGABRT")},
+		{"killed", sh(`kill -TERM $$`), nil, trial, errs("sh was ended by signal SIGTERM")},
+		{"not executable at all", "command: /dev/null", nil, trial, errs("/dev/null")},
+	})
+	// The feedback ends with what it printed, on a machine where it got that far.
+	feedback := ""
+	for _, seconds := range []string{"0.2", "2", "20"} {
+		b, _ := bind(t, "program", "timeout: "+seconds+"\n"+sh(`echo so far; exec sleep 60`), nil)
+		got, err := b.Grade(t.Context(), trial)
+		require.NoError(t, err)
+		if feedback = got.Feedback; strings.HasSuffix(feedback, "s: so far") {
+			break
+		}
+	}
+	require.Regexp(t, `^sh ran longer than its timeout of \S+: so far$`, feedback)
+	// The deadline of the trial is no limit of the program: the verdict is timeout.
+	b, _ := bind(t, "program", "timeout: 60\n"+sh(`exec sleep 60`), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := b.Grade(ctx, trial)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // A program that forks a child which sleeps is ended with it, and its files go.
@@ -110,25 +141,28 @@ func TestProgramPreflight(t *testing.T) {
 		spec(ProgramOptions{Command: "sh"}),
 		spec(ProgramOptions{Command: "no-such-program"}),
 		spec(ProgramOptions{Command: "./plain.sh"}),
+		spec(ProgramOptions{Command: "/no/such/program"}),
 		spec(ProgramOptions{Script: "gone.py"}),
 	}, env)
-	require.Len(t, findings, 3)
+	require.Len(t, findings, 4)
 	require.Contains(t, findings[0].Message, "no such program: no-such-program (tried")
 	require.Contains(t, findings[1].Message, "chmod +x")
-	require.Contains(t, findings[2].Message, "script: no such file: gone.py")
+	require.Contains(t, findings[2].Message, "no such program: /no/such/program")
+	require.Contains(t, findings[3].Message, "script: no such file: gone.py")
 	for _, f := range findings {
 		require.Equal(t, eval.CodeUnavailable, f.Code)
 	}
 }
 
 // A script that is missing from a directory of the suite, or whose name is nearly
-// that of another, was taken for one that the agent is to write.
+// that of another, or whose path is absolute, was taken for one that the agent is
+// to write.
 func TestProgramScriptMissing(t *testing.T) {
 	t.Parallel()
 	env := NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
 	writeFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
 	for script, want := range map[string]bool{
-		"graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
+		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
 		"solution.sh": false, "src/solution.sh": false, "graders/{{task_id}}.sh": false,
 	} {
 		spec := &eval.Grader{Type: "program", Options: &ProgramOptions{Command: "sh", Args: []string{script, "more"}}}

@@ -65,6 +65,8 @@ type PromptOptions struct {
 	Reference string `yaml:"reference"`
 	// Files of the workspace that the judge is to see.
 	Files []string `yaml:"files"`
+
+	eval.Beside `yaml:"-"`
 }
 
 // Refers names the rubric, if it is a file.
@@ -78,6 +80,9 @@ func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
 		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to judge: give prompt or rubric")
+	}
+	if abs, ok := rubricFile(o, c.Suite()); ok {
+		c.Allows(eval.At("rubric"), abs)
 	}
 	o.Endpoint.Check(c)
 	for i, f := range o.Files {
@@ -193,7 +198,7 @@ func newPrompt(o *PromptOptions, env *Env) (Grader, error) {
 func rubricText(o *PromptOptions, env *Env) (string, error) {
 	rubric := o.Rubric
 	if abs, ok := rubricFile(o, env.Suite); ok {
-		data, err := readBounded(abs)
+		data, err := env.Suite.ReadFile(abs, maxFileBytes)
 		if err != nil {
 			return "", fmt.Errorf("rubric: %s: %w", strings.TrimSpace(rubric), err)
 		}
@@ -209,7 +214,7 @@ func rubricFile(o *PromptOptions, suite *eval.Suite) (abs string, ok bool) {
 	if name == "" || len(name) >= 300 || strings.ContainsAny(name, "\n") {
 		return "", false
 	}
-	abs, _, ok = suite.Resolve(name)
+	abs, _, ok = o.Resolve(suite, name)
 	return abs, ok
 }
 

@@ -96,10 +96,10 @@ func (u ungradable) Grade(context.Context, *Subject) (Score, error) {
 }
 
 // resolved returns the absolute paths of those names that are files of the suite.
-func resolved(suite *eval.Suite, names ...string) []string {
+func resolved(b eval.Beside, suite *eval.Suite, names ...string) []string {
 	var files []string
 	for _, name := range names {
-		if abs, _, ok := suite.Resolve(name); ok {
+		if abs, _, ok := b.Resolve(suite, name); ok {
 			files = append(files, abs)
 		}
 	}

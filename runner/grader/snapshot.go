@@ -12,11 +12,11 @@ import (
 )
 
 // snapshotDirs lists where snapshots are looked for before the places of other
-// files of the suite: in contextDir alone when it is given, else in the fixture
-// directory of the task. Only directories that are there are listed.
-func snapshotDirs(suite *eval.Suite, task *eval.Task, contextDir string) []string {
-	if contextDir != "" {
-		return existingDirs(contextDir, suiteDirs(suite))
+// files of the suite: in context_dir alone when it is given, else in the fixture
+// directory of the task. Only directories that exist are listed.
+func (o *DiffOptions) snapshotDirs(suite *eval.Suite, task *eval.Task) []string {
+	if o.ContextDir != "" {
+		return existingDirs(o.ContextDir, o.suiteDirs(suite))
 	}
 	fixtures := "fixtures"
 	if task != nil {
@@ -25,11 +25,10 @@ func snapshotDirs(suite *eval.Suite, task *eval.Task, contextDir string) []strin
 	return existingDirs(fixtures, []string{suite.Dir})
 }
 
-// suiteDirs are the places where paths of a suite lead: its directory, its
-// repository's root and the process's directory.
-func suiteDirs(suite *eval.Suite) []string {
+// suiteDirs are the places where paths of a suite lead, see [eval.Beside.Resolve].
+func (o *DiffOptions) suiteDirs(suite *eval.Suite) []string {
 	dirs := []string{suite.Dir}
-	_, tried, _ := suite.Resolve(absentName)
+	_, tried, _ := o.Resolve(suite, absentName)
 	for _, path := range tried {
 		if dir := filepath.Dir(path); dir != suite.Dir {
 			dirs = append(dirs, dir)
@@ -59,7 +58,7 @@ func existingDirs(dir string, places []string) []string {
 }
 
 // findSnapshot returns the absolute path of a snapshot, or "" when there is none.
-func findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
+func (o *DiffOptions) findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
 	if !isLocal(snapshot) {
 		return ""
 	}
@@ -69,7 +68,7 @@ func findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
 			return path
 		}
 	}
-	abs, _, ok := suite.Resolve(snapshot)
+	abs, _, ok := o.Resolve(suite, snapshot)
 	if !ok {
 		return ""
 	}
@@ -77,44 +76,34 @@ func findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
 }
 
 func searched(dirs []string) string {
-	return strings.Join(append(dirs[:len(dirs):len(dirs)], "the suite's directory, its repository's root, the process's directory"), ", ")
+	return strings.Join(append(dirs[:len(dirs):len(dirs)], "the suite's directory, its repository's root, the directory of the task file, the process's directory"), ", ")
 }
 
 // writeSnapshot renews a snapshot where it is, or makes it in the first of dirs.
 // A reader sees the old content or the new.
-func writeSnapshot(dirs []string, path, snapshot string, data []byte) error {
+func writeSnapshot(suite *eval.Suite, dirs []string, path, snapshot string, data []byte) error {
 	if path == "" {
 		if len(dirs) == 0 {
 			return errors.New("update_snapshots: there is no directory for snapshots: give context_dir, or make fixtures/ beside the suite")
 		}
 		path = filepath.Join(dirs[0], filepath.FromSlash(snapshot))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return fmt.Errorf("snapshot %s: %w", snapshot, err)
-		}
-	} else if old, err := readBounded(path); err == nil && string(old) == string(data) {
+	} else if old, err := suite.ReadFile(path, maxFileBytes); err == nil && string(old) == string(data) {
 		return nil
 	}
-	if err := replaceFile(path, data); err != nil {
+	if err := replaceFile(suite, path, data); err != nil {
 		return fmt.Errorf("snapshot %s: %w", snapshot, err)
 	}
 	return nil
 }
 
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".snapshot-*")
+func replaceFile(suite *eval.Suite, path string, data []byte) error {
+	f, err := suite.Replace(path)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
+	if _, err := f.Write(data); err != nil {
+		f.Discard()
+		return err
 	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return f.Commit()
 }

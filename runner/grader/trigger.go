@@ -29,16 +29,18 @@ type TriggerOptions struct {
 	Mode string `yaml:"mode" jsonschema:"enum=positive,enum=negative"`
 	// Share of the prompt's words, 0 to 1, that the skill must use for the prompt to trigger it.
 	Threshold float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
+
+	eval.Beside `yaml:"-"`
 }
 
 func checkTrigger(c *eval.Check, o *TriggerOptions) {
 	if strings.TrimSpace(o.SkillPath) == "" {
 		return // reported as missing
 	}
-	path, err := findSkill(c.Suite(), o.SkillPath)
+	path, err := findSkill(o, c.Suite())
 	if err == nil {
 		var data []byte
-		if data, err = c.ReadFile(path); err == nil {
+		if data, err = c.ReadSkill(path); err == nil {
 			_, err = readSkill(data)
 		}
 	}
@@ -51,11 +53,11 @@ func checkTrigger(c *eval.Check, o *TriggerOptions) {
 }
 
 func newTrigger(o *TriggerOptions, env *Env) (Grader, error) {
-	path, err := findSkill(env.Suite, o.SkillPath)
+	path, err := findSkill(o, env.Suite)
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %s: %w", o.SkillPath, err)
 	}
-	data, err := readBounded(path)
+	data, err := env.Suite.ReadSkill(path, maxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %w", err)
 	}
@@ -68,13 +70,13 @@ func newTrigger(o *TriggerOptions, env *Env) (Grader, error) {
 
 // Refers names the SKILL.md.
 func (o *TriggerOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	return resolved(suite, o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md"))
+	return resolved(o.Beside, suite, o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md"))
 }
 
-// findSkill resolves the path of a SKILL.md or of its directory.
-func findSkill(suite *eval.Suite, path string) (string, error) {
-	for _, p := range []string{path, filepath.Join(path, "SKILL.md")} {
-		if abs, _, ok := suite.Resolve(p); ok {
+// findSkill resolves the path of the SKILL.md or of its directory.
+func findSkill(o *TriggerOptions, suite *eval.Suite) (string, error) {
+	for _, p := range []string{o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md")} {
+		if abs, _, ok := o.Resolve(suite, p); ok {
 			return abs, nil
 		}
 	}
@@ -116,7 +118,7 @@ func readSkill(data []byte) (*skillWords, error) {
 }
 
 func frontMatter(data []byte) (head, body []byte) {
-	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
+	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte(byteOrderMark)), []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(data, []byte("---\n"))
 	if !ok {
 		return nil, data
@@ -138,9 +140,9 @@ func cutFold(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// words splits a text into lower-case words that carry meaning.
+// words splits a text into words that carry meaning, each by [foldCase].
 func words(text string) []string {
-	fields := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	fields := strings.FieldsFunc(foldCase(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	return slices.DeleteFunc(fields, func(w string) bool { return len(w) < 3 || stopWords[w] })
 }
 

@@ -3,7 +3,6 @@ package grader
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 // maxFileBytes is how much of a workspace file graders read.
@@ -85,30 +85,19 @@ var errTooLarge = fmt.Errorf("the file has more than %d MiB", maxFileBytes>>20)
 // errEscapes, errTooLarge, or tells what else is wrong.
 func readFile(root *os.Root, path string) ([]byte, error) {
 	path = filepath.FromSlash(path)
-	info, err := root.Stat(path)
+	f, err := files.OpenIn(root, path)
 	switch {
 	case err != nil && absent(err):
 		return nil, fs.ErrNotExist
 	case err != nil:
 		return nil, rootFault(err)
-	case info.IsDir():
-		return nil, errors.New("it is a directory")
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
-		return nil, errors.New("it is not a regular file")
-	}
-	f, err := root.Open(path)
-	if err != nil {
-		return nil, rootFault(err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
+	data, err := files.ReadAll(f, maxFileBytes)
+	if errors.Is(err, files.ErrTooLarge) {
+		err = errTooLarge
 	}
-	if len(data) > maxFileBytes {
-		return nil, errTooLarge
-	}
-	return data, nil
+	return data, err
 }
 
 // checkLocal reports a path that is empty, absolute or leads out of the workspace.

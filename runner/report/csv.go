@@ -157,7 +157,8 @@ func writeCSV(w io.Writer, h runner.Handle) error {
 
 // csvCell makes a text safe in a spreadsheet, which would compute what begins like
 // a formula: such a text gets an apostrophe, which spreadsheets do not show. Lines
-// end with a line feed alone; control characters and what is no UTF-8 become �.
+// end with a line feed alone; control characters and what is no UTF-8 become �. What
+// a CI system would take for a command is escaped, but for a :: that begins the cell.
 func csvCell(s string) string {
 	s = strings.ToValidUTF8(s, "�")
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
@@ -167,6 +168,7 @@ func csvCell(s string) string {
 		}
 		return r
 	}, s)
+	s = inertRest(s)
 	if s == "" {
 		return s
 	}

@@ -3,12 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 // Diagnostics prints findings as a compiler does: place, severity, message and
@@ -77,7 +77,7 @@ func writeDiagnostic(b *strings.Builder, d eval.Diagnostic, sources sourceLines,
 		fmt.Fprintf(b, "%s%s %s\n", margin, o.paint(dim, "|"), o.paint(severityColour(d.Severity), mark))
 	}
 	if d.Suggestion != "" {
-		fmt.Fprintf(b, "%s%s did you mean %q?\n", margin, o.paint(dim, "="), d.Suggestion)
+		fmt.Fprintf(b, "%s%s did you mean %s?\n", margin, o.paint(dim, "="), inert(fmt.Sprintf("%q", d.Suggestion)))
 	}
 }
 
@@ -130,13 +130,20 @@ func excerpt(line string, column, end, room int) (shown, mark string) {
 
 func cellsOf(line string) []cell {
 	var cells []cell
+	commands := map[int]bool{} // where the second # of one is
+	for _, found := range hashCommand.FindAllStringIndex(line, -1) {
+		commands[found[0]+1] = true
+	}
 	at := 0
 	for i := 0; i < len(line); {
 		_, size := utf8.DecodeRuneInString(line[i:])
 		c := cell{text: line[i : i+size]}
-		if c.text == "\t" {
+		switch {
+		case c.text == "\t":
 			c.text = strings.Repeat(" ", tabWidth-at%tabWidth)
-		} else {
+		case commands[i]:
+			c.text = `\x23`
+		default:
 			c.text = Clean(c.text)
 		}
 		c.cols = Columns(c.text)
@@ -218,18 +225,13 @@ func (s sourceLines) line(file string, number int) (string, bool) {
 }
 
 func readLines(path string) []string {
-	// Opening what is not a regular file could wait forever.
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSourceBytes {
-		return nil
-	}
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
-	if err != nil || len(data) > maxSourceBytes || !utf8.Valid(data) {
+	data, err := files.ReadAll(f, maxSourceBytes)
+	if err != nil || !utf8.Valid(data) {
 		return nil
 	}
 	return strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waza/eval/files"
 	"waza/runner"
 )
 
@@ -60,32 +61,20 @@ func Guess(formats []Format, file string) (Format, bool) {
 	return guess, n == 1
 }
 
-// WriteFile makes a file, or replaces it, in one piece or not at all. A path that
-// leads to something else than a file is an error.
+// WriteFile makes a file, or replaces it, in one piece or not at all. It has the
+// permissions of the file it replaces; those of a new file depend on the process's
+// umask. A path that leads to something other than a file is an error.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not a regular file")}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := files.Replace(path)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			pe.Path = path // nobody asked for the other name
-		}
 		return err
 	}
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
+	if err := write(f); err != nil {
+		f.Discard()
+		return err
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return f.Commit()
 }

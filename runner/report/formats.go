@@ -40,4 +40,4 @@ func Always() []runner.Report {
 	return []runner.Report{{File: "junit.xml", Write: writeJUnit}}
 }
 
-func writeJSON(w io.Writer, h runner.Handle) error { return h.WriteResult(w) }
+func writeJSON(w io.Writer, h runner.Handle) error { return h.WriteResult(JSONWriter(w)) }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/grader"
 )
 
 // TestBrowser makes reports of real runs and uses them in a real browser. What a
@@ -99,6 +100,7 @@ func makeReports(t *testing.T, dir string) {
 	write("demo.html", demo, HTMLOptions{})
 	write("against.html", demo, HTMLOptions{Against: before})
 	write("hostile.html", runSuite(t, r, "hostile", runner.Request{}), HTMLOptions{})
+	write("busy.html", busy(), HTMLOptions{})
 	write("states.html", stateful(), HTMLOptions{})
 	many := runSuite(t, r, "many", runner.Request{})
 	write("many.html", many, HTMLOptions{})
@@ -149,6 +151,20 @@ func stateful() runner.Handle {
 	}
 	c.rec.Tasks, c.results, c.trials = append(c.rec.Tasks, long), append(c.results, nil), append(c.trials, done)
 	return damagedRun{&held{canned: c}}
+}
+
+// busy is a run with a trial whose texts were made to keep a browser busy.
+func busy() runner.Handle {
+	repeat := func(s string) string { return strings.Repeat(s, 60_000/len(s)) }
+	detail := repeat(`: expected "`)[:20_000] + repeat(`", got "`)[:20_000] + "x" // details may have 64 KiB in all
+	c := &canned{rec: &runner.Record{RunID: "busy"}, progress: runner.Progress{Status: runner.StatusCompleted}}
+	trial := c.trial(runner.Failed, grader.Result{Name: "checks", Type: "text", Weight: 1, Feedback: "no", Details: []any{
+		map[string]any{"check": "is busy", "passed": false, "detail": detail},
+		map[string]any{"check": "is told", "passed": false, "detail": "line 3: expected one, got two"},
+	}})
+	trial.Output = repeat("\n") + "the end"
+	c.task("busy", runner.RoleTask, runner.Failed, trial)
+	return c
 }
 
 // damagedRun is a run of whose journal a part is lost.

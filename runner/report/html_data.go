@@ -91,7 +91,7 @@ type htmlData struct {
 // write writes one JSON object, task by task. What could end the element that it
 // stands in is escaped.
 func (d *htmlData) write(out *bufio.Writer) error {
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(JSONWriter(out))
 	out.WriteString(`{"run":`)
 	if err := enc.Encode(d.page); err != nil {
 		return err

@@ -22,7 +22,7 @@ func runSuite(t *testing.T, r *runner.Runner, name string, req runner.Request) r
 	suite, ds, err := eval.Load(filepath.Join(name, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	plan, err := r.Plan(suite, req)
+	plan, err := r.Plan(t.Context(), suite, req)
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)

@@ -48,6 +48,10 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 	}
 }
 
+// continued begins each further line of a text that others wrote, so that it cannot be
+// taken for a line of the report.
+const continued = "    | "
+
 // mostReasonLines bounds how much of a long feedback is shown; the record has all of it.
 const mostReasonLines = 6
 
@@ -74,7 +78,7 @@ func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
 	for _, line := range lines {
 		for _, part := range wrap(line, o.Width-len(indent)-2) {
 			b.WriteString(indent + part + "\n")
-			indent = "      "
+			indent = continued
 		}
 	}
 }

@@ -21,7 +21,7 @@ func writeResults(w io.Writer, h runner.Handle) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := bufio.NewWriterSize(JSONWriter(w), 64<<10)
 	r := &results{Report: rep, h: h, out: out}
 	if err := r.document(runner.RoleTask); err != nil {
 		return err
@@ -250,9 +250,10 @@ func (r *results) endTask() error {
 	return r.out.WriteByte('}')
 }
 
-// stats are those of a task; nil when no trial of it counts.
+// stats are those of a task; nil when no trial of it counts, and while some wait for a
+// person's score, so that there is no pass rate yet.
 func (r *results) stats(res *runner.TaskResult) *resultsStats {
-	if res == nil || res.Trials.Counted() == 0 {
+	if res == nil || res.Trials.PassRate == nil {
 		return nil
 	}
 	c := res.Trials

@@ -66,7 +66,7 @@ type sarif struct {
 }
 
 func newSARIF(w io.Writer, dir string) *sarif {
-	s := &sarif{out: bufio.NewWriterSize(w, 64<<10), root: dir}
+	s := &sarif{out: bufio.NewWriterSize(JSONWriter(w), 64<<10), root: dir}
 	if root := eval.RepositoryRoot(dir); root != "" {
 		s.root = root
 	}

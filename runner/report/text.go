@@ -64,11 +64,16 @@ func columns(r rune) int {
 
 // Clean makes a text safe to print in one line: agents and suites wrote it, and
 // it must not move the cursor, set colours or turn the direction of writing.
-// Line ends and tabs become blanks, other such characters their escapes.
+// Line ends and tabs become blanks, other such characters their escapes, and so does
+// part of what a CI system takes for a command.
 func Clean(s string) string {
-	if !strings.ContainsFunc(s, unsafe) {
-		return s
+	if strings.ContainsFunc(s, unsafe) {
+		s = escape(s)
 	}
+	return inert(s)
+}
+
+func escape(s string) string {
 	var b strings.Builder
 	for i, r := range s {
 		switch {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -16,13 +17,19 @@ func xmlAttr(name, value string) string { return " " + name + `="` + escapeXML(v
 // no XML document can hold, and bytes that are no UTF-8, become their escapes, as
 // in [Clean]: \x1b, \xff.
 func escapeXML(s string, attr bool) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return strings.ContainsRune("&<>\"\n\t\r", r) || !inXML(r) || r == utf8.RuneError }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return strings.ContainsRune("&<>\"\n\t\r", r) || !inXML(r) || r == utf8.RuneError }) &&
+		!strings.Contains(s, "##") {
 		return s
 	}
 	var b strings.Builder
+	begins := false // a line
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
+		command := begins && strings.HasPrefix(s[i:], "::") || r == '#' && i > 0 && s[i-1] == '#'
+		begins = r == '\n' || begins && unicode.IsSpace(r)
 		switch {
+		case command: // of a CI system that reads what is printed
+			fmt.Fprintf(&b, "&#%d;", r)
 		case r == '&':
 			b.WriteString("&amp;")
 		case r == '<':

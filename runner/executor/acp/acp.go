@@ -152,10 +152,8 @@ func (p *preset) command(env []string, dir string) ([]string, error) {
 		args := slices.Clone(c)
 		if strings.ContainsRune(args[0], filepath.Separator) {
 			args[0] = absolute(args[0], dir)
-			if st, err := os.Stat(args[0]); err == nil && !st.IsDir() {
-				return args, nil
-			}
-		} else if _, err := proc.LookPath(args[0], env); err == nil {
+		}
+		if _, err := proc.LookPath(args[0], env); err == nil {
 			return args, nil
 		}
 	}
@@ -195,7 +193,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	if err != nil {
 		return executor.Outcome{}, err
 	}
-	given, err := giveSkills(dir, x.preset.skills, t.Task.Skills)
+	given, err := giveSkills(ctx, dir, x.preset.skills, t.Task.Skills)
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}

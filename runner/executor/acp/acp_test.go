@@ -308,6 +308,10 @@ func TestFlood(t *testing.T) {
 	require.LessOrEqual(t, size, executor.MaxTranscriptBytes+1000)
 	_, err = f.exec.Execute(t.Context(), f.trial(t, "long 9"))
 	require.ErrorContains(t, err, "a message of more than 8 MiB")
+	out, err := f.exec.Execute(t.Context(), f.trial(t, "long 5"))
+	require.NoError(t, err)
+	require.Len(t, out.Output, executor.MaxOutputBytes)
+	require.EqualValues(t, 1<<20, out.OutputDropped, "graders must know that there was more")
 	// More small messages than the library queues.
 	require.Len(t, f.do(t, "burst 5000"), 5000)
 }

@@ -51,6 +51,13 @@ func TestMissing(t *testing.T) {
 	require.Equal(t, eval.Warning, findings[0].Severity)
 	require.Contains(t, findings[0].Message, "no-such-agent-here is not installed; install it: npm install -g opencode-ai")
 
+	// A file that cannot be executed was taken for an agent that is installed.
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o600))
+	suite = load(t, dir, "  executor: acp\n  agent: {command: [./agent]}\n")
+	s = executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"]}
+	require.Len(t, acp.Kind.Preflight(t.Context(), s), 1)
+
 	f := open(t, setup{config: "  agent: {command: no-such-agent-here}\n"})
 	_, err := f.exec.Execute(t.Context(), f.trial(t, "x"))
 	require.ErrorContains(t, err, "not installed")

@@ -21,20 +21,22 @@ type record struct {
 	to     *executor.Transcript
 	given  []string // names of the skills the agent was given
 
-	mu     sync.Mutex // guards the fields below
-	role   string     // of the text that is being gathered: assistant, thought or ""
-	msg    string     // id of the message it belongs to
-	text   strings.Builder
-	calls  map[string]*call
-	skills []*call // invoke skills, and are not known to have worked yet
-	answer string  // last message of this turn
-	fault  string  // what the agent said of a provider's failure
-	usage  executor.Usage
-	past   executor.Usage // of the turns before this one
-	counts bool           // the agent counts tokens
-	asked  time.Time      // when the first prompt was sent; zero before that
-	denied bool           // a permission was refused in this turn
-	dead   *time.Timer    // runs out when there is no sign of life
+	mu            sync.Mutex // guards the fields below
+	role          string     // of the text that is being gathered: assistant, thought or ""
+	msg           string     // id of the message it belongs to
+	text          strings.Builder
+	textDropped   int64 // bytes of that text beyond the limit
+	calls         map[string]*call
+	skills        []*call // invoke skills, and are not known to have worked yet
+	answer        string  // last message of this turn
+	answerDropped int64   // bytes of the answer beyond the limit
+	fault         string  // what the agent said of a provider's failure
+	usage         executor.Usage
+	past          executor.Usage // of the turns before this one
+	counts        bool           // the agent counts tokens
+	asked         time.Time      // when the first prompt was sent; zero before that
+	denied        bool           // a permission was refused in this turn
+	dead          *time.Timer    // runs out when there is no sign of life
 }
 
 func newRecord(p *preset, t *executor.Transcript, given []string) *record {
@@ -49,7 +51,7 @@ func (r *record) begin(preface, prompt string) {
 		r.to.Message("system", preface)
 	}
 	r.to.Message("user", prompt)
-	r.answer, r.fault, r.denied = "", "", false
+	r.answer, r.answerDropped, r.fault, r.denied = "", 0, "", false
 	r.past = r.usage
 	if r.asked.IsZero() {
 		r.asked = time.Now()
@@ -169,9 +171,9 @@ func (r *record) chunk(role, msg string, raw json.RawMessage) {
 	if role == "assistant" && r.programSpeaksLocked(text) {
 		return
 	}
-	if room := executor.MaxOutputBytes - r.text.Len(); room > 0 {
-		r.text.WriteString(text[:min(len(text), room)])
-	}
+	keep := min(len(text), max(0, executor.MaxOutputBytes-r.text.Len()))
+	r.text.WriteString(text[:keep])
+	r.textDropped += int64(len(text) - keep)
 }
 
 // programSpeaksLocked records what an agent's program, not its model, says in
@@ -193,15 +195,15 @@ func (r *record) programSpeaksLocked(text string) bool {
 
 // flushLocked records the text gathered so far.
 func (r *record) flushLocked() {
-	text, role := r.text.String(), r.role
+	text, role, dropped := r.text.String(), r.role, r.textDropped
 	r.text.Reset()
-	r.role, r.msg = "", ""
+	r.role, r.msg, r.textDropped = "", "", 0
 	switch {
 	case text == "" || blank.MatchString(text):
 	case role == "thought":
 		r.to.Add(executor.Entry{Type: executor.EntryThought, Text: text})
 	default:
-		r.answer = text
+		r.answer, r.answerDropped = text, dropped
 		r.to.Message("assistant", text)
 	}
 }
@@ -325,7 +327,7 @@ func (r *record) outcome() executor.Outcome {
 	defer r.mu.Unlock()
 	r.flushLocked()
 	r.skillsLocked(true)
-	out := executor.Outcome{Output: r.answer}
+	out := executor.Outcome{Output: r.answer, OutputDropped: r.answerDropped}
 	if r.counts {
 		u := r.usage
 		out.Usage = &u

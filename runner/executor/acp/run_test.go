@@ -75,7 +75,7 @@ func run(t testing.TB, s setup, tasks string) *ran {
 	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	plan, err := r.Plan(suite, runner.Request{})
+	plan, err := r.Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	live, err := r.Start(plan)
 	require.NoError(t, err)

@@ -1,19 +1,26 @@
 package acp
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"waza/eval/files"
 )
 
-// maxSkill bounds the bytes of one skill directory.
-const maxSkill = 64 << 20
+// maxSkill bounds the bytes of one skill directory, maxSkillEntries the files and
+// directories in it.
+const (
+	maxSkill        = 64 << 20
+	maxSkillEntries = 20_000
+)
 
 // giveSkills copies skill directories to where the agent looks for skills in
 // the workspace, and returns their names. They are copied, not linked: an agent
 // may change what it is given. A skill that the task's own files put there stays.
-func giveSkills(workspace, place string, skills []string) ([]string, error) {
+func giveSkills(ctx context.Context, workspace, place string, skills []string) ([]string, error) {
 	if len(skills) == 0 || place == "" {
 		return nil, nil
 	}
@@ -33,7 +40,7 @@ func giveSkills(workspace, place string, skills []string) ([]string, error) {
 		if _, err := root.Lstat(filepath.Join(place, name)); err == nil {
 			continue
 		}
-		if err := copyTree(root, filepath.Join(place, name), dir); err != nil {
+		if err := copyTree(ctx, root, filepath.Join(place, name), dir); err != nil {
 			return nil, fmt.Errorf("skill %s: %w", name, err)
 		}
 	}
@@ -41,17 +48,20 @@ func giveSkills(workspace, place string, skills []string) ([]string, error) {
 }
 
 // copyTree copies the regular files of a directory. Links are followed as long
-// as they stay inside it.
-func copyTree(to *os.Root, name, dir string) error {
+// as they stay inside it. It ends when ctx does.
+func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
 	from, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	left := int64(maxSkill)
+	left, entries := int64(maxSkill), 0
 	return fs.WalkDir(from.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if entries++; entries > maxSkillEntries {
+			return fmt.Errorf("more than %d files and directories", maxSkillEntries)
 		}
 		if d.IsDir() {
 			if d.Name() == ".git" {
@@ -64,12 +74,17 @@ func copyTree(to *os.Root, name, dir string) error {
 			return nil // a link that leads out, a socket
 		}
 		if left -= st.Size(); left < 0 {
-			return fmt.Errorf("more than %d MiB", maxSkill>>20)
+			return fmt.Errorf("more than %s", files.Size(maxSkill))
 		}
-		b, err := from.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return to.WriteFile(filepath.Join(name, path), b, st.Mode().Perm()|0o600)
+		return copyFile(ctx, to, filepath.Join(name, path), from, path)
 	})
+}
+
+func copyFile(ctx context.Context, to *os.Root, name string, from *os.Root, path string) error {
+	src, err := files.OpenIn(from, path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return files.CopyTo(ctx, to, name, src, maxSkill)
 }

@@ -112,11 +112,13 @@ func (l *Latency) UnmarshalYAML(n *yaml.Node) error {
 
 // JSONSchema describes both shapes.
 func (Latency) JSONSchema() *jsonschema.Schema {
-	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "number", Minimum: "0"} }
+	number := func(meaning string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "number", Minimum: "0", Description: meaning}
+	}
 	props := jsonschema.NewProperties()
-	props.Set("min", number())
-	props.Set("max", number())
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{number(), {
+	props.Set("min", number("Least number of milliseconds."))
+	props.Set("max", number("Most milliseconds; min when that is more."))
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{number(""), {
 		Type: "object", Properties: props, AdditionalProperties: jsonschema.FalseSchema,
 	}}}
 }

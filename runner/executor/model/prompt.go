@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waza/eval/files"
 	"waza/runner/executor"
 )
 
@@ -34,7 +35,7 @@ func (m *model) system(t *executor.Trial) (string, error) {
 	}
 	if m.suite.Config.InjectSkillBody {
 		for _, dir := range t.Task.Skills {
-			text, err := executor.ReadText(filepath.Join(dir, "SKILL.md"), maxSkillBytes)
+			text, err := executor.ReadSkill(m.suite, filepath.Join(dir, "SKILL.md"), maxSkillBytes)
 			if err != nil {
 				return "", fmt.Errorf("skill %s: %w", filepath.Base(dir), err)
 			}
@@ -106,11 +107,16 @@ func fileText(root *os.Root, path string, room int) (text, note string) {
 	case !info.Mode().IsRegular() || info.Size() > maxFileBytes || info.Size() > int64(room):
 		return "", fmt.Sprintf("%d bytes, not shown", info.Size())
 	}
-	data, err := root.ReadFile(path)
+	f, err := files.OpenIn(root, path)
+	if err != nil {
+		return "", "cannot be read"
+	}
+	defer f.Close()
+	data, err := files.ReadAll(f, maxFileBytes)
 	switch {
 	case err != nil:
 		return "", "cannot be read"
-	case len(data) > maxFileBytes, !utf8.Valid(data), bytes.IndexByte(data, 0) >= 0:
+	case !utf8.Valid(data), bytes.IndexByte(data, 0) >= 0:
 		return "", fmt.Sprintf("%d bytes, not shown", len(data))
 	}
 	return string(data), ""

@@ -39,12 +39,22 @@ function prose(text) {
       'div',
       { class: 'prose' },
       pieces.map((piece, i) => {
-        const plain = piece.replace(/^\n+|\n+$/g, '');
+        const plain = withoutEmptyLines(piece);
         if (!plain) return null;
         return i % 2 ? el('pre', { tabindex: 0 }, plain) : el('p', {}, plain);
       }),
     );
   });
+}
+
+// withoutEmptyLines takes the line ends away that a text begins and ends with. An
+// agent may have written any number of them.
+function withoutEmptyLines(text) {
+  let from = 0;
+  let to = text.length;
+  while (from < to && text[from] === '\n') from++;
+  while (to > from && text[to - 1] === '\n') to--;
+  return text.slice(from, to);
 }
 
 // code shows a text as it is.

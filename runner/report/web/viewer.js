@@ -239,17 +239,57 @@ function details(d) {
 // expected sets what was expected and what there was below each other, where a
 // check tells both.
 function expected(detail) {
-  const found = /^([^]*?)(?:: |, )expected ("[^]*"|[^"\n]+), got ("[^]*"|[^"\n]+)$/.exec(detail);
+  const found = expectation(detail);
   if (!found) return el('p', { class: 'feedback' }, detail);
   return [
-    el('p', { class: 'feedback' }, found[1]),
+    el('p', { class: 'feedback' }, found.about),
     el(
       'pre',
       { class: 'diff' },
-      el('span', { class: 'minus' }, `- expected ${found[2]}`),
-      el('span', { class: 'plus' }, `+ got      ${found[3]}`),
+      el('span', { class: 'minus' }, `- expected ${found.expected}`),
+      el('span', { class: 'plus' }, `+ got      ${found.got}`),
     ),
   ];
+}
+
+const EXPECTED = 'expected ';
+const GOT = ', got ';
+const MOST_PLACES = 20; // in which "expected" is looked at
+
+// expectation takes a text such as "line 3: expected a, got b" apart; null where it
+// is no such text. An agent may have written it. The time it takes grows with its
+// length alone; that of a regular expression with the cube of it.
+function expectation(detail) {
+  let at = -1;
+  for (let place = 0; place < MOST_PLACES; place++) {
+    at = detail.indexOf(EXPECTED, at + 1);
+    if (at < 0) return null;
+    const before = detail.slice(Math.max(0, at - 2), at);
+    if (before !== ': ' && before !== ', ') continue;
+    const begin = at + EXPECTED.length;
+    const end = endOfExpected(detail, begin);
+    if (end >= 0)
+      return { about: detail.slice(0, at - 2), expected: detail.slice(begin, end), got: detail.slice(end + GOT.length) };
+  }
+  return null;
+}
+
+// endOfExpected returns the last place where ", got " parts two values, the first of
+// which starts at begin; -1 if there is none. A value is anything in quotes, or a
+// line without quotes.
+function endOfExpected(detail, begin) {
+  const quote = detail.lastIndexOf('"');
+  const plain = Math.max(quote, detail.lastIndexOf('\n')); // values after it are plain
+  const quoted = detail[begin] === '"';
+  const stop = quoted ? detail.length : begin + detail.slice(begin).search(/["\n]|$/);
+  for (let at = detail.lastIndexOf(GOT); at > begin; at = detail.lastIndexOf(GOT, at - 1)) {
+    const got = at + GOT.length;
+    const isPlain = got > plain && got < detail.length;
+    const isQuoted = detail[got] === '"' && quote === detail.length - 1 && quote > got;
+    if (!isPlain && !isQuoted) continue;
+    if (quoted ? at > begin + 1 && detail[at - 1] === '"' : at <= stop) return at;
+  }
+  return -1;
 }
 
 function attempt(a, i) {

@@ -13,9 +13,22 @@ function M.dir(path)
   return vim.fn.fnamemodify(path, ':h')
 end
 
--- is_suite tells a suite file by its name: eval.yaml, eval.WORD.yaml,
--- eval-WORD.yaml or WORD.eval.yaml.
+-- is_workflow tells a file of a CI system by its directory.
+local function is_workflow(path)
+  for _, dir in ipairs({ '%.github', '%.gitea', '%.forgejo' }) do
+    if ('/' .. path):match('/' .. dir .. '/workflows/') then
+      return true
+    end
+  end
+  return false
+end
+
+-- is_suite tells a suite file by its name, eval.yaml, eval.WORD.yaml,
+-- eval-WORD.yaml or WORD.eval.yaml, unless it is a workflow.
 function M.is_suite(path)
+  if is_workflow(path) then
+    return false
+  end
   local name = vim.fn.fnamemodify(path, ':t')
   local stem = name:match('^(.+)%.ya?ml$')
   if not stem then
@@ -51,7 +64,7 @@ function M.suites_in(dir)
     if not name then
       break
     end
-    if kind ~= 'directory' and M.is_suite(name) then
+    if kind ~= 'directory' and M.is_suite(dir .. '/' .. name) then
       table.insert(list, dir .. '/' .. name)
     end
   end

@@ -5,6 +5,10 @@ t.setup()
 vim.cmd('cd ' .. t.dir)
 t.write('a/eval.yaml', t.greeter)
 t.write('b/eval.yaml', t.greeter)
+t.write('.github/workflows/eval.yml', 'on: push\njobs: {}\n') -- which is no suite
+local paths = require('waza.paths')
+t.is(not paths.is_suite(t.dir .. '/.github/workflows/eval.yml'), 'a workflow')
+t.is(paths.is_suite(t.dir .. '/.github/evals/eval.yml'), 'a suite')
 
 -- Without a suite in the buffer, one is chosen of those below the directory.
 local asked

@@ -6,9 +6,11 @@ export const suiteGlob = '**/{eval,eval.*,eval-*,*.eval}.{yaml,yml}';
 
 const suiteName = /^(eval|eval[.-][\p{L}\p{N}_-]+|[\p{L}\p{N}_-]+\.eval)\.ya?ml$/u;
 
-/** Whether a file is a suite by its name. */
+const workflows = /\/\.(github|gitea|forgejo)\/workflows\//;
+
+/** Whether a file is a suite by its name, and no workflow by where it is. */
 export function isSuiteFile(uri: vscode.Uri): boolean {
-  return uri.scheme === 'file' && suiteName.test(uri.path.slice(uri.path.lastIndexOf('/') + 1));
+  return uri.scheme === 'file' && suiteName.test(uri.path.slice(uri.path.lastIndexOf('/') + 1)) && !workflows.test(uri.path);
 }
 
 /** The documents that are waza's. Other YAML files are kept out, so that they cost nothing. */

@@ -1,0 +1,101 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ReadAll returns all of an open file. A file of more than limit bytes is
+// [ErrTooLarge]: by its size before its first byte is read, and by what is read if
+// it grows meanwhile.
+func ReadAll(f *os.File, limit int64) ([]byte, error) {
+	if err := CheckSize(f, limit); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w: the limit is %s", ErrTooLarge, Size(limit))
+	}
+	return data, err
+}
+
+// CheckSize returns [ErrTooLarge] for an open file of more than limit bytes.
+func CheckSize(f *os.File, limit int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return CheckBytes(info.Size(), limit)
+}
+
+// CheckBytes returns [ErrTooLarge] if a file of size bytes has more than limit.
+func CheckBytes(size, limit int64) error {
+	if size > limit {
+		return fmt.Errorf("%w: %d bytes, the limit is %s", ErrTooLarge, size, Size(limit))
+	}
+	return nil
+}
+
+// Copy writes all of an open file to w, in pieces. It ends with the cause of ctx
+// when ctx ends, and with [ErrTooLarge] when the file has more than limit bytes:
+// before the first one if the size says so, and otherwise after limit bytes.
+func Copy(ctx context.Context, w io.Writer, f *os.File, limit int64) error {
+	if err := CheckSize(f, limit); err != nil {
+		return err
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, &reader{ctx, io.LimitReader(f, limit+1)}, make([]byte, 128<<10))
+	if err == nil && n > limit {
+		err = fmt.Errorf("%w: the limit is %s", ErrTooLarge, Size(limit))
+	}
+	return err
+}
+
+// CopyTo writes all of an open file, with its permissions, to a file below a root;
+// its owner may read and write that in any case. See [Copy].
+func CopyTo(ctx context.Context, to *os.Root, name string, f *os.File, limit int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := CheckBytes(info.Size(), limit); err != nil {
+		return err
+	}
+	dst, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	err = Copy(ctx, dst, f, limit)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// reader reads until ctx ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(b)
+}
+
+// Size writes a limit as people do: 8 MiB, 1 GiB. A number that is no multiple of
+// a unit is written in bytes.
+func Size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
