@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"slices"
+
 	"waza/runner/grader"
 	"waza/runner/stats"
 )
@@ -18,11 +20,9 @@ type BaselineResult struct {
 	// PassRate and Score are means over the pairs; nil when there are none.
 	PassRate *Gain `json:"passRate"`
 	Score    *Gain `json:"score"`
-	// Improved, Regressed and Unchanged count pairs by pass rate or, where that
-	// is the same, by score.
-	Improved  int `json:"improved"`
-	Regressed int `json:"regressed"`
-	Unchanged int `json:"unchanged"`
+	// The classes of the pairs mean what they do when runs are compared; the agent
+	// without skills is the reference.
+	ClassCounts
 	// Trials counts those without skills.
 	Trials Counts `json:"trials"`
 	// Errors counts the trials without skills in error, and the tasks whose
@@ -37,17 +37,20 @@ type Gain struct {
 	Without float64 `json:"without"`
 	// Gain is With less Without.
 	Gain float64 `json:"gain"`
-	// Interval is the bootstrap 95 % interval of the mean gain over the tasks,
-	// paired; nil for a single task and with fewer than 2 pairs.
+	// Interval is its 95 % interval, as that of [Contrast] is.
 	Interval *stats.Interval `json:"interval,omitempty"`
 }
 
 // TaskBaseline compares one task. Its numbers are nil when one side has no trial
-// that counts.
+// that counts, and while a trial waits for a person's score.
 type TaskBaseline struct {
-	ID       string `json:"id"`
-	PassRate *Gain  `json:"passRate"`
-	Score    *Gain  `json:"score"`
+	ID string `json:"id"`
+	// Class is empty when the task cannot be compared. P is the least p-value of its
+	// tests, corrected for the number of all tests of all tasks.
+	Class    Class   `json:"class,omitempty"`
+	P        float64 `json:"p,omitempty"`
+	PassRate *Gain   `json:"passRate"`
+	Score    *Gain   `json:"score"`
 	// With and Without are how many trials count on each side.
 	With    int `json:"withTrials"`
 	Without int `json:"withoutTrials"`
@@ -68,8 +71,9 @@ type pairTally struct {
 
 // sideTally gathers the trials of a task on one side that count.
 type sideTally struct {
-	counted, passed int
-	scores          []float64
+	taskSide
+	// waiting: a person has yet to say what comes of some trials.
+	waiting bool
 }
 
 // newComparison returns nil when the run has no baselines.
@@ -108,7 +112,7 @@ func (c *comparison) add(task int, role Role, res *TrialResult) {
 // only by another grader counts, and one that nothing else looked at does not.
 func (s *sideTally) add(res *TrialResult) {
 	if res.Verdict == TimedOut {
-		s.counted++
+		s.share.N++
 		return
 	}
 	var common []grader.Result
@@ -122,19 +126,24 @@ func (s *sideTally) add(res *TrialResult) {
 		return
 	}
 	verdict, score, _ := verdictOf(common)
+	if verdict == NeedsReview {
+		s.waiting = true
+	}
 	if !verdict.counted() {
 		return
 	}
-	s.counted++
+	s.share.N++
+	scores := &s.other
 	if verdict == Passed {
-		s.passed++
+		s.share.Passed++
+		scores = &s.passed
 	}
 	if score != nil {
-		s.scores = append(s.scores, *score)
+		*scores = append(*scores, *score)
 	}
 }
 
-func (s *sideTally) rate() float64 { return float64(s.passed) / float64(s.counted) }
+func (s *sideTally) comparable() bool { return s.share.N > 0 && !s.waiting }
 
 // baselineResult sums up the comparison, in one cell or, with nil, in all; nil when
 // the suite asks for none.
@@ -164,63 +173,59 @@ func (t *runTally) baselineResult(cell *CellRef) *BaselineResult {
 	return r
 }
 
+// compare classifies the tasks as [Compare] does, and takes means over them. Trials
+// of equal number have nothing in common, so none are paired.
 func (r *BaselineResult) compare(pairs []pairTally, cell *CellRef) {
+	o := CompareOptions{Confidence: stats.DefaultConfidence, Margin: DefaultMargin}
+	var tasks []*comparedTask
 	var rates, scores gains
 	for i := range pairs {
 		p := &pairs[i]
 		if !p.cell.in(cell) {
 			continue
 		}
-		task := TaskBaseline{ID: p.id, With: p.with.counted, Without: p.without.counted}
-		if task.With > 0 && task.Without > 0 {
-			r.Pairs++
-			task.PassRate = rates.add(p.with.rate(), p.without.rate())
-			if len(p.with.scores) > 0 && len(p.without.scores) > 0 {
-				task.Score = scores.add(stats.Describe(p.with.scores).Mean, stats.Describe(p.without.scores).Mean)
-			}
-			r.count(&task)
+		r.Tasks = append(r.Tasks, TaskBaseline{ID: p.id, With: p.with.share.N, Without: p.without.share.N})
+		if !p.with.comparable() || !p.without.comparable() {
+			tasks = append(tasks, nil)
+			continue
 		}
-		r.Tasks = append(r.Tasks, task)
+		t := &comparedTask{a: p.without.taskSide, b: p.with.taskSide, telling: telling(p.without.taskSide, p.with.taskSide)}
+		tasks = append(tasks, t)
+		task := &r.Tasks[len(r.Tasks)-1]
+		task.PassRate = rates.add(t.b.rate(o.Confidence), t.a.rate(o.Confidence))
+		if with, without := t.b.scores(), t.a.scores(); len(with) > 0 && len(without) > 0 {
+			task.Score = scores.add(stats.MeanOf(with, o.Confidence), stats.MeanOf(without, o.Confidence))
+		}
+	}
+	testTasks(slices.DeleteFunc(slices.Clone(tasks), func(t *comparedTask) bool { return t == nil }))
+	for i, t := range tasks {
+		if t != nil {
+			r.Tasks[i].Class, _, _ = t.classify(o)
+			r.Tasks[i].P = t.p()
+			r.Pairs++
+			r.add(r.Tasks[i].Class)
+		}
 	}
 	r.PassRate, r.Score = rates.mean(), scores.mean()
 }
 
-// count says of a pair whether the skills made it better or worse.
-func (r *BaselineResult) count(t *TaskBaseline) {
-	const same = 1e-9
-	gain := t.PassRate.Gain
-	if gain > -same && gain < same && t.Score != nil {
-		gain = t.Score.Gain
-	}
-	switch {
-	case gain >= same:
-		r.Improved++
-	case gain <= -same:
-		r.Regressed++
-	default:
-		r.Unchanged++
-	}
-}
-
 // gains gathers a number of all pairs.
-type gains struct{ with, without, differences []float64 }
-
-func (g *gains) add(with, without float64) *Gain {
-	d := with - without
-	g.with, g.without, g.differences = append(g.with, with), append(g.without, without), append(g.differences, d)
-	return &Gain{With: with, Without: without, Gain: d}
+type gains struct {
+	with, without []float64
+	gains         []stats.Estimate
 }
 
-// mean is over the pairs. Trials of one task are no pairs: those of equal number
-// have nothing in common, and a handful of them that agree would look certain.
+func (g *gains) add(with, without stats.Estimate) *Gain {
+	gain := with.Minus(without)
+	g.with, g.without, g.gains = append(g.with, with.Value), append(g.without, without.Value), append(g.gains, gain)
+	return &Gain{With: with.Value, Without: without.Value, Gain: gain.Value, Interval: &gain.Interval}
+}
+
+// mean is over the pairs; nil when there are none.
 func (g *gains) mean() *Gain {
-	if len(g.differences) == 0 {
+	gain, ok := stats.Mean(g.gains)
+	if !ok {
 		return nil
 	}
-	m := &Gain{With: stats.Describe(g.with).Mean, Without: stats.Describe(g.without).Mean, Gain: stats.Describe(g.differences).Mean}
-	if len(g.differences) > 1 {
-		i := stats.Bootstrap(g.differences, bootstrapSeed)
-		m.Interval = &i
-	}
-	return m
+	return &Gain{With: stats.Describe(g.with).Mean, Without: stats.Describe(g.without).Mean, Gain: gain.Value, Interval: &gain.Interval}
 }

@@ -81,20 +81,29 @@ trial_start helped 1/2
 	b := sum.Baseline
 	require.True(t, b.Measured)
 	require.Equal(t, 3, b.Pairs)
-	require.Equal(t, []int{1, 1, 1, 0}, []int{b.Improved, b.Regressed, b.Unchanged, b.Errors})
+	require.Equal(t, runner.ClassCounts{NoDifference: 1, Undecided: 2}, b.ClassCounts, "two trials show nothing")
+	require.Zero(t, b.Errors)
 	require.Equal(t, runner.Counts{Total: 6, Passed: 4, Failed: 2}, b.Trials)
 	require.InDelta(t, 2.0/3, b.PassRate.With, 1e-12)
 	require.InDelta(t, 2.0/3, b.PassRate.Without, 1e-12)
 	require.InDelta(t, 0, b.PassRate.Gain, 1e-12)
-	require.Equal(t, stats.Bootstrap([]float64{1, 0, -1}, stats.DefaultSeed), *b.PassRate.Interval)
+	// The limits of 2/2 are 0.209 and 1, of 0/2 0 and 0.791. The distances from the gains to
+	// their lower limits are √2·0.791, 0.791 and 0, and √(2·0.791² + 0.791²)/3 = 0.4564.
+	require.InDelta(t, -0.4564, b.PassRate.Interval.Low, 5e-4)
+	require.InDelta(t, 0.4564, b.PassRate.Interval.High, 5e-4)
 	require.InDelta(t, 2.0/3, b.Score.With, 1e-12)
 	require.InDelta(t, 2.5/3, b.Score.Without, 1e-12)
 	require.InDelta(t, -0.5/3, b.Score.Gain, 1e-12)
-	require.Equal(t, stats.Bootstrap([]float64{0.5, 0, -1}, stats.DefaultSeed), *b.Score.Interval)
-	require.Equal(t, runner.TaskBaseline{
-		ID: "helped", With: 2, Without: 2,
-		PassRate: &runner.Gain{With: 1, Without: 0, Gain: 1}, Score: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5},
-	}, b.Tasks[0])
+	of := func(x float64) stats.Estimate { return stats.MeanOf([]float64{x, x}, 0.95) }
+	mean, ok := stats.Mean([]stats.Estimate{of(1).Minus(of(0.5)), of(1).Minus(of(1)), of(0).Minus(of(1))})
+	require.True(t, ok)
+	require.Equal(t, mean.Interval, *b.Score.Interval)
+	helped := b.Tasks[0]
+	require.Equal(t, "helped", helped.ID)
+	require.Equal(t, []int{2, 2}, []int{helped.With, helped.Without})
+	require.Equal(t, []float64{1, 0, 1}, []float64{helped.PassRate.With, helped.PassRate.Without, helped.PassRate.Gain})
+	require.Equal(t, []float64{1, 0.5, 0.5}, []float64{helped.Score.With, helped.Score.Without, helped.Score.Gain})
+	require.Equal(t, runner.Undecided, helped.Class)
 
 	require.Len(t, slices.Compact(hashes(res)), 12, "the same trial without skills is another")
 }
@@ -118,12 +127,29 @@ tasks:
 	require.Nil(t, b.Score)
 }
 
-// Of a single task there is a gain and no interval.
+// The suite's gain over a single task is that of the task.
 func TestBaselineOfOneTask(t *testing.T) {
 	t.Parallel()
 	res, _ := run(t, withSkills, runner.Request{Tasks: []string{"helped"}})
-	require.Equal(t, 1, res.Summary.Baseline.Pairs)
-	require.Equal(t, &runner.Gain{With: 1, Without: 0, Gain: 1}, res.Summary.Baseline.PassRate)
+	b := res.Summary.Baseline
+	require.Equal(t, 1, b.Pairs)
+	require.Equal(t, 1.0, b.PassRate.Gain)
+	require.InDelta(t, b.Tasks[0].PassRate.Interval.Low, b.PassRate.Interval.Low, 1e-12)
+	require.InDelta(t, b.Tasks[0].PassRate.Interval.High, b.PassRate.Interval.High, 1e-12)
+}
+
+// Two lucky trials made a task "improved" by the sign of the difference alone. The
+// words mean what they do in a comparison: a test shows it.
+func TestBaselineClassifiesByTests(t *testing.T) {
+	t.Parallel()
+	res, _ := run(t, withSkills, runner.Request{Trials: 10})
+	b := res.Summary.Baseline
+	require.Equal(t, runner.ClassCounts{Improved: 1, Regressed: 1, NoDifference: 1}, b.ClassCounts)
+	classes := map[string]runner.Class{}
+	for _, task := range b.Tasks {
+		classes[task.ID] = task.Class
+	}
+	require.Equal(t, map[string]runner.Class{"helped": runner.Improved, "same": runner.NoDifference, "spoilt": runner.Regressed}, classes)
 }
 
 // What the canned reply would say without skills is what it says with them.
@@ -166,7 +192,7 @@ func TestBaselinePairwise(t *testing.T) {
 			oneVerdictEach(t, res, events, true)
 			require.Len(t, res.Tasks[1].Trials[0].Graders, 2)
 			require.Len(t, res.Tasks[0].Trials[0].Graders, 1, "nothing to compare the baseline with")
-			require.Equal(t, 4, res.Summary.Baseline.Unchanged, "the judge is left out of the comparison")
+			require.Equal(t, 4, res.Summary.Baseline.NoDifference, "the judge is left out of the comparison")
 			require.Len(t, slices.Compact(hashes(res)), 40)
 		})
 	}
@@ -430,7 +456,7 @@ should_not_trigger_prompts: [explain]
 	h := reopened(t, r, live.ID())
 	after := resultOf(t, h)
 	require.Equal(t, 0.0, after.Summary.Baseline.PassRate.Gain)
-	require.Equal(t, 1, after.Summary.Baseline.Unchanged)
+	require.Equal(t, 1, after.Summary.Baseline.NoDifference)
 	require.Equal(t, 0.0, *after.Summary.Triggers.Accuracy)
 	require.Equal(t, before.Summary.Counts, after.Summary.Counts)
 	p, err := h.Progress()

@@ -85,21 +85,18 @@ type pairing struct {
 	ref, run *side
 	pairs    []*taskPair
 	needed   map[[3]float64]int // trials by rates and level, as many tasks share them
+	tests    int                // of all tasks
 	// everywhere: all tasks are executed otherwise.
 	everywhere bool
 	result     RunComparison
 }
 
-// taskPair is a task with trials that count in both runs.
+// taskPair is a task that is compared: with trials that count in both runs, and none
+// that waits for a person's score.
 type taskPair struct {
-	ref, run  *sideTask
-	a, b      stats.Share
-	scoresA   []float64
-	scoresB   []float64
-	telling   bool // scores say more than verdicts do
-	tests     []stats.Exact
-	corrected []float64
-	out       TaskComparison
+	comparedTask
+	ref, run *sideTask
+	result   TaskComparison
 }
 
 func newPairing(ref, run *side, o CompareOptions) *pairing {
@@ -114,8 +111,11 @@ func newPairing(ref, run *side, o CompareOptions) *pairing {
 		case !wanted.takes(t.names()):
 		case other == nil:
 			p.result.OnlyReference = append(p.result.OnlyReference, t.id)
-		case len(t.trials) == 0 || len(other.trials) == 0:
-			p.result.Uncounted = append(p.result.Uncounted, UncountedTask{t.id, t.counts, other.counts})
+		case !t.comparable() || !other.comparable():
+			p.result.Uncounted = append(p.result.Uncounted, UncountedTask{
+				ID: t.id, Reference: t.counts, Run: other.counts,
+				ReferenceBounds: rateOf(t.counts).PassRateBounds, RunBounds: rateOf(other.counts).PassRateBounds,
+			})
 		default:
 			p.pairs = append(p.pairs, newTaskPair(t, other))
 		}
@@ -156,29 +156,18 @@ func checkTasks(globs []string, sides []*side) error {
 }
 
 func newTaskPair(ref, run *sideTask) *taskPair {
-	t := &taskPair{ref: ref, run: run, a: ref.share(), b: run.share(), scoresA: ref.scores(), scoresB: run.scores()}
-	t.telling = telling(append(slices.Clone(ref.trials), run.trials...))
-	t.out = TaskComparison{ID: ref.id, Name: ref.ref.Name, Reference: ref.counts, Run: run.counts, Pairs: pairsOf(ref.trials, run.trials)}
+	t := &taskPair{ref: ref, run: run}
+	t.a, t.b, t.pairs = ref.side(), run.side(), pairsOf(ref.trials, run.trials)
+	t.telling = telling(t.a, t.b)
 	return t
 }
 
 // telling reports whether scores say more than verdicts: whether those of trials
 // that passed, or of those that did not, differ among themselves. It does not
 // depend on which trial is of which run, and so favours none.
-func telling(trials []sideTrial) bool {
-	var first [2]*float64
-	for _, t := range trials {
-		if t.score == nil {
-			continue
-		}
-		which := &first[0]
-		if t.passed {
-			which = &first[1]
-		}
-		if *which == nil {
-			*which = t.score
-		}
-		if math.Abs(**which-*t.score) > sameNumber {
+func telling(a, b taskSide) bool {
+	for _, scores := range [][]float64{slices.Concat(a.passed, b.passed), slices.Concat(a.other, b.other)} {
+		if len(scores) > 0 && slices.Max(scores)-slices.Min(scores) > sameNumber {
 			return true
 		}
 	}
@@ -213,11 +202,19 @@ func pairsOf(a, b []sideTrial) Pairs {
 
 // compare does all tasks, then the suite.
 func (p *pairing) compare() *RunComparison {
-	p.test()
+	tasks := make([]*comparedTask, len(p.pairs))
+	for i, t := range p.pairs {
+		tasks[i] = &t.comparedTask
+	}
+	testTasks(tasks)
+	p.result.Compared = len(tasks)
 	for _, t := range p.pairs {
-		p.classify(t)
-		p.result.count(t.out.Class)
-		p.result.Tasks = append(p.result.Tasks, t.out)
+		p.tests += len(t.tests)
+	}
+	for _, t := range p.pairs {
+		p.sumUp(t)
+		p.result.add(t.result.Class)
+		p.result.Tasks = append(p.result.Tasks, t.result)
 	}
 	p.suite()
 	p.differences()
@@ -225,16 +222,59 @@ func (p *pairing) compare() *RunComparison {
 	return &p.result
 }
 
-func (r *RunComparison) count(c Class) {
-	r.Compared++
-	switch c {
-	case Improved:
-		r.Improved++
-	case Regressed:
-		r.Regressed++
-	case Unchanged:
-		r.Unchanged++
-	case Undecided:
-		r.Undecided++
+// sumUp says all that is known of a task.
+func (p *pairing) sumUp(t *taskPair) {
+	confidence := p.options.Confidence
+	t.result = TaskComparison{
+		ID: t.ref.id, Name: t.ref.ref.Name, Reference: t.ref.counts, Run: t.run.counts, Pairs: t.pairs,
+		P: t.p(), Tests: t.out, PassRate: t.rate(confidence), Score: t.score(confidence),
+		DurationMS: t.took(tookTime), Tokens: t.took(tookTokens), CostUSD: t.took(tookMoney),
 	}
+	t.result.Class, t.result.By, t.result.Equal = t.classify(p.options)
+	if t.result.Class == Undecided && !t.couldStop() {
+		t.result.Needed = p.trialsNeeded(t)
+	}
+}
+
+func (t *taskPair) took(what func(sideTrial) (float64, bool)) *Ratio {
+	a, b := stats.Describe(t.ref.took(what)), stats.Describe(t.run.took(what))
+	if a.N == 0 || b.N == 0 {
+		return nil
+	}
+	return ratio(a.Mean, b.Mean)
+}
+
+func ratio(ref, run float64) *Ratio {
+	r := &Ratio{Reference: ref, Run: run}
+	if x := run / ref; ref > 0 && !math.IsInf(x, 0) {
+		r.Ratio = &x
+	}
+	return r
+}
+
+// trialsNeeded says with how many trials the difference would be shown, at the level
+// that the strictest of all tests is held to.
+func (p *pairing) trialsNeeded(t *taskPair) *Needed {
+	have := min(t.a.share.N, t.b.share.N)
+	if have < 2 {
+		return nil
+	}
+	level := (1 - p.options.Confidence) / float64(p.tests)
+	var n int
+	var ok bool
+	if math.Abs(t.result.PassRate.Difference) < sameNumber {
+		n, ok = stats.ScoreTrialsNeeded(t.result.Score.Difference, stats.Describe(t.a.scores()).StdDev, stats.Describe(t.b.scores()).StdDev, level, power)
+	} else {
+		key := [3]float64{t.a.share.Rate(), t.b.share.Rate(), level}
+		if _, known := p.needed[key]; !known {
+			p.needed[key], _ = stats.TrialsNeeded(key[0], key[1], level, power)
+		}
+		n = p.needed[key]
+		ok = n > 0
+	}
+	if !ok {
+		return &Needed{}
+	}
+	n = max(n, have+1) // those there are did not decide
+	return &Needed{Trials: n, More: n - have}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"waza/runner/stats"
 )
 
 // differences says what else differs between the runs.
@@ -65,22 +67,21 @@ func (p *pairing) notes() {
 	for _, s := range []*side{p.ref, p.run} {
 		p.noteState(s)
 	}
-	r := &p.result
-	single := 0
-	for _, t := range p.pairs {
-		if min(t.a.N, t.b.N) < 2 {
-			single++
+	p.noteTooFew()
+	p.noteStopping()
+	waiting, silent := 0, 0
+	for _, t := range p.result.Uncounted {
+		if t.ReferenceBounds != nil || t.RunBounds != nil {
+			waiting++
+		} else {
+			silent++
 		}
 	}
-	switch {
-	case single == 0:
-	case single == len(p.pairs):
-		p.note("one trial per task: nothing can be decided of single tasks, only of the suite")
-	default:
-		p.note("%s one trial only in one of the runs, so that nothing can be decided of %s", plural(single, "1 task has", strconv.Itoa(single)+" tasks have"), plural(single, "it", "them"))
+	if silent > 0 {
+		p.note("%s not compared, because no trial says anything about the agent in one of the runs", plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
 	}
-	if n := len(r.Uncounted); n > 0 {
-		p.note("%s not compared, for no trial says anything of the agent in one of the runs", plural(n, "1 task was", strconv.Itoa(n)+" tasks were"))
+	if waiting > 0 {
+		p.note("%s not compared, because trials wait for a person's score: waza review gives it", plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
 	if a, b := p.ref.head, p.run.head; p.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
 		p.note("what is executed is another in every task: settings, skills or the program")
@@ -91,6 +92,62 @@ func (p *pairing) notes() {
 	if p.ref.beside+p.run.beside > 0 {
 		p.note("baselines and trigger tests are not compared")
 	}
+}
+
+// noteTooFew names the limits that numbers of trials set, whatever comes of them.
+func (p *pairing) noteTooFew() {
+	few, telling := 0, 0
+	least := 1.0
+	for _, t := range p.pairs {
+		if !t.untestable() && !t.mayShow(p.options.Confidence) {
+			few++
+		}
+		if t.telling && !t.couldStop() {
+			telling++
+			least = min(least, leastOfScores(t.a.share.N, t.b.share.N))
+		}
+	}
+	switch {
+	case few == 0:
+	case few == len(p.pairs):
+		p.note("no task has enough trials for a difference to be shown, however large: only the suite as a whole is tested")
+	default:
+		p.note("%s not enough trials for a difference to be shown, however large", plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+	}
+	if least <= 1-p.options.Confidence && least*float64(telling) > 1-p.options.Confidence {
+		p.note("scores alone cannot show a change of a single task: of so few trials they give p-values of %.2g at least, and %d tasks are tested", least, telling)
+	}
+}
+
+// leastOfScores is the least p-value that a permutation test of so many scores can
+// give: 2 of all ways to deal them out.
+func leastOfScores(a, b int) float64 {
+	return stats.Fisher(stats.Share{N: a}, stats.Share{Passed: b, N: b}).P
+}
+
+// noteStopping says what trials that stopped early allow for.
+func (p *pairing) noteStopping() {
+	stopping, telling, untestable := 0, false, 0
+	for _, t := range p.pairs {
+		if t.couldStop() {
+			stopping++
+			telling = telling || t.telling
+		}
+		if t.untestable() {
+			untestable++
+		}
+	}
+	if untestable > 0 {
+		p.note("%s stopped early and then graded differently, so nothing can be shown of %s: run without stopping to compare", plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), plural(untestable, "it", "them"))
+	}
+	if stopping == 0 {
+		return
+	}
+	text := "trials could stop early: tests allow for that, and show less than those of all trials would"
+	if telling {
+		text += "; scores of such tasks are not tested"
+	}
+	p.note("%s", text+"; run with --stopping 0 to compare more sharply")
 }
 
 func (p *pairing) note(format string, args ...any) { p.noteOf("", format, args...) }
@@ -110,9 +167,6 @@ func (p *pairing) noteState(s *side) {
 	}
 	if s.amended {
 		p.noteOf(s.head.Name, "was graded anew or reviewed: its verdicts may be those of other graders than it was run with")
-	}
-	if s.stopped > 0 {
-		p.noteOf(s.head.Name, "stopped %s early, whose rates are further from the threshold than the true ones, and less certain than told", plural(s.stopped, "1 task", strconv.Itoa(s.stopped)+" tasks"))
 	}
 	if parts := uncounted(s.head.Trials); parts != "" {
 		p.noteOf(s.head.Name, "has trials that say nothing of the agent, and are left out: %s", parts)

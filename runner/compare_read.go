@@ -79,11 +79,8 @@ type side struct {
 	beside int
 	// cached counts, by the run that executed them, the trials that were taken over.
 	cached map[string]int
-	// stopped counts the tasks of which no more trials were done once their
-	// verdict was decided.
-	stopped int
-	tasks   []*sideTask
-	byID    map[string]*sideTask
+	tasks  []*sideTask
+	byID   map[string]*sideTask
 	// at finds the task of an index of the record; nil for those left out.
 	at []*sideTask
 }
@@ -94,6 +91,17 @@ type sideTask struct {
 	verdict Verdict
 	counts  Counts
 	trials  []sideTrial // those that count, by number
+	// ended are the verdicts of all trials that ended, by number. It is empty for tasks
+	// that could not stop early.
+	ended []numbered
+	// amended: the verdicts are not those by which trials were stopped.
+	amended bool
+}
+
+// numbered is the verdict of a trial.
+type numbered struct {
+	num     int
+	verdict Verdict
 }
 
 // sideTrial is a trial that counts.
@@ -138,9 +146,6 @@ func (s *side) setVerdict(task int, res *TaskResult) {
 		return
 	}
 	t.verdict = res.Verdict
-	if res.Decided != nil {
-		s.stopped++
-	}
 }
 
 func (s *side) add(task int, res *comparedTrial) error {
@@ -149,6 +154,9 @@ func (s *side) add(task int, res *comparedTrial) error {
 		return nil
 	}
 	t.counts.Add(res.Verdict)
+	if t.ref.Stopping > 0 {
+		t.ended = append(t.ended, numbered{res.TrialNum, res.Verdict})
+	}
 	if !res.Verdict.counted() {
 		return nil
 	}
@@ -169,7 +177,9 @@ func (s *side) add(task int, res *comparedTrial) error {
 
 func (s *side) finish() *side {
 	for _, t := range s.tasks {
+		t.amended = s.amended
 		slices.SortStableFunc(t.trials, func(a, b sideTrial) int { return cmp.Compare(a.num, b.num) })
+		slices.SortStableFunc(t.ended, func(a, b numbered) int { return cmp.Compare(a.num, b.num) })
 		s.head.Tasks.Total++
 		s.head.Tasks.Add(t.verdict)
 		s.head.Trials.add(t.counts)
@@ -177,35 +187,53 @@ func (s *side) finish() *side {
 	return s
 }
 
-func (t *sideTask) share() stats.Share {
-	s := stats.Share{N: len(t.trials)}
+// comparable reports whether the task has trials that count, and all that can be known
+// of them is. While some wait for a person's score, those that failed an automatic
+// grader count and those that passed it do not, so any rate of them would be too low.
+func (t *sideTask) comparable() bool { return len(t.trials) > 0 && t.counts.NeedsReview == 0 }
+
+// side holds what is compared of the task.
+func (t *sideTask) side() taskSide {
+	var s taskSide
 	for _, x := range t.trials {
+		s.share.N++
 		if x.passed {
-			s.Passed++
+			s.share.Passed++
+		}
+		switch {
+		case x.score == nil:
+		case x.passed:
+			s.passed = append(s.passed, *x.score)
+		default:
+			s.other = append(s.other, *x.score)
 		}
 	}
+	if t.ref.Stopping > 0 {
+		d := decider{rule: t.ref.rule()}
+		for _, e := range t.ended {
+			d.add(e.num-max(1, t.ref.First), e.verdict)
+		}
+		if d.sample == nil {
+			d.sample = stats.NewSample(d.rule)
+		}
+		s.sample = d.sample
+		// By other verdicts it would not have stopped where it did: trials are missing that
+		// these ask for.
+		s.untestable = t.amended && d.decided == nil && t.counts.Skipped > 0
+	}
+	s.unbiased = unbiasedOf(s.sample, s.share, s.passed, s.other)
 	return s
 }
 
-func (t *sideTask) scores() []float64 {
-	var list []float64
-	for _, x := range t.trials {
-		if x.score != nil {
-			list = append(list, *x.score)
-		}
-	}
-	return list
-}
-
-// took is the mean of something over the counted trials that know it.
-func (t *sideTask) took(what func(sideTrial) (float64, bool)) (float64, bool) {
+// took lists what the counted trials took of something, as far as it is known.
+func (t *sideTask) took(what func(sideTrial) (float64, bool)) []float64 {
 	var list []float64
 	for _, x := range t.trials {
 		if v, ok := what(x); ok {
 			list = append(list, v)
 		}
 	}
-	return stats.Describe(list).Mean, len(list) > 0
+	return list
 }
 
 // What trials take.

@@ -16,11 +16,37 @@ const (
 	// task of the comparison is less likely than its confidence allows.
 	Improved  Class = "improved"
 	Regressed Class = "regressed"
-	// Unchanged: no difference was seen, or none beyond the margin can be.
+	// Unchanged was shown: the interval of the difference lies within the margin.
 	Unchanged Class = "unchanged"
+	// NoDifference: both sides agree, but a difference beyond the margin is not ruled out.
+	NoDifference Class = "no_difference"
 	// Undecided: a difference was seen, and could be chance.
 	Undecided Class = "undecided"
 )
+
+// ClassCounts counts tasks by what became of them.
+type ClassCounts struct {
+	Improved     int `json:"improved"`
+	Regressed    int `json:"regressed"`
+	Unchanged    int `json:"unchanged"`
+	NoDifference int `json:"noDifference"`
+	Undecided    int `json:"undecided"`
+}
+
+func (n *ClassCounts) add(c Class) {
+	switch c {
+	case Improved:
+		n.Improved++
+	case Regressed:
+		n.Regressed++
+	case Unchanged:
+		n.Unchanged++
+	case NoDifference:
+		n.NoDifference++
+	case Undecided:
+		n.Undecided++
+	}
+}
 
 // Outcome says what became of a suite from one run to another.
 type Outcome string
@@ -77,14 +103,12 @@ type RunComparison struct {
 	// P is the p-value of the outcome: whether any task changed, all moves being
 	// added up, by pass rate and score.
 	P float64 `json:"p"`
-	// Compared counts the tasks with trials that count on both sides, and the
-	// others what became of them.
-	Compared  int `json:"compared"`
-	Improved  int `json:"improved"`
-	Regressed int `json:"regressed"`
-	Unchanged int `json:"unchanged"`
-	Undecided int `json:"undecided"`
-	// PassRate and Score are means over tasks; nil when there are none.
+	// Compared counts the tasks with trials that count on both sides.
+	Compared int `json:"compared"`
+	ClassCounts
+	// PassRate and Score are means over tasks, each of which weighs the same; nil when
+	// there are none. Of tasks that could stop early, they are means of estimates without
+	// bias.
 	PassRate *Contrast `json:"passRate"`
 	Score    *Contrast `json:"score"`
 	// Verdicts counts tasks by their verdict in both runs.
@@ -99,7 +123,8 @@ type RunComparison struct {
 	Notes []ComparisonNote `json:"notes"`
 	// Tasks are those that were compared, in the order of the reference.
 	Tasks []TaskComparison `json:"tasks"`
-	// Uncounted are tasks of both runs that say nothing of the agent in one.
+	// Uncounted are tasks of both runs that cannot be compared: in one of the runs no trial
+	// says anything about the agent, or some wait for a person's score.
 	Uncounted []UncountedTask `json:"uncounted"`
 	// OnlyReference and OnlyRun are the ids of tasks that the other run does not have.
 	OnlyReference []string `json:"onlyReference"`
@@ -120,9 +145,9 @@ type Contrast struct {
 	Run       float64 `json:"run"`
 	// Difference is Run less Reference.
 	Difference float64 `json:"difference"`
-	// Interval of the difference: for a suite the bootstrap of the mean over
-	// tasks, paired; for a task Newcombe's of the pass rate, and the bootstrap
-	// of the score. Nil where there is too little for one.
+	// Interval of the difference, see [stats.Estimate.Minus] and, for a suite,
+	// [stats.Mean]: it is about these tasks. Nil where trials that stopped early allow
+	// for none.
 	Interval *stats.Interval `json:"interval"`
 }
 
@@ -132,8 +157,7 @@ type Ratio struct {
 	Run       float64 `json:"run"`
 	// Ratio is Run over Reference; nil when that is 0.
 	Ratio *float64 `json:"ratio"`
-	// Interval is the bootstrap of the ratio over tasks, paired; nil for a
-	// single task.
+	// Interval is that of [stats.RatioInterval]; nil where a task has a single trial.
 	Interval *stats.Interval `json:"interval,omitempty"`
 }
 
@@ -200,6 +224,7 @@ const (
 	TestFisher      = "fisher"      // of pass rates, trials having nothing in common
 	TestMcNemar     = "mcnemar"     // of pairs of trials with equal number
 	TestPermutation = "permutation" // of scores, where they say more than verdicts do
+	TestStopped     = "stopped"     // of pass rates, where trials could stop early
 )
 
 // TaskTest is a test of one task.
@@ -227,12 +252,15 @@ type Needed struct {
 	More int `json:"more"`
 }
 
-// UncountedTask is a task that cannot be compared, as none of its trials counts
-// in one of the runs.
+// UncountedTask is a task that cannot be compared.
 type UncountedTask struct {
 	ID        string `json:"id"`
 	Reference Counts `json:"reference"`
 	Run       Counts `json:"run"`
+	// The bounds of the pass rate, where trials wait for a person's score: if all of them
+	// failed, and if all of them passed.
+	ReferenceBounds *stats.Interval `json:"referenceBounds,omitempty"`
+	RunBounds       *stats.Interval `json:"runBounds,omitempty"`
 }
 
 // comparedTrial is what is read of a trial that is compared.

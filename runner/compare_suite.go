@@ -1,48 +1,127 @@
 package runner
 
 import (
+	"slices"
+
 	"waza/runner/stats"
 )
 
-// suite says what became of the suite as a whole. Two questions are kept apart:
-// whether any of these tasks changed, all moves being added up, is tested within
-// each task, so that few tasks are enough; how large the difference is over tasks
-// like these, the bootstrap over tasks tells.
+// suite says what became of the suite as a whole, that is of these tasks: whether any
+// of them changed, all moves being added up, and how large the mean difference is.
 func (p *pairing) suite() {
 	r := &p.result
-	var a, b, scoreA, scoreB []float64
+	var rates, scores []suitePart
 	var strata []stats.Stratum
-	var scores []stats.Scores
-	var pooled stats.Stratum
-	telling := false
+	var dealt []stats.Scores
+	telling, stopping := false, false
 	for _, t := range p.pairs {
-		a, b = append(a, t.a.Rate()), append(b, t.b.Rate())
-		strata = append(strata, stats.Stratum{A: t.a, B: t.b})
-		pooled.A, pooled.B = sumShares(pooled.A, t.a), sumShares(pooled.B, t.b)
-		telling = telling || t.telling
-		if c := t.out.Score; c != nil {
-			scoreA, scoreB = append(scoreA, c.Reference), append(scoreB, c.Run)
-			scores = append(scores, stats.Scores{A: t.scoresA, B: t.scoresB})
+		strata = append(strata, stats.Stratum{A: t.a.share, B: t.b.share})
+		telling, stopping = telling || t.telling, stopping || t.couldStop()
+		rates = append(rates, suitePart{t.a.suiteRate(p.options.Confidence), t.b.suiteRate(p.options.Confidence)})
+		if t.result.Score != nil {
+			scores = append(scores, suitePart{t.a.suiteScore(p.options.Confidence), t.b.suiteScore(p.options.Confidence)})
+			dealt = append(dealt, stats.Scores{A: t.a.scores(), B: t.b.scores()})
 		}
 	}
-	r.PassRate, r.Score = p.over(a, b), p.over(scoreA, scoreB)
-	tests := []stats.Exact{stats.MantelHaenszel(strata)}
-	if telling {
-		tests = append(tests, stats.PermutationStrata(scores, stats.DefaultSeed))
+	r.PassRate, r.Score = p.over(rates, stopping), p.over(scores, stopping)
+	if stopping {
+		p.outcome(p.stoppedTests(telling), telling)
+	} else {
+		tests := []stats.Exact{stats.MantelHaenszel(strata)}
+		if telling {
+			tests = append(tests, stats.PermutationStrata(dealt, stats.DefaultSeed))
+		}
+		p.outcome(tests, telling)
 	}
-	p.outcome(tests, telling, pooled)
 	r.Verdicts = p.verdicts()
 	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(tookTime), p.ratioOf(tookTokens), p.ratioOf(tookMoney)
 }
 
-func sumShares(a, b stats.Share) stats.Share {
-	return stats.Share{Passed: a.Passed + b.Passed, N: a.N + b.N}
+// suitePart is what a task contributes to a mean over tasks.
+type suitePart struct{ a, b stats.Estimate }
+
+// suiteRate estimates the pass rate for a mean over tasks: without bias, where the task
+// could stop early.
+func (s *taskSide) suiteRate(confidence float64) stats.Estimate {
+	e := s.rate(confidence)
+	if s.unbiased != nil {
+		e.Value = s.unbiased.PassRate
+	}
+	return e
 }
 
-// outcome takes what was shown, of pass rates before scores. That nothing
-// changed beyond the margin must hold over tasks, and over trials too: a few
-// that agree are no proof.
-func (p *pairing) outcome(tests []stats.Exact, telling bool, pooled stats.Stratum) {
+// suiteScore does the same for the mean score.
+func (s *taskSide) suiteScore(confidence float64) stats.Estimate {
+	e := stats.MeanOf(s.scores(), confidence)
+	if s.unbiased != nil && s.unbiased.Score != nil {
+		e.Value = *s.unbiased.Score
+	}
+	return e
+}
+
+// over is the mean over tasks, each of which weighs the same.
+func (p *pairing) over(parts []suitePart, stopping bool) *Contrast {
+	if len(parts) == 0 {
+		return nil
+	}
+	var a, b, halved []float64
+	var differences []stats.Estimate
+	for _, s := range parts {
+		a, b = append(a, s.a.Value), append(b, s.b.Value)
+		differences = append(differences, s.b.Minus(s.a))
+		halved = append(halved, (s.b.Value-s.a.Value+1)/2)
+	}
+	mean, _ := stats.Mean(differences)
+	if stopping {
+		// The tasks' own intervals are about other estimates than those without bias, whose
+		// spread over tasks tells how sure they are. Differences lie between -1 and 1.
+		i := stats.MeanInterval(halved, p.options.Confidence)
+		mean.Interval = stats.Interval{Low: 2*i.Low - 1, High: 2*i.High - 1}
+	}
+	c := &Contrast{Reference: stats.Describe(a).Mean, Run: stats.Describe(b).Mean, Difference: mean.Value}
+	if !slices.ContainsFunc(p.pairs, func(t *taskPair) bool { return t.untestable() }) {
+		c.Interval = &mean.Interval
+	}
+	return c
+}
+
+// leastForSigns is the number of tasks below which exchanging the runs within tasks
+// cannot show anything at 95 %: 2/2⁶ is the first p-value below 5 %.
+const leastForSigns = 6
+
+// stoppedTests are those of a suite some of whose tasks could stop early: whether the
+// sharpest test of a task shows a change and, where both runs were made by the same
+// rules, whether more tasks move in one direction than in the other. If nothing
+// changed, each task's two outcomes could as well be exchanged, whatever rule
+// stopped its trials.
+func (p *pairing) stoppedTests(telling bool) []stats.Exact {
+	var all []stats.Exact
+	var rates, scores []stats.Scores
+	same := true
+	for _, t := range p.pairs {
+		if t.untestable() {
+			continue
+		}
+		all = append(all, t.tests...)
+		same = same && t.ref.ref.rule() == t.run.ref.rule()
+		rates = append(rates, stats.Scores{A: []float64{t.result.PassRate.Reference}, B: []float64{t.result.PassRate.Run}})
+		if c := t.result.Score; c != nil {
+			scores = append(scores, stats.Scores{A: []float64{c.Reference}, B: []float64{c.Run}})
+		}
+	}
+	tests := []stats.Exact{stats.Sharpest(all)}
+	if same && len(rates) >= leastForSigns {
+		tests = append(tests, stats.PermutationStrata(rates, stats.DefaultSeed))
+		if telling {
+			tests = append(tests, stats.PermutationStrata(scores, stats.DefaultSeed))
+		}
+	}
+	return tests
+}
+
+// outcome takes what was shown, of pass rates before scores. The suite is the same
+// where the intervals of the mean differences lie within the margin.
+func (p *pairing) outcome(tests []stats.Exact, telling bool) {
 	r, o := &p.result, p.options
 	r.Outcome, r.P = OutcomeUndecided, 1
 	corrected := stats.Holm(tests)
@@ -59,42 +138,26 @@ func (p *pairing) outcome(tests []stats.Exact, telling bool, pooled stats.Stratu
 	if r.Outcome != OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
 		return
 	}
-	i := stats.DifferenceInterval(pooled.A, pooled.B, o.Confidence)
-	if within(Contrast{Interval: &i}, o.Margin) && within(*r.PassRate, o.Margin) && (!telling || within(*r.Score, o.Margin)) {
+	if within(*r.PassRate, o.Margin) && (!telling || within(*r.Score, o.Margin)) {
 		r.Outcome = OutcomeSame
 	}
-}
-
-// over is the mean over tasks, each of which weighs the same.
-func (p *pairing) over(a, b []float64) *Contrast {
-	if len(a) == 0 {
-		return nil
-	}
-	differences := make([]float64, len(a))
-	for i := range a {
-		differences[i] = b[i] - a[i]
-	}
-	c := &Contrast{Reference: stats.Describe(a).Mean, Run: stats.Describe(b).Mean, Difference: stats.Describe(differences).Mean}
-	if len(a) > 1 {
-		i := stats.BootstrapMean(differences, stats.DefaultSeed, p.options.Confidence)
-		c.Interval = &i
-	}
-	return c
 }
 
 // ratioOf is the mean over the tasks that are known in both runs.
 func (p *pairing) ratioOf(what func(sideTrial) (float64, bool)) *Ratio {
 	var a, b []float64
+	var amounts []stats.Amounts
 	for _, t := range p.pairs {
 		if r := t.took(what); r != nil {
 			a, b = append(a, r.Reference), append(b, r.Run)
+			amounts = append(amounts, stats.Amounts{A: t.ref.took(what), B: t.run.took(what)})
 		}
 	}
 	if len(a) == 0 {
 		return nil
 	}
 	r := ratio(stats.Describe(a).Mean, stats.Describe(b).Mean)
-	if i, ok := stats.BootstrapRatio(a, b, stats.DefaultSeed, p.options.Confidence); ok && r.Ratio != nil {
+	if i, ok := stats.RatioInterval(amounts, p.options.Confidence); ok && r.Ratio != nil {
 		r.Interval = &i
 	}
 	return r

@@ -12,88 +12,187 @@ const (
 	byScore    = "score"
 )
 
-// power is the chance of deciding that [Needed] is about.
+// power is the probability of deciding that [Needed] is about.
 const power = 0.8
 
-// leastForEqual is how many scores a run must have for their spread to tell that
-// the means are equal: of a few that happen to agree, the bootstrap knows no better.
-const leastForEqual = 5
+// comparedTask holds the counted trials of one task on two sides: of two runs, or with
+// skills and without.
+type comparedTask struct {
+	a, b  taskSide
+	pairs Pairs // of trials with equal number; zero where such have nothing in common
+	// telling: scores say more than verdicts do.
+	telling bool
 
-// test gives all tasks their tests, and corrects these for their number.
-func (p *pairing) test() {
-	var all []stats.Exact
-	for _, t := range p.pairs {
-		t.add(TestFisher, stats.Fisher(t.a, t.b))
-		t.add(TestMcNemar, stats.McNemar(t.out.Pairs.Worse, t.out.Pairs.Better))
-		if t.telling {
-			t.add(TestPermutation, stats.Permutation(t.scoresA, t.scoresB, stats.DefaultSeed))
+	tests     []stats.Exact
+	corrected []float64
+	out       []TaskTest
+}
+
+// taskSide holds the counted trials of a task on one side.
+type taskSide struct {
+	share stats.Share
+	// sample holds the trials up to the decision, of a task that could stop early; nil
+	// of any other.
+	sample *stats.Sample
+	// unbiased are estimates for means over tasks.
+	unbiased *Unbiased
+	// untestable: which trials are missing depends on verdicts that are not known.
+	untestable    bool
+	passed, other []float64 // scores of trials that passed, and of the others
+	// estimated is the pass rate, once it is asked for: intervals of trials that stopped
+	// early take long.
+	estimated *stats.Estimate
+}
+
+func (s *taskSide) scores() []float64 {
+	return append(append([]float64{}, s.passed...), s.other...)
+}
+
+// rate estimates the pass rate. The confidence is the same whenever it is asked for.
+func (s *taskSide) rate(confidence float64) stats.Estimate {
+	if s.estimated == nil {
+		e := stats.RateOf(s.share, confidence)
+		if s.sample != nil {
+			e.Interval = holding(s.sample.Interval(confidence), e.Value)
 		}
+		s.estimated = &e
+	}
+	return *s.estimated
+}
+
+// asSample is the sample, of a fixed number of trials if need be.
+func (s *taskSide) asSample() *stats.Sample {
+	if s.sample != nil {
+		return s.sample
+	}
+	return stats.FixedSample(s.share)
+}
+
+// couldStop reports whether the number of trials depends on what became of them.
+func (t *comparedTask) couldStop() bool { return t.a.sample != nil || t.b.sample != nil }
+
+func (t *comparedTask) untestable() bool { return t.a.untestable || t.b.untestable }
+
+// testTasks gives all tasks their tests, and corrects these for their number.
+func testTasks(tasks []*comparedTask) {
+	var all []stats.Exact
+	for _, t := range tasks {
+		t.test()
 		all = append(all, t.tests...)
 	}
 	corrected := stats.Holm(all)
-	for _, t := range p.pairs {
+	for _, t := range tasks {
 		t.corrected, corrected = corrected[:len(t.tests)], corrected[len(t.tests):]
-		t.out.P = 1
-		for i := range t.out.Tests {
-			t.out.Tests[i].Corrected = t.corrected[i]
-			t.out.P = min(t.out.P, t.corrected[i])
+		for i := range t.out {
+			t.out[i].Corrected = t.corrected[i]
 		}
 	}
 }
 
-func (t *taskPair) add(name string, e stats.Exact) {
+// test gives the task its tests. Where it could stop early, the trials are no plain
+// sample: McNemar's pairs and scores that are dealt out at random would ignore why
+// there are no more of them.
+func (t *comparedTask) test() {
+	t.out = []TaskTest{}
+	switch {
+	case t.untestable():
+	case t.couldStop():
+		if e, ok := stats.Samples(t.a.asSample(), t.b.asSample()); ok {
+			t.add(TestStopped, e)
+		}
+	default:
+		t.add(TestFisher, stats.Fisher(t.a.share, t.b.share))
+		if t.pairs != (Pairs{}) {
+			t.add(TestMcNemar, stats.McNemar(t.pairs.Worse, t.pairs.Better))
+		}
+		if t.telling {
+			t.add(TestPermutation, stats.Permutation(t.a.scores(), t.b.scores(), stats.DefaultSeed))
+		}
+	}
+}
+
+func (t *comparedTask) add(name string, e stats.Exact) {
 	t.tests = append(t.tests, e)
-	t.out.Tests = append(t.out.Tests, TaskTest{Name: name, P: e.P})
+	t.out = append(t.out, TaskTest{Name: name, P: e.P})
 }
 
-// classify says what became of a task.
-func (p *pairing) classify(t *taskPair) {
-	o, out := p.options, &t.out
-	pass := stats.DifferenceInterval(t.a, t.b, o.Confidence)
-	out.PassRate = Contrast{t.a.Rate(), t.b.Rate(), t.b.Rate() - t.a.Rate(), &pass}
-	out.Score = t.score(o.Confidence)
-	out.DurationMS, out.Tokens, out.CostUSD = t.took(tookTime), t.took(tookTokens), t.took(tookMoney)
-
-	passSame, scoreSame := math.Abs(out.PassRate.Difference) < sameNumber, true
-	passEqual, scoreEqual := within(out.PassRate, o.Margin), true
-	if t.telling && out.Score != nil {
-		scoreSame = math.Abs(out.Score.Difference) < sameNumber
-		scoreEqual = len(t.scoresA) >= leastForEqual && len(t.scoresB) >= leastForEqual && within(*out.Score, o.Margin)
+// p is the least of the corrected p-values, 1 where nothing is tested.
+func (t *comparedTask) p() float64 {
+	p := 1.0
+	for _, x := range t.corrected {
+		p = min(p, x)
 	}
-	out.Equal = passEqual && scoreEqual
-	if t.decided(1 - o.Confidence) {
-		out.Equal = false
-		return
-	}
-	out.Class = Undecided
-	if (passSame || passEqual) && (scoreSame || scoreEqual) {
-		out.Class = Unchanged
-		return
-	}
-	out.Needed = p.trialsNeeded(t, passSame)
+	return p
 }
 
-// decided takes what the tests have shown, of pass rates before scores.
-func (t *taskPair) decided(level float64) bool {
+// classify says what became of the task.
+func (t *comparedTask) classify(o CompareOptions) (class Class, by string, equal bool) {
+	if class, by = t.shown(1 - o.Confidence); class != "" {
+		return class, by, false
+	}
+	rate, score := t.rate(o.Confidence), t.score(o.Confidence)
+	tells := t.telling && score != nil
+	equal = !t.untestable() && within(rate, o.Margin) && (!tells || within(*score, o.Margin))
+	switch {
+	case equal:
+		return Unchanged, "", true
+	case math.Abs(rate.Difference) < sameNumber && (!tells || math.Abs(score.Difference) < sameNumber):
+		return NoDifference, "", false
+	}
+	return Undecided, "", false
+}
+
+// shown takes what the tests have shown, of pass rates before scores; no class where
+// they have shown nothing.
+func (t *comparedTask) shown(level float64) (Class, string) {
 	best := -1
 	for i, p := range t.corrected {
 		switch {
 		case p > level:
-		case best < 0, t.out.Tests[i].Name != TestPermutation && p < t.corrected[best]:
+		case best < 0, t.out[i].Name != TestPermutation && p < t.corrected[best]:
 			best = i
 		}
 	}
 	if best < 0 {
-		return false
+		return "", ""
 	}
-	t.out.By, t.out.Class = byPassRate, Regressed
-	if t.out.Tests[best].Name == TestPermutation {
-		t.out.By = byScore
-	}
+	class, by := Regressed, byPassRate
 	if t.tests[best].Better {
-		t.out.Class = Improved
+		class = Improved
 	}
-	return true
+	if t.out[best].Name == TestPermutation {
+		by = byScore
+	}
+	return class, by
+}
+
+// rate is the contrast of the pass rates.
+func (t *comparedTask) rate(confidence float64) Contrast {
+	a, b := t.a.rate(confidence), t.b.rate(confidence)
+	c := *contrast(a, b)
+	if t.untestable() {
+		c.Interval = nil
+	}
+	return c
+}
+
+// score is the contrast of the mean scores; nil when a side has none. Those of tasks
+// that could stop early have no interval.
+func (t *comparedTask) score(confidence float64) *Contrast {
+	a, b := t.a.scores(), t.b.scores()
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	c := contrast(stats.MeanOf(a, confidence), stats.MeanOf(b, confidence))
+	if t.couldStop() {
+		c.Interval = nil
+	}
+	return c
+}
+
+func contrast(ref, run stats.Estimate) *Contrast {
+	d := run.Minus(ref)
+	return &Contrast{Reference: ref.Value, Run: run.Value, Difference: d.Value, Interval: &d.Interval}
 }
 
 // within reports whether a difference beyond the margin is ruled out.
@@ -101,63 +200,14 @@ func within(c Contrast, margin float64) bool {
 	return c.Interval != nil && c.Interval.Low >= -margin-sameNumber && c.Interval.High <= margin+sameNumber
 }
 
-func (t *taskPair) score(confidence float64) *Contrast {
-	if len(t.scoresA) == 0 || len(t.scoresB) == 0 {
-		return nil
-	}
-	c := contrast(stats.Describe(t.scoresA).Mean, stats.Describe(t.scoresB).Mean)
-	if len(t.scoresA) > 1 && len(t.scoresB) > 1 {
-		i := stats.BootstrapDifference(t.scoresA, t.scoresB, stats.DefaultSeed, confidence)
-		c.Interval = &i
-	}
-	return c
-}
-
-func contrast(ref, run float64) *Contrast {
-	return &Contrast{Reference: ref, Run: run, Difference: run - ref}
-}
-
-func (t *taskPair) took(what func(sideTrial) (float64, bool)) *Ratio {
-	a, okA := t.ref.took(what)
-	b, okB := t.run.took(what)
-	if !okA || !okB {
-		return nil
-	}
-	return ratio(a, b)
-}
-
-func ratio(ref, run float64) *Ratio {
-	r := &Ratio{Reference: ref, Run: run}
-	if x := run / ref; ref > 0 && !math.IsInf(x, 0) {
-		r.Ratio = &x
-	}
-	return r
-}
-
-// trialsNeeded says with how many trials the difference would be shown, at the
-// level that the strictest of all tasks is held to.
-func (p *pairing) trialsNeeded(t *taskPair, passSame bool) *Needed {
-	have := min(t.a.N, t.b.N)
-	if have < 2 {
-		return nil
-	}
-	level := (1 - p.options.Confidence) / float64(len(p.pairs))
-	var n int
-	var ok bool
-	if passSame {
-		d := t.out.Score.Difference
-		n, ok = stats.ScoreTrialsNeeded(d, stats.Describe(t.scoresA).StdDev, stats.Describe(t.scoresB).StdDev, level, power)
-	} else {
-		key := [3]float64{t.a.Rate(), t.b.Rate(), level}
-		if _, known := p.needed[key]; !known {
-			p.needed[key], _ = stats.TrialsNeeded(key[0], key[1], level, power)
+// mayShow reports whether the task has enough trials for a difference, were it as large
+// as can be, to be shown if it were the only one.
+func (t *comparedTask) mayShow(confidence float64) bool {
+	for _, e := range t.tests {
+		if e.Reach(1-confidence) > 0 {
+			return true
 		}
-		n = p.needed[key]
-		ok = n > 0
 	}
-	if !ok {
-		return &Needed{}
-	}
-	n = max(n, have+1) // those there are did not decide
-	return &Needed{Trials: n, More: n - have}
+	a, b := t.a.share.N, t.b.share.N
+	return !t.couldStop() && stats.Fisher(stats.Share{N: a}, stats.Share{Passed: b, N: b}).P <= 1-confidence
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 
 	"waza/runner"
 	"waza/runner/executor"
-	"waza/runner/stats"
 )
 
 const comparedTrials = 10
@@ -108,7 +108,7 @@ func TestCompareFindsSeededRegressions(t *testing.T) {
 		require.Equal(t, worse, ofClass(got, runner.Regressed))
 		require.Empty(t, ofClass(got, runner.Improved))
 		require.Equal(t, 40, got.Compared)
-		require.Equal(t, 40, got.Regressed+got.Unchanged+got.Undecided)
+		require.Equal(t, 37, got.NoDifference+got.Undecided, "ten trials are too few to show that nothing changed")
 		require.Negative(t, got.PassRate.Difference)
 		require.Equal(t, got.P <= 0.05, got.Outcome == runner.OutcomeWorse, "three of 40 may be lost in the noise of the others")
 		checkIndependently(t, got, resultOf(t, a), resultOf(t, b))
@@ -134,16 +134,16 @@ func TestCompareSingleTrials(t *testing.T) {
 	got := compare(t, runner.CompareOptions{}, a, b).Comparisons[0]
 	require.Zero(t, got.Regressed)
 	require.Equal(t, 12, got.Undecided)
-	require.Equal(t, 28, got.Unchanged)
+	require.Equal(t, 28, got.NoDifference)
 	require.Equal(t, runner.OutcomeWorse, got.Outcome)
-	require.Contains(t, got.Notes, runner.ComparisonNote{Text: "one trial per task: nothing can be decided of single tasks, only of the suite"})
+	require.Contains(t, got.Notes, runner.ComparisonNote{Text: "no task has enough trials for a difference to be shown, however large: only the suite as a whole is tested"})
 	for _, task := range got.Tasks {
 		require.Nil(t, task.Needed)
 	}
 	same := compare(t, runner.CompareOptions{}, a, a).Comparisons[0]
-	require.Equal(t, runner.OutcomeSame, same.Outcome)
-	require.Equal(t, 40, same.Unchanged)
-	require.Equal(t, stats.Interval{}, *same.PassRate.Interval)
+	require.Equal(t, 40, same.NoDifference)
+	require.Equal(t, runner.OutcomeUndecided, same.Outcome, "40 trials are too few to rule out a difference of ten points")
+	require.InDelta(t, 0.983/math.Sqrt(40), same.PassRate.Interval.High, 1e-3, "of 1/1 against 1/1 it is 0.983")
 }
 
 const errorsSuite = `
@@ -168,7 +168,7 @@ func TestCompareLeavesErrorsOut(t *testing.T) {
 	got := compare(t, runner.CompareOptions{}, a, b).Comparisons[0]
 	require.Equal(t, 2, got.Compared)
 	require.Zero(t, got.Regressed)
-	require.Equal(t, 2, got.Unchanged, "two of two passed")
+	require.Equal(t, 2, got.NoDifference, "two of two passed, which is no proof that nothing changed")
 	require.Equal(t, 4, got.Tasks[1].Run.Errors)
 	require.Len(t, got.Uncounted, 1)
 	require.Equal(t, "never", got.Uncounted[0].ID)
@@ -270,7 +270,7 @@ tasks: [{id: a, prompt: x}]
 	for _, n := range compare(t, runner.CompareOptions{}, h, h).Comparisons[0].Notes {
 		told = append(told, n.Text)
 	}
-	require.Contains(t, strings.Join(told, "\n"), "stopped 1 task early")
+	require.Contains(t, strings.Join(told, "\n"), "trials could stop early")
 }
 
 // The cells of a matrix are compared with the first, tasks being matched by their
@@ -303,7 +303,7 @@ tasks: [{id: "a[x]", prompt: x}, {id: "b[x]", prompt: x}, {id: "a[y]", prompt: x
 	require.Equal(t, []string{h.ID() + "[x]", h.ID() + "[y]"}, []string{c.Runs[0].Name, c.Runs[1].Name})
 	require.Equal(t, 16, c.Runs[1].Trials.Total)
 	require.Equal(t, []string{"a"}, ofClass(&c.Comparisons[0], runner.Regressed))
-	require.Equal(t, []string{"b"}, ofClass(&c.Comparisons[0], runner.Unchanged))
+	require.Equal(t, []string{"b"}, ofClass(&c.Comparisons[0], runner.NoDifference))
 	require.Contains(t, c.Comparisons[0].Differences, runner.Difference{What: "model", Reference: "model-x", Run: "model-y"})
 }
 
@@ -353,7 +353,84 @@ func FuzzResultFile(f *testing.F) {
 			return
 		}
 		got := c.Comparisons[0]
-		require.Equal(t, got.Compared, got.Unchanged)
+		require.Equal(t, got.Compared, got.Unchanged+got.NoDifference)
 		require.NotEqual(t, runner.OutcomeWorse, got.Outcome)
 	})
+}
+
+// A verdict with p 0.022 stood above the note that nothing could be decided of a task with
+// one trial, and nothing said that no outcome of three trials could have been shown.
+func TestCompareNotesTooFewTrials(t *testing.T) {
+	t.Parallel()
+	const note = "enough trials for a difference to be shown"
+	dir := t.TempDir()
+	suite := func(trials int) string {
+		return strings.Replace(errorsSuite, "trials_per_task: 6", fmt.Sprintf("trials_per_task: %d", trials), 1)
+	}
+	good := func(context.Context, *executor.Trial) (string, error) { return "good", nil }
+	bad := func(context.Context, *executor.Trial) (string, error) { return "bad", nil }
+	notes := func(a, b runner.Handle, tasks ...string) string {
+		c := compare(t, runner.CompareOptions{Tasks: tasks}, a, b).Comparisons[0]
+		var all []string
+		for _, n := range c.Notes {
+			all = append(all, n.Text)
+		}
+		return strings.Join(all, "\n")
+	}
+	one, many := record(t, dir, suite(1), bad), record(t, dir, suite(44), good)
+	c := compare(t, runner.CompareOptions{Tasks: []string{"fine"}}, one, many).Comparisons[0]
+	require.Less(t, c.P, 0.05)
+	require.Equal(t, []string{"fine"}, ofClass(&c, runner.Improved))
+	require.NotContains(t, notes(one, many, "fine"), note)
+
+	three := record(t, dir, suite(3), good)
+	require.Contains(t, notes(three, three), "no task has "+note)
+	six := record(t, dir, suite(6), good)
+	require.NotContains(t, notes(six, six), note, "6/6 against 0/6 would be shown")
+}
+
+// Of five trials in each run a permutation test gives p-values of 2/252 at least, which
+// is too much where ten tasks are tested.
+func TestCompareNotesThatScoresCannotDecide(t *testing.T) {
+	t.Parallel()
+	suite := func(tasks int) string {
+		var b strings.Builder
+		b.WriteString("-- eval.yaml --\nname: scored\nconfig: {executor: agent, trials_per_task: 5}\ngraders: [{name: good, type: text, config: {contains: [a, b, c]}}]\ntasks:\n")
+		for i := range tasks {
+			fmt.Fprintf(&b, "  - {id: t%d, prompt: x}\n", i)
+		}
+		return b.String()
+	}
+	says := func(_ context.Context, t *executor.Trial) (string, error) {
+		return []string{"a", "a b", "b c"}[t.Num%3], nil
+	}
+	for tasks, want := range map[int]bool{3: false, 10: true} {
+		h := record(t, t.TempDir(), suite(tasks), says)
+		c := compare(t, runner.CompareOptions{}, h, h).Comparisons[0]
+		found := slices.ContainsFunc(c.Notes, func(n runner.ComparisonNote) bool {
+			return strings.HasPrefix(n.Text, "scores alone cannot show a change of a single task: of so few trials they give p-values of 0.0079")
+		})
+		require.Equal(t, want, found, "%d tasks: %v", tasks, c.Notes)
+	}
+}
+
+// "Unchanged" said that counts agreed, also of 5/5 against 1/1. It says that a
+// difference beyond the margin is ruled out.
+func TestCompareUnchangedIsShown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := func(context.Context, *executor.Trial) (string, error) { return "good", nil }
+	suite := func(trials int) string {
+		return strings.Replace(errorsSuite, "trials_per_task: 6", fmt.Sprintf("trials_per_task: %d", trials), 1)
+	}
+	few, many := record(t, dir, suite(34), good), record(t, dir, suite(36), good)
+	class := func(h runner.Handle, margin float64) runner.Class {
+		return compare(t, runner.CompareOptions{Margin: margin}, h, h).Comparisons[0].Tasks[0].Class
+	}
+	require.Equal(t, runner.NoDifference, class(few, 0.1))
+	require.Equal(t, runner.Unchanged, class(many, 0.1))
+	require.Equal(t, runner.NoDifference, class(many, 0.05))
+	one := record(t, dir, suite(1), good)
+	got := compare(t, runner.CompareOptions{}, many, one).Comparisons[0]
+	require.Equal(t, 3, got.NoDifference)
 }

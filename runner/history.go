@@ -60,11 +60,14 @@ type TaskHistory struct {
 	// run, Passed how many of them passed.
 	Counted int `json:"counted"`
 	Passed  int `json:"passed"`
-	// Flakiness is the share of these that are the odd ones out: of runs in
-	// succession between which the task did not change, those whose verdict the
-	// fewer trials have. It is nil when nothing counts.
+	// Flakiness is the share of these that are the odd ones out: of successive runs
+	// between which neither the task nor, by Shifts, its rate changed, those with the rarer
+	// verdict. It is nil when nothing counts.
 	Flakiness         *float64        `json:"flakiness"`
 	FlakinessInterval *stats.Interval `json:"flakinessInterval"`
+	// Shifts are the lasting changes of the task's pass rate, oldest first. None are
+	// looked for in runs whose trials could stop early.
+	Shifts []Shift `json:"shifts"`
 	// Flips are the changes of verdict, oldest first.
 	Flips []Flip `json:"flips"`
 	// Causes counts the flips by their cause.
@@ -313,8 +316,9 @@ func checkHistoryTasks(globs []string, refs []TaskRef) error {
 
 // taskHistory goes through the runs that have a task.
 func taskHistory(runs []*historyRun, ref TaskRef) (*TaskHistory, error) {
-	t := &TaskHistory{ID: ref.ID, Name: ref.Name, Flips: []Flip{}, Causes: map[Cause]int{}}
+	t := &TaskHistory{ID: ref.ID, Name: ref.Name, Flips: []Flip{}, Causes: map[Cause]int{}, Shifts: []Shift{}}
 	w := &flipWatch{task: t}
+	var now epoch
 	var odd oddOnes
 	for _, r := range runs {
 		in, passed := r.inRun(ref.ID)
@@ -327,9 +331,15 @@ func taskHistory(runs []*historyRun, ref TaskRef) (*TaskHistory, error) {
 			return nil, fmt.Errorf("run %s: %w", r.head.RunID, err)
 		}
 		in.Changed = changed
-		odd.add(passed, changed != "")
+		if changed != "" {
+			t.Shifts = append(t.Shifts, odd.add(now)...)
+			now = nil
+		}
+		if run := r.epochRun(ref.ID, passed); run.counted > 0 {
+			now = append(now, run)
+		}
 	}
-	odd.close()
+	t.Shifts = append(t.Shifts, odd.add(now)...)
 	t.Counted, t.Passed = odd.counted, odd.passed
 	if odd.counted > 0 {
 		share := float64(odd.odd) / float64(odd.counted)
@@ -342,26 +352,26 @@ func taskHistory(runs []*historyRun, ref TaskRef) (*TaskHistory, error) {
 	return t, nil
 }
 
-// oddOnes counts the trials that have the rarer verdict, over runs between which
-// the task did not change.
-type oddOnes struct {
-	counted, passed, odd int
-	here, passedHere     int // since the task changed
-}
-
-func (o *oddOnes) add(passed []bool, changed bool) {
-	if changed {
-		o.close()
-	}
+func (r *historyRun) epochRun(id string, passed []bool) epochRun {
+	run := epochRun{id: r.head.RunID, counted: len(passed), stopping: r.ref(id).Stopping > 0}
 	for _, p := range passed {
-		o.here++
 		if p {
-			o.passedHere++
+			run.passed++
 		}
 	}
+	return run
 }
 
-func (o *oddOnes) close() {
-	o.counted, o.passed, o.odd = o.counted+o.here, o.passed+o.passedHere, o.odd+min(o.passedHere, o.here-o.passedHere)
-	o.here, o.passedHere = 0, 0
+// oddOnes counts the trials that have the rarer verdict, over runs between which
+// neither the task nor its rate changed.
+type oddOnes struct{ counted, passed, odd int }
+
+// add counts the trials of an epoch, and returns its shifts.
+func (o *oddOnes) add(e epoch) []Shift {
+	parts, shifts := e.split()
+	for _, part := range parts {
+		s := part.share()
+		o.counted, o.passed, o.odd = o.counted+s.N, o.passed+s.Passed, o.odd+min(s.Passed, s.N-s.Passed)
+	}
+	return shifts
 }

@@ -41,39 +41,33 @@ func (t *runTally) cellResults(cells []*CellRef) []GroupResult {
 		if n := t.groups[c.Name]; n != nil {
 			counts = *n
 		}
+		tasks := t.tasksLocked(func(ref *TaskRef) bool { return ref.Cell.in(c) })
 		out = append(out, GroupResult{
-			Group: c.Name, TrialCounts: TrialCounts{Counts: counts, Rate: rateOf(counts)}, CellResult: t.cellResult(c),
+			Group: c.Name, TrialCounts: TrialCounts{Counts: counts, Rate: rateOver(tasks, counts)}, CellResult: t.cellResult(c, tasks),
 		})
 	}
 	return out
 }
 
-func (t *runTally) cellResult(c *CellRef) *CellResult {
-	r := &CellResult{Cell: c, Baseline: t.baselineResult(c), Triggers: t.triggerResult(c)}
+func (t *runTally) cellResult(c *CellRef, tasks []*TaskResult) *CellResult {
+	r := &CellResult{Cell: c, Score: scoreOver(tasks), Baseline: t.baselineResult(c), Triggers: t.triggerResult(c)}
 	if r.Baseline != nil {
 		r.Baseline.Tasks = nil
 	}
 	if r.Triggers != nil {
 		r.Triggers.Results = nil
 	}
-	var scores, times []float64
+	var times []float64
 	trials := 0
-	for i, res := range t.tasks {
-		if ref := &t.rec.Tasks[i]; res == nil || ref.Role != RoleTask || !ref.Cell.in(c) {
-			continue
-		}
+	for _, res := range tasks {
 		r.Tasks.Total++
 		r.Tasks.Add(res.Verdict)
 		r.Usage = addUsage(r.Usage, res.Usage)
-		if res.Score != nil {
-			scores = append(scores, res.Score.Mean)
-		}
 		if d := res.DurationMS; d != nil {
 			times = append(times, float64(d.Mean*float64(d.N)))
 			trials += d.N
 		}
 	}
-	r.Score = scoreStats(scores)
 	if trials > 0 {
 		mean := stats.Describe(times).Mean * float64(len(times)) / float64(trials)
 		r.MeanDurationMS = &mean

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/stats"
 )
 
 // Record is what was asked of a run, as run.json keeps it.
@@ -101,6 +102,15 @@ type TaskRef struct {
 	// Execution is that part of Hash which says what an executor was given;
 	// how trials were graded is no part of it.
 	Execution string `json:"execution,omitempty"`
+}
+
+// rule says when the task needs no more trials, as it was asked for at the start.
+func (t *TaskRef) rule() stats.StoppingRule {
+	r := stats.StoppingRule{Trials: t.Trials, Threshold: 1, Confidence: t.Stopping}
+	if t.PassThreshold != nil {
+		r.Threshold = *t.PassThreshold
+	}
+	return r
 }
 
 // criteria are those by which the run is summed up as it goes on.

@@ -70,30 +70,6 @@ func (c Counts) Done() int { return c.Counted() + c.Errors + c.Cancelled + c.Ski
 // or took too long.
 func (c Counts) Counted() int { return c.Passed + c.Failed + c.Timeouts }
 
-// passRate is the share of the counted ones that passed; nil when none counts.
-func (c Counts) passRate() *float64 {
-	if c.Counted() == 0 {
-		return nil
-	}
-	r := float64(c.Passed) / float64(c.Counted())
-	return &r
-}
-
-// Rate is a pass rate with its Wilson 95 % interval, both nil when nothing was counted.
-type Rate struct {
-	PassRate         *float64        `json:"passRate"`
-	PassRateInterval *stats.Interval `json:"passRateInterval"`
-}
-
-func rateOf(c Counts) Rate {
-	r := Rate{PassRate: c.passRate()}
-	if r.PassRate != nil {
-		i := stats.Wilson(c.Passed, c.Counted(), stats.DefaultConfidence)
-		r.PassRateInterval = &i
-	}
-	return r
-}
-
 // TrialCounts are the counts and pass rate of trials.
 type TrialCounts struct {
 	Counts
@@ -107,12 +83,18 @@ type TaskResult struct {
 	// known; nil when all were.
 	Decided *Decided    `json:"decided,omitempty"`
 	Trials  TrialCounts `json:"counts"`
-	// Score describes the scores of the counted trials; nil when none was graded.
+	// Score describes the scores of the counted trials; nil when none was graded, and
+	// while trials wait for a person's score.
 	Score *ScoreStats `json:"score"`
 	// Flaky: some counted trials passed and some did not.
 	Flaky bool `json:"flaky"`
-	// PassK holds pass@k and pass^k for k up to the counted trials, at most 100.
+	// PassK holds pass@k and pass^k for k up to the counted trials, at most 100. Where
+	// the task could stop early, it ends with the least number of trials that could have
+	// stopped it; while trials wait for a person's score, there is none.
 	PassK []stats.AtK `json:"passK,omitempty"`
+	// Unbiased holds the task's contribution to means over tasks; nil unless the task
+	// could stop early.
+	Unbiased *Unbiased `json:"unbiased,omitempty"`
 	// DurationMS describes how long the counted trials took, in milliseconds.
 	DurationMS *stats.Summary  `json:"durationMs"`
 	Usage      *executor.Usage `json:"usage,omitempty"`
@@ -124,9 +106,12 @@ type TaskResult struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// ScoreStats are statistics of scores, with a bootstrap interval of the mean.
+// ScoreStats are statistics of scores. Those of a run describe the mean scores of its
+// tasks; of tasks that could stop early, their estimates without bias.
 type ScoreStats struct {
 	stats.Summary
+	// MeanInterval is the 95 % interval of the mean: for a task [stats.MeanInterval], for
+	// several tasks the same of these very tasks.
 	MeanInterval stats.Interval `json:"meanInterval"`
 }
 
@@ -151,9 +136,11 @@ type Summary struct {
 	// TrialsSaved is how many trials were not started because the verdict on their
 	// task was decided. They are among the skipped ones.
 	TrialsSaved int `json:"trialsSaved,omitempty"`
-	// Score describes the mean scores of the tasks.
+	// Score describes the mean scores of the tasks; nil while trials wait for a person's
+	// score.
 	Score *ScoreStats `json:"score"`
-	// PassK holds the means over tasks of pass@k and pass^k.
+	// PassK holds the means over tasks of pass@k and pass^k; nil while trials wait for a
+	// person's score.
 	PassK    []stats.AtK     `json:"passK,omitempty"`
 	Metrics  []MetricResult  `json:"metrics,omitempty"`
 	Baseline *BaselineResult `json:"baseline,omitempty"`

@@ -85,6 +85,7 @@ func (s *Standing) take(o *LastResult) {
 // lastResults are what became of the tasks of a suite that have ended.
 func lastResults(rec *Record, results []*TaskResult) map[string]*LastResult {
 	found := map[string]*LastResult{}
+	tasks := map[string][]*TaskResult{}
 	for i, ref := range rec.Tasks {
 		if ref.Role != RoleTask || i >= len(results) || results[i] == nil {
 			continue
@@ -100,9 +101,12 @@ func lastResults(rec *Record, results []*TaskResult) map[string]*LastResult {
 		}
 		o.Verdict = worse(o.Verdict, results[i].Verdict)
 		o.Counts.add(results[i].Trials.Counts)
+		tasks[id] = append(tasks[id], results[i])
 	}
-	for _, o := range found {
-		o.Rate = rateOf(o.Counts)
+	for id, o := range found {
+		if o.Rate = rateOver(tasks[id], o.Counts); len(tasks[id]) == 1 {
+			o.Rate = tasks[id][0].Trials.Rate
+		}
 	}
 	return found
 }

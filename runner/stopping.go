@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"math"
 
 	"waza/runner/stats"
 )
@@ -40,20 +39,16 @@ func (t *PlannedTask) canStop() bool {
 }
 
 // decider decides the verdict on a task as its trials end. It looks at them in the
-// order of their numbers, whatever order they end in: of trials that run at once
-// those that fail may well be the first to end, and looking at them first would be
-// looking at a biased sample. The zero value never decides. It is guarded as its
-// taskTally is.
+// order of their numbers, not in the order in which they end: trials that fail may
+// well be the first to end, so looking at them first would be looking at a biased
+// sample. The zero value never decides. It is guarded as its taskTally is.
 type decider struct {
-	trials     int     // of the task
-	threshold  float64 // share of the counted trials that must pass
-	confidence float64 // 0 means never
+	rule stats.StoppingRule // a zero confidence means never
 
 	next    int             // index of the next trial to look at
 	ended   map[int]Verdict // those that ended before their turn
-	counted Counts
-	rule    *stats.Sequential
-	ruled   int // how many trials the rule is for
+	sample  *stats.Sample   // the trials looked at; nil until the first
+	failed  int             // how many of the sample failed, timeouts left out
 	decided *Decided
 	// open: the verdict of a trial that would have to be looked at is not known.
 	open bool
@@ -62,7 +57,7 @@ type decider struct {
 // add takes the verdict of the trial at an index, and reports whether that decided
 // the task's.
 func (d *decider) add(index int, v Verdict) bool {
-	if d.confidence == 0 || d.decided != nil || d.open {
+	if d.rule.Confidence == 0 || d.decided != nil || d.open {
 		return false
 	}
 	if index != d.next {
@@ -83,29 +78,31 @@ func (d *decider) add(index int, v Verdict) bool {
 // look takes the next trial. One in error does not count: it leaves as many trials
 // as if it had not been asked for.
 func (d *decider) look(v Verdict) {
-	d.counted.Add(v)
+	if d.sample == nil {
+		d.sample = stats.NewSample(d.rule)
+	}
 	if !v.counted() {
 		d.open = v != Errored
+		if v == Errored {
+			d.sample.AddError()
+		}
 		return
 	}
-	trials := d.trials - d.counted.Errors
-	required := int(math.Ceil(float64(d.threshold*float64(trials)) - verdictMargin))
-	if d.rule == nil || d.ruled != trials {
-		d.rule, d.ruled = stats.NewSequential(trials, required, d.confidence), trials
+	if v == Failed {
+		d.failed++
 	}
-	n, passed := d.counted.Counted(), d.counted.Passed
-	decision := d.rule.Decide(n, passed)
+	decision := d.sample.Add(v == Passed)
 	if decision == stats.Undecided {
 		return
 	}
-	d.decided = &Decided{Verdict: Passed, After: d.next, Of: d.trials, Confidence: d.confidence}
+	d.decided = &Decided{Verdict: Passed, After: d.next, Of: d.rule.Trials, Confidence: d.rule.Confidence}
 	if decision == stats.WillFail {
 		d.decided.Verdict = Failed
-		if d.counted.Failed == 0 {
+		if d.failed == 0 {
 			d.decided.Verdict = TimedOut
 		}
 	}
-	if passed >= required || passed+trials-n < required {
+	if d.sample.Certain() {
 		d.decided.Confidence = 1
 	}
 }

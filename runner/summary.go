@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"waza/runner/executor"
@@ -12,28 +13,28 @@ import (
 
 const (
 	// maxReasons bounds the different reasons kept per task.
-	maxReasons = 20
-	// bootstrapSeed makes intervals the same for the same scores.
-	bootstrapSeed = stats.DefaultSeed
-
+	maxReasons     = 20
 	waitsForPerson = "waits for a person's score"
 	noTriggerTests = "not measured: the suite has no trigger tests"
 )
 
 // taskTally gathers the trials of one task. It is guarded by its taskRun.
 type taskTally struct {
-	counts    Counts
-	scores    []float64
-	durations []float64 // milliseconds
-	usage     *executor.Usage
-	cached    int // trials taken over from earlier runs
-	reasons   map[Reason]int
-	broken    string // why the task is an error whatever its trials are
-	early     decider
+	counts Counts
+	// Scores of the counted trials that passed, and of those that did not.
+	scoresPassed, scoresFailed []float64
+	durations                  []float64 // milliseconds
+	usage                      *executor.Usage
+	cached                     int // trials taken over from earlier runs
+	reasons                    map[Reason]int
+	broken                     string // why the task is an error whatever its trials are
+	early                      decider
 }
 
 func newTaskTally(ref *TaskRef, threshold float64) taskTally {
-	return taskTally{early: decider{trials: ref.Trials, threshold: threshold, confidence: ref.Stopping}}
+	rule := ref.rule()
+	rule.Threshold = threshold
+	return taskTally{early: decider{rule: rule}}
 }
 
 func (t *taskTally) add(res *TrialResult) {
@@ -41,8 +42,12 @@ func (t *taskTally) add(res *TrialResult) {
 	t.counts.Add(res.Verdict)
 	if res.Verdict.counted() {
 		t.durations = append(t.durations, float64(res.DurationMS))
-		if res.Score != nil {
-			t.scores = append(t.scores, *res.Score)
+		switch {
+		case res.Score == nil:
+		case res.Verdict == Passed:
+			t.scoresPassed = append(t.scoresPassed, *res.Score)
+		default:
+			t.scoresFailed = append(t.scoresFailed, *res.Score)
 		}
 	}
 	t.usage = addUsage(t.usage, res.used())
@@ -104,14 +109,17 @@ func (t *taskTally) result(threshold float64) *TaskResult {
 		Error:   t.broken,
 		Verdict: taskVerdict(c, threshold, t.broken != ""),
 		Decided: t.early.verdict(c.Skipped),
-		Trials:  TrialCounts{Counts: c, Rate: rateOf(c)},
-		Score:   scoreStats(t.scores),
+		Trials:  TrialCounts{Counts: c, Rate: t.rate()},
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
-		PassK:   stats.Curve(c.Counted(), c.Passed, stats.MaxK),
+		PassK:   t.passK(),
 		Usage:   t.usage,
 		Cached:  t.cached,
 		Reasons: t.sortedReasons(),
 	}
+	if scores := slices.Concat(t.scoresPassed, t.scoresFailed); len(scores) > 0 && c.NeedsReview == 0 {
+		res.Score = &ScoreStats{Summary: stats.Describe(scores), MeanInterval: stats.MeanInterval(scores, stats.DefaultConfidence)}
+	}
+	res.Unbiased = t.unbiased()
 	if res.Decided != nil && t.broken == "" {
 		res.Verdict = res.Decided.Verdict
 	}
@@ -145,13 +153,6 @@ func taskVerdict(c Counts, threshold float64, broken bool) Verdict {
 		return TimedOut
 	}
 	return Failed
-}
-
-func scoreStats(scores []float64) *ScoreStats {
-	if len(scores) == 0 {
-		return nil
-	}
-	return &ScoreStats{Summary: stats.Describe(scores), MeanInterval: stats.Bootstrap(scores, bootstrapSeed)}
 }
 
 func (t *taskTally) sortedReasons() []Reason {
@@ -235,7 +236,9 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 		t.groups[g].Total++
 		t.groups[g].Add(res.Verdict)
 	}
-	if len(t.graders) == 0 || !res.Verdict.counted() {
+	// Of a trial that waits for a person, the other graders' scores are known. Leaving
+	// them out would leave out those that passed, and not those that failed.
+	if len(t.graders) == 0 || !res.Verdict.counted() && res.Verdict != NeedsReview {
 		return
 	}
 	for _, g := range res.Graders {
@@ -265,8 +268,6 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Summary{TrialsCached: t.cached, UsageCached: t.usageCached}
-	var scores []float64
-	var curves [][]stats.AtK
 	for i, res := range t.tasks {
 		if res == nil {
 			continue
@@ -283,15 +284,18 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 		if res.Decided != nil {
 			s.TrialsSaved += res.Decided.Saved
 		}
-		if res.Score != nil {
-			scores = append(scores, res.Score.Mean)
-		}
-		curves = append(curves, res.PassK)
 	}
-	s.PassK = stats.MeanCurve(curves)
+	tasks := t.tasksLocked(func(*TaskRef) bool { return true })
 	s.Rate = rateOf(s.Counts)
-	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOf(t.trials)}
-	s.Score = scoreStats(scores)
+	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOver(tasks, t.trials)}
+	s.Score = scoreOver(tasks)
+	if t.trials.NeedsReview == 0 {
+		var curves [][]stats.AtK
+		for _, res := range tasks {
+			curves = append(curves, res.PassK)
+		}
+		s.PassK = stats.MeanCurve(curves)
+	}
 	s.Groups = t.groupResultsLocked()
 	s.Calibrations = t.calibrationResults()
 	s.Baseline = t.baselineResult(nil)
@@ -300,13 +304,25 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 	return s
 }
 
+// tasksLocked are the results of those tasks of the suite that have one and are wanted.
+func (t *runTally) tasksLocked(wanted func(*TaskRef) bool) []*TaskResult {
+	var list []*TaskResult
+	for i, res := range t.tasks {
+		if ref := &t.rec.Tasks[i]; res != nil && ref.Role == RoleTask && wanted(ref) {
+			list = append(list, res)
+		}
+	}
+	return list
+}
+
 func (t *runTally) groupResultsLocked() []GroupResult {
 	if cells := t.rec.cells(); len(cells) > 0 && t.rec.Config.GroupBy == "" {
 		return t.cellResults(cells)
 	}
 	var out []GroupResult
 	for name, c := range t.groups {
-		out = append(out, GroupResult{Group: name, TrialCounts: TrialCounts{Counts: *c, Rate: rateOf(*c)}})
+		tasks := t.tasksLocked(func(ref *TaskRef) bool { return slices.Contains(ref.Groups, name) })
+		out = append(out, GroupResult{Group: name, TrialCounts: TrialCounts{Counts: *c, Rate: rateOver(tasks, *c)}})
 	}
 	slices.SortFunc(out, func(a, b GroupResult) int { return cmp.Compare(a.Group, b.Group) })
 	return out
@@ -358,8 +374,11 @@ func (s *Summary) judge(m MetricResult) {
 func (t *runTally) value(s *Summary, metric string) (*float64, string) {
 	switch metric {
 	case metricTaskCompletion:
-		if rate := s.passRate(); rate != nil {
-			return rate, ""
+		switch {
+		case s.PassRate != nil:
+			return s.PassRate, ""
+		case s.NeedsReview > 0:
+			return nil, plural(s.NeedsReview, "1 task waits", strconv.Itoa(s.NeedsReview)+" tasks wait") + " for a person's score"
 		}
 		return nil, "no task was completed"
 	case metricTriggerAccuracy:

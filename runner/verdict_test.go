@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/grader"
+	"waza/runner/stats"
 )
 
 func gave(score float64, passed bool) grader.Result {
@@ -79,7 +80,6 @@ func TestTaskThatWaits(t *testing.T) {
 		require.Equal(t, c.want, taskVerdict(c.counts, c.threshold, false), "%+v", c)
 		require.Equal(t, Errored, taskVerdict(c.counts, c.threshold, true), "%+v", c)
 		require.Equal(t, c.counts.Passed+c.counts.Failed+c.counts.Timeouts, c.counts.Counted())
-		require.Nil(t, (Counts{NeedsReview: 1}).passRate())
 	}
 }
 
@@ -97,15 +97,21 @@ func TestWaitingTrialsAreNotCounted(t *testing.T) {
 	}
 	result := task.result(1)
 	require.Equal(t, []Reason{{Verdict: NeedsReview, Grader: "p", Message: waitsForPerson, Trials: 2}, {Verdict: Failed, Grader: "g", Trials: 1}}, result.Reasons)
-	require.Equal(t, 1, result.Score.N)
+	require.Nil(t, result.Score)
+	require.Nil(t, result.PassK)
 	require.Equal(t, 2, result.Trials.NeedsReview)
 	require.Equal(t, 3, result.Trials.Done())
-	require.Equal(t, 0.0, *result.Trials.PassRate)
+	require.Nil(t, result.Trials.PassRate)
+	require.Equal(t, &stats.Interval{Low: 0, High: 2.0 / 3}, result.Trials.PassRateBounds)
 	tally.addTask(0, result)
 	sum := tally.summary(rec.Metrics)
 	require.Nil(t, sum.Metrics[0].Value)
 	require.Nil(t, sum.Metrics[1].Value)
 	require.Equal(t, 2, sum.Groups[0].NeedsReview)
+	require.Equal(t, result.Trials.PassRateBounds, sum.Groups[0].PassRateBounds)
+	require.Equal(t, result.Trials.PassRateBounds, sum.Trials.PassRateBounds)
+	require.Nil(t, sum.Score)
+	require.Nil(t, sum.PassK)
 	require.Equal(t, "g", sum.Calibrations[0].Grader)
 	require.Equal(t, 2, sum.Calibrations[0].Pending)
 	require.Zero(t, sum.Calibrations[0].N)

@@ -23,14 +23,15 @@ const (
 func (p *program) compareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Category: groupRuns,
-		Usage:     "tell what became better or worse between runs, and what is chance",
+		Usage:     "report what became better or worse between runs, and what is chance",
 		ArgsUsage: "[RUN|FILE…]",
-		Description: `The first run is the reference; each further one is compared with it, task by
-task. A task has improved or regressed where an exact test shows it, corrected for
-the number of tasks: by chance, in one of 20 comparisons some task is called so
-(--confidence). It is unchanged where no difference was seen, or none beyond the
-margin can be, and undecided otherwise; how many more trials would decide is told.
-Errors are no failures: they are left out.
+		Description: `The first run is the reference; each further run is compared with it, task by
+task. A task improved or regressed if an exact test shows it: if nothing changed, at
+most 1 in 20 comparisons calls any task so (--confidence). A task is unchanged if a
+difference beyond the margin is ruled out, and shows no difference if both runs agree
+but could still differ by more. Otherwise it is undecided, and the table says how many
+more trials would decide. Trials in error are left out, since they are no failures. A
+task with trials that wait for a person's score is not compared.
 
 RUN is an id or the beginning of one, latest, or latest~1 for the one before it of
 the same suite. FILE is what waza run --output wrote. Of one run alone, its matrix
@@ -46,14 +47,14 @@ Exit codes:
   0    compared; with --fail-on, nothing of the kind was seen
   1    what --fail-on names was seen
   2    wrong usage: no such run, or no task in common
-  3    with --fail-on, some task could not be compared because of errors, and in
-       the others nothing was seen; or a run could not be read
+  3    with --fail-on, some task could not be compared because of errors or missing
+       reviews, and in the others nothing was seen; or a run could not be read
   125  with --bisect, in place of 2 and 3`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "fail-on", Usage: "exit with 1 where `WHAT` is seen: regression, of some task or of all together, or drop, which may be chance", DefaultText: "nothing"},
 			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
-			&cli.Float64Flag{Name: "confidence", Usage: "call improved or regressed what chance shows at most in 1 less `SHARE` of comparisons", DefaultText: "0.95"},
-			&cli.Float64Flag{Name: "margin", Usage: "take pass rates and scores for the same that differ by less than `SHARE`", DefaultText: "0.1"},
+			&cli.Float64Flag{Name: "confidence", Usage: "call a task improved or regressed by chance in at most 1 - `SHARE` of comparisons", DefaultText: "0.95"},
+			&cli.Float64Flag{Name: "margin", Usage: "call a task unchanged if it differs by less than `SHARE`", DefaultText: "0.1"},
 			&cli.StringFlag{Name: "suite", Usage: "of files with several results, take that of the suite `NAME`", DefaultText: "the only one"},
 			&cli.StringFlag{Name: "format", Usage: "print `FORMAT`: text or markdown", Value: "text", DefaultText: "text"},
 			bisectFlag(),

@@ -22,12 +22,12 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", count(base.Pairs, "task", "tasks"))))
 	if g := base.PassRate; g != nil {
 		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", percent(g.With), percent(g.Without),
-			o.paint(gainColour(g.Gain), points(g.Gain)+" points"+bounds(g.Interval, points)))
+			o.paint(gainColour(g), points(g.Gain)+" points"+bounds(g.Interval, points)))
 	}
 	if g := base.Score; g != nil {
 		fmt.Fprintf(b, "  Score %s, without %s: %s\n", score(g.With), score(g.Without), signed(g.Gain)+bounds(g.Interval, signed))
 	}
-	parts := fmt.Sprintf("%d improved, %d regressed, %d unchanged", base.Improved, base.Regressed, base.Unchanged)
+	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
 		parts += ", " + o.paint(magenta, count(base.Errors, "error", "errors")+" without skills")
 	}
@@ -37,28 +37,37 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 
 func baselineRows(base *runner.BaselineResult) []row {
 	rows := []row{{
-		cells:   []string{"Task", "With", "Without", "Points", "Score"},
-		colours: []colour{bold, bold, bold, bold, bold},
+		cells:   []string{"Task", "Became", "With", "Without", "Points", "Score"},
+		colours: []colour{bold, bold, bold, bold, bold, bold},
 	}}
 	for _, t := range base.Tasks {
-		cells, colours := []string{Clean(t.ID), "–", "–", "–", "–"}, make([]colour, 5)
+		cells, colours := []string{Clean(t.ID), "–", "–", "–", "–", "–"}, make([]colour, 6)
+		if t.Class != "" {
+			cells[1], colours[1] = className(t.Class), classColour[t.Class]
+		}
 		if g := t.PassRate; g != nil {
-			cells[1], cells[2], cells[3] = percent(g.With), percent(g.Without), points(g.Gain)
-			colours[3] = gainColour(g.Gain)
+			cells[2], cells[3], cells[4] = percent(g.With), percent(g.Without), points(g.Gain)+bounds(g.Interval, points)
 		}
 		if t.Score != nil {
-			cells[4] = signed(t.Score.Gain)
+			cells[5] = signed(t.Score.Gain)
 		}
 		rows = append(rows, row{cells, colours})
 	}
 	return rows
 }
 
-func gainColour(gain float64) colour {
+// classCounts counts tasks by what skills, or a later run, made of them.
+func classCounts(n runner.ClassCounts) string {
+	return fmt.Sprintf("%d improved, %d regressed, %d unchanged, %d without a difference, %d undecided", n.Improved, n.Regressed, n.Unchanged, n.NoDifference, n.Undecided)
+}
+
+// gainColour marks a gain whose interval excludes 0.
+func gainColour(g *runner.Gain) colour {
 	switch {
-	case gain > 0:
+	case g.Interval == nil:
+	case g.Interval.Low > 0:
 		return green
-	case gain < 0:
+	case g.Interval.High < 0:
 		return red
 	}
 	return 0

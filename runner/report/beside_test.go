@@ -39,7 +39,7 @@ func besideExample() (*Report, *runner.Summary) {
 		Counts: counts(2, 0, 0, 0, 0, 0), DurationMS: 1200,
 		Trials: runner.TrialCounts{Counts: counts(4, 0, 0, 0, 0, 0)},
 		Baseline: &runner.BaselineResult{
-			Measured: true, Pairs: 2, Improved: 1, Unchanged: 1, Errors: 1,
+			Measured: true, Pairs: 2, ClassCounts: runner.ClassCounts{Improved: 1, Unchanged: 1}, Errors: 1,
 			PassRate: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5, Interval: &stats.Interval{Low: -0.004, High: 1}},
 			Score:    &runner.Gain{With: 1, Without: 0.75, Gain: 0.25, Interval: &stats.Interval{Low: 0, High: 0.5}},
 			Tasks: []runner.TaskBaseline{

@@ -25,7 +25,7 @@ func (r *Report) calibrations(b *strings.Builder, o Options) {
 			cells[4], cells[5] = fmt.Sprintf("%.2f", c.MeanAbsoluteDifference), bias(c)
 		}
 		if c.Kappa != nil {
-			cells[3] = fmt.Sprintf("%.2f", *c.Kappa)
+			cells[3] = fmt.Sprintf("%.2f", *c.Kappa) + bounds(c.KappaInterval, func(x float64) string { return fmt.Sprintf("%.2f", x) })
 		}
 		rows = append(rows, row{cells, make([]colour, len(cells))})
 	}

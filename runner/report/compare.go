@@ -77,7 +77,7 @@ func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
 		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
-		plain(fmt.Sprintf(", %d unchanged, %d undecided of %s", c.Unchanged, c.Undecided, count(c.Compared, "task", "tasks"))))
+		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s", c.Unchanged, c.NoDifference, c.Undecided, count(c.Compared, "task", "tasks"))))
 }
 
 func amount(n int, what string, c colour) item {
@@ -89,10 +89,10 @@ func amount(n int, what string, c colour) item {
 
 var classColour = map[runner.Class]colour{runner.Improved: green, runner.Regressed: red, runner.Undecided: yellow}
 
-// tasks lists those that are not unchanged in all runs, the worst first.
+// tasks lists those that differ in some run, the worst first.
 func (d *compared) tasks() {
 	order := []runner.Class{runner.Regressed, runner.Improved, runner.Undecided}
-	rows, unchanged, equal := d.taskRows()
+	rows, alike := d.taskRows()
 	s := d.doc.section("")
 	if len(d.Comparisons) == 1 {
 		s.add(heads("Task", "Became", "Pass rate", "Points", "Score", "p", "To decide")...)
@@ -121,14 +121,12 @@ func (d *compared) tasks() {
 	if left > 0 {
 		s.line(plain(fmt.Sprintf("and %d more, which --json lists", left)))
 	}
-	if unchanged == 0 {
-		return
+	if n := alike[runner.Unchanged]; n > 0 {
+		s.line(plain(count(n, "task is", "tasks are") + " unchanged: a difference beyond " + pointsOf(d.Margin) + " is ruled out."))
 	}
-	text := count(unchanged, "task is", "tasks are") + " unchanged"
-	if len(d.Comparisons) == 1 && equal > 0 {
-		text += fmt.Sprintf(", of which %d cannot differ by more than %s", equal, pointsOf(d.Margin))
+	if n := alike[runner.NoDifference]; n > 0 {
+		s.line(plain(count(n, "task shows", "tasks show") + " no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
 	}
-	s.line(plain(text + "."))
 }
 
 func pointsOf(margin float64) string {
@@ -140,9 +138,10 @@ type comparedRow struct {
 	cells []item
 }
 
-// taskRows gives a row for each task that is not unchanged in all runs: in the
-// order of the reference, then of the further runs.
-func (d *compared) taskRows() (rows []comparedRow, unchanged, equal int) {
+// taskRows gives a row for each task that differs in some run, in the order of the
+// reference, then of the further runs, and counts the others by their class.
+func (d *compared) taskRows() (rows []comparedRow, alike map[runner.Class]int) {
+	alike = map[runner.Class]int{}
 	var ids []string
 	tasks := map[string][]*runner.TaskComparison{}
 	for i := range d.Comparisons {
@@ -157,11 +156,8 @@ func (d *compared) taskRows() (rows []comparedRow, unchanged, equal int) {
 	}
 	for _, id := range ids {
 		row := comparedRow{class: worstClass(tasks[id])}
-		if row.class == runner.Unchanged {
-			unchanged++
-			if t := tasks[id][0]; t != nil && t.Equal {
-				equal++
-			}
+		if row.class == runner.Unchanged || row.class == runner.NoDifference {
+			alike[row.class]++
 			continue
 		}
 		if len(d.Comparisons) == 1 {
@@ -171,11 +167,11 @@ func (d *compared) taskRows() (rows []comparedRow, unchanged, equal int) {
 		}
 		rows = append(rows, row)
 	}
-	return rows, unchanged, equal
+	return rows, alike
 }
 
 func worstClass(list []*runner.TaskComparison) runner.Class {
-	for _, class := range []runner.Class{runner.Regressed, runner.Improved, runner.Undecided} {
+	for _, class := range []runner.Class{runner.Regressed, runner.Improved, runner.Undecided, runner.NoDifference} {
 		for _, t := range list {
 			if t != nil && t.Class == class {
 				return class
@@ -185,8 +181,11 @@ func worstClass(list []*runner.TaskComparison) runner.Class {
 	return runner.Unchanged
 }
 
+// className is a class as people read it.
+func className(c runner.Class) string { return strings.ReplaceAll(string(c), "_", " ") }
+
 func (d *compared) pairCells(t *runner.TaskComparison) []item {
-	class := string(t.Class)
+	class := className(t.Class)
 	if t.By == "score" {
 		class += " by score"
 	}
@@ -221,7 +220,7 @@ func manyCells(id string, list []*runner.TaskComparison) []item {
 			continue
 		}
 		cells[1] = plain(percent(t.PassRate.Reference))
-		cells = append(cells, item{text: percent(t.PassRate.Run) + " " + string(t.Class), colour: classColour[t.Class]})
+		cells = append(cells, item{text: percent(t.PassRate.Run) + " " + className(t.Class), colour: classColour[t.Class]})
 	}
 	return cells
 }

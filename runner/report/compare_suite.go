@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"waza/runner"
+	"waza/runner/stats"
 )
 
 // suite is the table of figures over all tasks, and what they show.
@@ -126,7 +127,7 @@ func (d *compared) beside(i int) {
 			s.line(plain(fmt.Sprintf("and %d more that are not compared", len(c.Uncounted)-n)))
 			break
 		}
-		s.line(plain("Not compared: "), code(u.ID), plain(fmt.Sprintf(" (A %s; %s %s)", trials(u.Reference), l, trials(u.Run))))
+		s.line(plain("Not compared: "), code(u.ID), plain(fmt.Sprintf(" (A %s; %s %s)", trials(u.Reference)+afterReview(u.ReferenceBounds), l, trials(u.Run)+afterReview(u.RunBounds))))
 	}
 	for _, n := range c.Notes {
 		s.line(item{text: "Note: " + d.noted(n), colour: yellow})
@@ -134,6 +135,14 @@ func (d *compared) beside(i int) {
 	if len(s.lines) == 0 {
 		s.title = ""
 	}
+}
+
+// afterReview says which pass rates reviews can still make of a task.
+func afterReview(bounds *stats.Interval) string {
+	if bounds == nil {
+		return ""
+	}
+	return ": " + interval(*bounds)
 }
 
 func (d *compared) noted(n runner.ComparisonNote) string {

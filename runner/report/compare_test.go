@@ -30,7 +30,7 @@ func exampleComparison() *runner.Comparison {
 	c := &runner.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []runner.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
 	c.Runs[0].File = "base`line.jsonl"
 	c.Comparisons = []runner.RunComparison{{
-		Run: "20261121-101500-def", Outcome: runner.OutcomeWorse, P: 0.012, Compared: 7, Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2,
+		Run: "20261121-101500-def", Outcome: runner.OutcomeWorse, P: 0.012, Compared: 7, ClassCounts: runner.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
 		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: runner.Verdicts{Lost: 2, Won: 1, P: 1},
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
 		Differences: []runner.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},

@@ -75,7 +75,7 @@ func cannedRun() *canned {
 	sum := exampleSummary()
 	sum.Triggers = &runner.TriggerResult{Skill: "explainer", Prompts: 1, Measured: true, Accuracy: share(0.5), Precision: share(1), Recall: share(0.5), F1: share(0.667),
 		Results: []runner.TriggerPrompt{{ID: "should_trigger#1", Verdict: runner.Failed, Triggered: 1, Answered: 2}}}
-	sum.Baseline = &runner.BaselineResult{Measured: true, Pairs: 1, Improved: 1, PassRate: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5},
+	sum.Baseline = &runner.BaselineResult{Measured: true, Pairs: 1, ClassCounts: runner.ClassCounts{Improved: 1}, PassRate: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5},
 		Tasks: []runner.TaskBaseline{{ID: "ok", PassRate: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5}, Score: &runner.Gain{With: 1, Without: 0.75, Gain: 0.25}}}}
 	c.progress.Summary = sum
 

@@ -25,6 +25,7 @@ func History(w io.Writer, h *runner.History, o Options) error {
 		s.add(historyRow(&h.Tasks[i])...)
 	}
 	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not ended  · not in the run", colour: dim})
+	historyShifts(&d, h)
 	historyFlips(&d, h)
 	return d.text(w, o)
 }
@@ -77,6 +78,21 @@ func causes(t *runner.TaskHistory) string {
 		parts[i] = fmt.Sprintf("%s %d", c, t.Causes[c])
 	}
 	return strings.Join(parts, ", ")
+}
+
+// historyShifts lists lasting changes.
+func historyShifts(d *document, h *runner.History) {
+	s := d.section("Lasting changes")
+	s.add(heads("Task", "Since", "Passed before", "Passed since", "p")...)
+	for _, t := range h.Tasks {
+		for _, x := range t.Shifts {
+			s.add(code(t.ID), code(x.Since), plain(fmt.Sprintf("%d/%d", x.Before.Passed, x.Before.Counted)),
+				plain(fmt.Sprintf("%d/%d", x.After.Passed, x.After.Counted)), plain(probability(x.P)))
+		}
+	}
+	if len(s.rows) == 1 {
+		s.rows, s.title = nil, ""
+	}
 }
 
 // historyFlips lists the newest flips.

@@ -293,7 +293,7 @@ func (m *markdown) baseline() {
 		m.add("\n**Baseline** not measured.\n")
 		return
 	}
-	text := fmt.Sprintf("\n**Baseline**, over %s: %d improved, %d regressed, %d unchanged", count(base.Pairs, "task", "tasks"), base.Improved, base.Regressed, base.Unchanged)
+	text := fmt.Sprintf("\n**Baseline**, over %s: %s", count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
 	if g := base.PassRate; g != nil {
 		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", percent(g.With), percent(g.Without), points(g.Gain), bounds(g.Interval, points))
 	}

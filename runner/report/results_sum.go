@@ -70,7 +70,10 @@ func (r *results) summary() resultsSummary {
 	sum.AggregateScore, sum.MinScore, sum.MaxScore, sum.StdDev = plain.Mean, plain.Min, plain.Max, plain.StdDev
 	sum.WeightedScore, sum.Groups = weighted.Mean, s.groups
 	if r.Record.Config.Trials > 1 && weighted.N > 1 {
-		i := stats.Bootstrap(s.weighted, stats.DefaultSeed)
+		i := stats.MeanInterval(s.weighted, stats.DefaultConfidence)
+		if r.role == runner.RoleTask && r.Summary != nil && r.Summary.Score != nil {
+			i = r.Summary.Score.MeanInterval
+		}
 		sum.Statistics = &resultsStatistics{
 			BootstrapCI:   resultsInterval{Lower: i.Low, Upper: i.High, Mean: weighted.Mean, ConfidenceLevel: stats.DefaultConfidence},
 			IsSignificant: i.Low > 0,

@@ -23,6 +23,9 @@ type Agreement struct {
 	// 1 at most and below 0 where chance would do better. It is nil where chance
 	// alone gives full agreement, as both gave one and the same verdict throughout.
 	Kappa *float64 `json:"kappa"`
+	// KappaInterval is the 95 % interval of Kappa; nil where Kappa is, and for fewer
+	// than 10 things.
+	KappaInterval *Interval `json:"kappaInterval,omitempty"`
 }
 
 // Agree tells how far two raters agree (Cohen 1960, "A Coefficient of Agreement
@@ -55,6 +58,11 @@ func Agree(pairs []Pair) Agreement {
 	a.MeanDifference, a.MeanAbsoluteDifference = Describe(differences).Mean, Describe(distances).Mean
 	a.Agreed = float64(agreed) / float64(a.N)
 	a.Kappa = kappa(a.N, agreed, reference, other)
+	if a.Kappa != nil && a.N >= leastForKappa {
+		both := (agreed + reference + other - a.N) / 2 // both let it pass
+		i := kappaInterval([4]float64{float64(both), float64(reference - both), float64(other - both), float64(a.N - reference - other + both)}, *a.Kappa)
+		a.KappaInterval = &i
+	}
 	return a
 }
 
@@ -67,4 +75,36 @@ func kappa(n, agreed, reference, other int) *float64 {
 	}
 	k := float64(agreed*n-chance) / float64(n*n-chance)
 	return &k
+}
+
+const (
+	// leastForKappa is the number of things below which an interval of kappa says
+	// next to nothing.
+	leastForKappa = 10
+	// addedForKappa is added to each of the four counts, without which full
+	// agreement would have an interval of no width. Coverage is best near this value.
+	addedForKappa = 0.75
+)
+
+// kappaInterval is kappa ± 1.96 standard errors (Fleiss, Cohen and Everitt 1969, "Large
+// sample standard errors of kappa and weighted kappa"), after [addedForKappa] was added
+// to the counts: of things that both let pass, only the reference, only the other, and
+// none. It holds the estimate without that.
+func kappaInterval(counts [4]float64, estimate float64) Interval {
+	n := 0.0
+	for i := range counts {
+		counts[i] += addedForKappa
+		n += counts[i]
+	}
+	both, first, second, none := counts[0]/n, counts[1]/n, counts[2]/n, counts[3]/n
+	reference, other := both+first, both+second
+	chance := float64(reference*other) + float64((1-reference)*(1-other))
+	k := (both + none - chance) / (1 - chance)
+	square := func(x float64) float64 { return float64(x * x) }
+	variance := float64(both*square(1-float64((reference+other)*(1-k)))) +
+		float64(none*square(1-float64((2-reference-other)*(1-k)))) +
+		float64(square(1-k)*(float64(first*square(other+1-reference))+float64(second*square(1-other+reference)))) -
+		square(k-float64(chance*(1-k)))
+	half := z95 * math.Sqrt(max(0, variance)/n) / (1 - chance)
+	return Interval{Low: clamp(k-half, -1, estimate), High: clamp(k+half, estimate, 1)}
 }

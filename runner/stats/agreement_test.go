@@ -45,13 +45,15 @@ func TestAgree(t *testing.T) {
 			Agreement{N: 4, MeanAbsoluteDifference: 0.5, Agreed: 0.5, Kappa: k(0)}},
 		// The example of many textbooks: 20 and 15 alike, 5 and 10 not, of 50.
 		{"textbook", join(rated(20, true, true), rated(5, true, false), rated(10, false, true), rated(15, false, false)),
-			Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: k(0.4)}},
+			Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: k(0.4),
+				// By numeric differentiation of kappa, with 0.75 added to each count.
+				KappaInterval: &Interval{0.13251908323, 0.62219789790}}},
 		{"milder", []Pair{{0.5, 0.75, true, true}, {0.25, 0.75, false, true}},
 			Agreement{N: 2, MeanDifference: 0.375, MeanAbsoluteDifference: 0.375, Agreed: 0.5, Kappa: k(0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			require.Empty(t, cmp.Diff(c.want, Agree(c.pairs), cmpopts.EquateApprox(1e-12, 1e-12)))
+			require.Empty(t, cmp.Diff(c.want, Agree(c.pairs), cmpopts.EquateApprox(0, 1e-10)))
 		})
 	}
 }
@@ -69,6 +71,9 @@ func TestAgreeProperties(t *testing.T) {
 		require.LessOrEqual(t, math.Abs(a.MeanDifference), a.MeanAbsoluteDifference+1e-12)
 		if a.Kappa != nil {
 			require.True(t, *a.Kappa >= -1 && *a.Kappa <= a.Agreed, "%v", a)
+		}
+		if i := a.KappaInterval; i != nil {
+			require.True(t, a.N >= 10 && -1 <= i.Low && i.Low <= *a.Kappa && *a.Kappa <= i.High && i.High <= 1, "%v", a)
 		}
 	})
 }

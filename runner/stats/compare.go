@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -159,22 +158,4 @@ func stepsOf(p, weights []float64) []step {
 		out = append(out, step{s.p, sum})
 	}
 	return out
-}
-
-// DifferenceInterval is the interval of b's rate less a's, two samples that have
-// nothing in common: method 10 of Newcombe (1998, "Interval estimation for the
-// difference between independent proportions"), made of both Wilson intervals.
-// Where a sample is empty nothing is known, which is the interval from -1 to 1.
-func DifferenceInterval(a, b Share, confidence float64) Interval {
-	a, b = a.sane(), b.sane()
-	if a.N == 0 || b.N == 0 {
-		return Interval{Low: -1, High: 1}
-	}
-	pa, pb := a.Rate(), b.Rate()
-	ia, ib := Wilson(a.Passed, a.N, confidence), Wilson(b.Passed, b.N, confidence)
-	d := pb - pa
-	return Interval{
-		Low:  clamp(d-math.Hypot(pb-ib.Low, ia.High-pa), -1, d),
-		High: clamp(d+math.Hypot(ib.High-pb, pa-ia.Low), d, 1),
-	}
 }

@@ -35,3 +35,15 @@ func Holm(tests []Exact) []float64 {
 	}
 	return adjusted
 }
+
+// Sharpest is the test that the sharpest of several is, with its p-value corrected for
+// their number by [Holm]: whether any of them would show something.
+func Sharpest(tests []Exact) Exact {
+	sharpest := Exact{P: 1}
+	for i, p := range Holm(tests) {
+		if p < sharpest.P {
+			sharpest = Exact{P: p, Better: tests[i].Better}
+		}
+	}
+	return sharpest
+}

@@ -5,6 +5,10 @@ import (
 	"math/rand/v2"
 )
 
+// DefaultSeed is the seed of the permutation tests that waza reports. It is fixed, so
+// that a report of the same trials never differs from the last one.
+const DefaultSeed = 1
+
 const (
 	// maxArrangements is the number of ways to deal out the scores, those that are
 	// equal not being told apart, up to which all are looked at: twice ten

@@ -127,7 +127,9 @@ func TestExactTestsOfLargeRuns(t *testing.T) {
 }
 
 // The examples of Newcombe (1998), table II, method 10.
-func TestDifferenceInterval(t *testing.T) {
+// With Wilson's intervals the difference is method 10 of Newcombe (1998, "Interval
+// estimation for the difference between independent proportions"), whose table II this is.
+func TestDifferenceOfRates(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		b, a      Share
@@ -142,14 +144,14 @@ func TestDifferenceInterval(t *testing.T) {
 		{share(10, 10), share(0, 20), 0.6791, 1},
 		{share(10, 10), share(0, 10), 0.6075, 1},
 	} {
-		got := DifferenceInterval(c.a, c.b, 0.95)
+		wilson := func(s Share) Estimate { return Estimate{s.Rate(), Wilson(s.Passed, s.N, 0.95)} }
+		got := wilson(c.b).Minus(wilson(c.a)).Interval
 		require.InDelta(t, c.low, got.Low, 5e-5, "%+v", c)
 		require.InDelta(t, c.high, got.High, 5e-5, "%+v", c)
-		other := DifferenceInterval(c.b, c.a, 0.95)
+		other := wilson(c.a).Minus(wilson(c.b)).Interval
 		require.InDelta(t, -got.Low, other.High, 1e-12)
 		require.InDelta(t, -got.High, other.Low, 1e-12)
 	}
-	require.Equal(t, Interval{-1, 1}, DifferenceInterval(share(0, 0), share(5, 5), 0.95))
 }
 
 func TestMantelHaenszel(t *testing.T) {
@@ -424,30 +426,6 @@ func TestScoreTrialsNeeded(t *testing.T) {
 	n, ok = ScoreTrialsNeeded(0.5, 0, 0, 0.05, 0.8)
 	require.True(t, ok)
 	require.Equal(t, 2, n)
-}
-
-func TestBootstrapsThatCompare(t *testing.T) {
-	t.Parallel()
-	wide, narrow := BootstrapMean(mice, 1, 0.99), BootstrapMean(mice, 1, 0.8)
-	require.Less(t, wide.Low, narrow.Low)
-	require.Greater(t, wide.High, narrow.High)
-	usual := Bootstrap(mice, 1)
-	require.InDelta(t, usual.Low, BootstrapMean(mice, 2, 0).Low, 6)
-
-	a, b := []float64{0.9, 1, 0.8, 1, 0.95}, []float64{0.5, 0.4, 0.6, 0.5, 0.45}
-	d := BootstrapDifference(a, b, 1, 0.95)
-	require.Less(t, d.High, -0.3)
-	require.Greater(t, d.Low, -0.6)
-	require.Equal(t, Interval{}, BootstrapDifference(nil, b, 1, 0.95))
-	require.Equal(t, Interval{}, BootstrapMean(nil, 1, 0.95))
-
-	r, ok := BootstrapRatio([]float64{1, 2, 3}, []float64{2, 4, 6}, 1, 0.95)
-	require.True(t, ok)
-	require.Equal(t, Interval{2, 2}, r)
-	_, ok = BootstrapRatio([]float64{1}, []float64{2}, 1, 0.95)
-	require.False(t, ok)
-	_, ok = BootstrapRatio([]float64{0, 0}, []float64{2, 0}, 1, 0.95)
-	require.False(t, ok)
 }
 
 func BenchmarkCompare(b *testing.B) {

@@ -1,17 +1,17 @@
 // Package stats turns the outcomes of trials into numbers: pass rates with
 // their intervals, pass@k and pass^k, and descriptions of scores.
 //
-// Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task,
-// [Describe] and [Bootstrap] for its scores, [Agree] for two raters,
-// [NewSequential] for when a task needs no more trials. Two runs are compared with
-// [Fisher], [McNemar] and [Permutation] task by task, [Holm] for all tasks together,
-// and [MantelHaenszel] for the suite. All functions are pure and
-// safe for concurrent use.
+// Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task, [Describe] and
+// [MeanInterval] for its scores, [Agree] for two raters, and [NewSample] for a task that
+// may need no more trials. Two runs are compared with [Fisher], [McNemar], [Permutation]
+// and [Samples] task by task, [Holm] for all tasks together, and [MantelHaenszel] for the
+// suite; [Mean] and [Estimate.Minus] combine intervals. All functions are pure and safe
+// for concurrent use. docs/statistics.md has what they assume and how often they err.
 //
 // The same values give the same numbers, bit for bit, in whatever order they
-// come and on whatever machine: values are sorted before they are summed, the
-// bootstrap draws from a generator of fixed seed, and every product that is
-// added to something is rounded first (the conversions float64(x*y) below are
+// come and on whatever machine: values are sorted before they are summed, permutation
+// tests draw from a generator of fixed seed, and every product that is added to
+// something is rounded first (the conversions float64(x*y) below are
 // there to keep compilers from fusing the two; halving is exact anyway). NaN and infinities never leave
 // this package; each function says what it answers where there is no answer.
 package stats
@@ -39,10 +39,19 @@ type Interval struct {
 // hold that share of a normal distribution. A confidence that is not between 0
 // and 1 is taken as [DefaultConfidence].
 func normalQuantile(confidence float64) float64 {
-	if !(confidence > 0 && confidence < 1) || confidence == DefaultConfidence {
+	if confidence = saneConfidence(confidence); confidence == DefaultConfidence {
 		return z95
 	}
 	return math.Sqrt2 * math.Erfinv(confidence)
+}
+
+// saneConfidence is the confidence, or [DefaultConfidence] for one that is not
+// between 0 and 1.
+func saneConfidence(confidence float64) float64 {
+	if !(confidence > 0 && confidence < 1) {
+		return DefaultConfidence
+	}
+	return confidence
 }
 
 // clamp returns the number nearest to x between low and high; low for NaN.

@@ -465,6 +465,16 @@ const scenarios = {
     assert.equal(await v.page.locator('.row[aria-expanded="true"]').count(), 1, 'its address opens it');
   },
 
+  async 'no text keeps the page busy'(v) {
+    await v.open('busy.html', '#task/busy/trial/1');
+    assert.match(await v.trial(), /^Trial 1 Failed/);
+    assert.deepEqual(await v.page.$$eval('.checks .diff span', (list) => list.map((e) => e.textContent)), [
+      '- expected one',
+      '+ got      two',
+    ]);
+    assert.ok((await v.text('#viewer')).includes(': expected ": expected "'));
+  },
+
   async 'the policy lets nothing else run'(v) {
     await v.open('demo.html');
     const ran = await v.page.evaluate(async () => {
