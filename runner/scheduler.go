@@ -118,7 +118,9 @@ func (s *scheduler) open(ctx context.Context) error {
 		if s.execs[c] != nil || !t.executes() {
 			continue
 		}
-		exec, err := c.executor.Open(ctx, c.settings)
+		settings := c.settings
+		settings.Temp = s.run.log.WorkDir()
+		exec, err := c.executor.Open(ctx, settings)
 		if err != nil {
 			return fmt.Errorf("executor %s: %w", c.executor.Name, err)
 		}

@@ -173,7 +173,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor())
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
-		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Env: t.env, Expand: expand,
+		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Temp: r.log.WorkDir(), Env: t.env, Expand: expand,
 		Baseline: s.compareWith(t, num), Capabilities: t.caps,
 	})
 	a.grade(ctx, t.graders, subject)

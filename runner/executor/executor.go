@@ -82,6 +82,9 @@ type Settings struct {
 	Model   string
 	// Workers is the most trials that run at once.
 	Workers int
+	// Temp is the directory below which an executor puts its temporary files, made
+	// at need. It is removed after a crash, too; empty means the system's.
+	Temp string
 	// Providers gives executors that ask models their clients. It belongs to
 	// the run. Nil means the executor makes one of its own.
 	Providers *provider.Pool

@@ -67,6 +67,9 @@ type Subject struct {
 	// Dir returns the workspace as the executor left it. It is made at the
 	// first call, so a grader that needs none should not ask.
 	Dir func() (string, error)
+	// Temp is the directory below which graders put their temporary files, made at
+	// need. It is removed after a crash, too; empty means the system's.
+	Temp string
 	// Lost says that what stood at a path of a recorded workspace is not known,
 	// or, when the path is empty, that this is so of anything in it. Nil means
 	// that all is there.

@@ -161,7 +161,12 @@ const (
 // writeTrial puts what a program may want to read into a new directory outside
 // the workspace. The caller removes it.
 func writeTrial(s *Subject) (dir string, err error) {
-	dir, err = os.MkdirTemp("", "waza-grader-*")
+	if s.Temp != "" {
+		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
+			return "", err
+		}
+	}
+	dir, err = os.MkdirTemp(s.Temp, "waza-grader-*")
 	if err != nil {
 		return "", err
 	}

@@ -118,7 +118,12 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 	if x.policy == "" {
 		x.policy = Workspace
 	}
-	if x.home, err = os.MkdirTemp("", "waza-agent-"); err != nil {
+	if s.Temp != "" {
+		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if x.home, err = os.MkdirTemp(s.Temp, "waza-agent-"); err != nil {
 		return nil, err
 	}
 	return x, nil
