@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"os"
 
 	"waza/runner/executor"
 	"waza/runner/journal"
@@ -31,7 +32,12 @@ func (a *amendment) Criteria() Criteria { return a.criteria }
 func (a *amendment) Redact(secrets *provider.Redactor) { a.redact(secrets) }
 
 func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
-	return takeSnapshot(ctx, dir, nil, blobs, secrets)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		panic(err)
+	}
+	defer root.Close()
+	return takeSnapshot(ctx, root, nil, blobs, secrets)
 }
 
 func (s *Snapshot) Restore(dir string, blobs *journal.BlobReader) error { return s.restore(dir, blobs) }

@@ -47,11 +47,11 @@ func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, lef
 	defer func() { left = ws.close() }()
 	s := grader.Subject{
 		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Temp: filepath.Dir(r.path), Env: r.env, Expand: expand,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Root: ws.open, Temp: filepath.Dir(r.path), Env: r.env, Expand: expand,
 		Baseline: r.baseline, Capabilities: r.task.cell.can(),
 	}
 	if old.Workspace != nil {
-		s.Lost = old.Workspace.lost
+		s.Lost, s.Destroyed = old.Workspace.lost, old.Workspace.Destroyed
 	}
 	a = &attempt{AttemptResult: &AttemptResult{}, before: r.before}
 	a.grade(ctx, r.graders, grader.NewSubject(s))

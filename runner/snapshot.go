@@ -35,6 +35,9 @@ type Snapshot struct {
 	Entries []SnapshotEntry `json:"entries"`
 	// Incomplete says why there may be more than Entries tell.
 	Incomplete string `json:"incomplete,omitempty"`
+	// Destroyed says what the agent did to its workspace, which it deleted or
+	// replaced; empty when it was left in place. Entries are what was in it.
+	Destroyed string `json:"destroyed,omitempty"`
 	// Removed are files that were there when the attempt began and gone when it
 	// ended; Before is their content. Those of which Entries cannot tell are not
 	// among them.
@@ -92,17 +95,11 @@ type snapshooter struct {
 	bytes   int64 // of contents, so far
 }
 
-// takeSnapshot keeps a workspace, and what became of the files that were put into
+// takeSnapshot keeps what is in a workspace, and what became of the files that were put into
 // it. Contents are kept without secrets. It always returns a snapshot: what went
 // wrong makes it incomplete.
-func takeSnapshot(ctx context.Context, dir string, given []givenFile, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
-	s := &snapshooter{ctx: ctx, blobs: blobs, secrets: secrets, snap: &Snapshot{Entries: []SnapshotEntry{}}}
-	var err error
-	if s.root, err = os.OpenRoot(dir); err != nil {
-		s.snap.Incomplete = fmt.Sprintf("the workspace could not be read: %v", withoutPath(err))
-		return s.snap
-	}
-	defer s.root.Close()
+func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs *journal.Blobs, secrets *provider.Redactor) *Snapshot {
+	s := &snapshooter{ctx: ctx, root: root, blobs: blobs, secrets: secrets, snap: &Snapshot{Entries: []SnapshotEntry{}}}
 	if err := s.walk(".", 0); err != nil {
 		s.snap.Incomplete = err.Error()
 	}

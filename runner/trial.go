@@ -14,6 +14,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/proc"
 )
 
 // retryDelay is the longest pause before the first retry of a trial in error;
@@ -161,6 +162,10 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		r.logTask(t, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped: graders cannot tell what it lacks",
 			t.ID, num, len(a.Output), a.OutputDropped)
 	}
+	destroyed := ws.destroyed()
+	if noDir := (*proc.NoDirError)(nil); destroyed != "" && errors.As(err, &noDir) {
+		err = nil // the next prompt found no workspace to work in: the agent's own doing
+	}
 	if err != nil || ctx.Err() != nil {
 		a.fail(ctx, err)
 		// The path is another for each attempt, and would tell equal errors apart.
@@ -170,10 +175,12 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		}
 		return a
 	}
-	a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor())
+	if a.left = ws.snapshot(ctx, r.log.Blobs(), r.plan.pool.Redactor()); a.left != nil {
+		a.left.Destroyed = destroyed
+	}
 	subject := grader.NewSubject(grader.Subject{
 		RunID: r.ID(), Suite: r.plan.Suite, Task: t.Task, Num: num, Prompt: trial.Prompt, Output: a.Output,
-		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Temp: r.log.WorkDir(), Env: t.env, Expand: expand,
+		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.took, Dir: ws.dir, Root: ws.open, Destroyed: destroyed, Temp: r.log.WorkDir(), Env: t.env, Expand: expand,
 		Baseline: s.compareWith(t, num), Capabilities: t.caps,
 	})
 	a.grade(ctx, t.graders, subject)
@@ -295,6 +302,9 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 	}
 	grader.Compare(a.Graders)
 	a.Verdict, a.Score, a.Error = verdictOf(a.Graders)
+	if subject.Destroyed != "" && a.Verdict == Passed { // nothing was to be graded
+		a.Verdict, a.Score, a.Error = Failed, new(float64), subject.Destroyed
+	}
 	if broken != nil {
 		a.fail(ctx, broken) // which knows more of the error than its text
 	}

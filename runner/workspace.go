@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"waza/eval"
 	"waza/eval/files"
@@ -33,6 +35,7 @@ type workspace struct {
 	made  bool
 	err   error
 	gone  bool
+	root  *os.Root  // the directory as it was made, whatever the agent does to its path; nil before
 	begun *Snapshot // what the agent began with; nil: the task's files
 }
 
@@ -57,22 +60,68 @@ func (w *workspace) makeLocked() error {
 		if err := w.from.restore(w.path, w.blobs); err != nil {
 			return fmt.Errorf("the workspace cannot be restored: %w", err)
 		}
-		return nil
+		return w.openLocked()
 	}
 	if err := os.MkdirAll(w.path, 0o700); err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
-	root, err := os.OpenRoot(w.path)
-	if err != nil {
-		return fmt.Errorf("workspace: %w", err)
+	if err := w.openLocked(); err != nil {
+		return err
 	}
-	defer root.Close()
 	for _, f := range w.task.Inputs.Files {
-		if err := w.put(root, f); err != nil {
+		if err := w.put(w.root, f); err != nil {
 			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
 		}
 	}
 	return nil
+}
+
+func (w *workspace) openLocked() (err error) {
+	if w.root, err = os.OpenRoot(w.path); err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	return nil
+}
+
+// open returns the directory as it was made: what the agent may have put at its
+// path is another. The caller closes it.
+func (w *workspace) open() (*os.Root, error) {
+	if _, err := w.dir(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return nil, errWorkspaceGone
+	}
+	return w.root.OpenRoot(".")
+}
+
+// destroyed says what the agent did to its workspace, if that is not the directory
+// any more that the agent was given; else it is empty.
+func (w *workspace) destroyed() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.root == nil || w.gone {
+		return ""
+	}
+	now, err := os.Lstat(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return "the agent deleted its workspace"
+	case err != nil:
+		return ""
+	case now.Mode()&fs.ModeSymlink != 0:
+		return "the agent replaced its workspace by a symbolic link"
+	case !now.IsDir():
+		return "the agent replaced its workspace by a file"
+	case now.Mode().Perm()&0o700 != 0o700: // graders must get in
+		_ = os.Chmod(w.path, now.Mode().Perm()|0o700)
+	}
+	if made, err := w.root.Stat("."); err == nil && !os.SameFile(made, now) {
+		return "the agent replaced its workspace by another directory"
+	}
+	return ""
 }
 
 // put writes one input file. The root keeps it inside the workspace whatever its path says.
@@ -101,7 +150,7 @@ func (w *workspace) snapshot(ctx context.Context, blobs *journal.Blobs, secrets 
 	if !w.made || w.err != nil || w.gone {
 		return nil
 	}
-	return takeSnapshot(ctx, w.path, w.givenLocked(), blobs, secrets)
+	return takeSnapshot(ctx, w.root, w.givenLocked(), blobs, secrets)
 }
 
 // close removes the directory with all the agent left in it.
@@ -111,6 +160,9 @@ func (w *workspace) close() error {
 	w.gone = true
 	if !w.made {
 		return nil
+	}
+	if w.root != nil {
+		w.root.Close()
 	}
 	return removeAll(w.path)
 }

@@ -242,6 +242,7 @@ neither as failed nor as passed, when a grader could not look. One rule decides 
 | the time of the whole trial (` + "`timeout_seconds`" + `) is up while graders still run | timeout, which counts as not passed; error when a recorded trial is graded again, since the agent was in time |
 | an interpreter, a program or a file of the suite is missing, a judge does not answer, tokens are not known | error |
 | somebody else kills the program or the interpreter, the system that is short of memory for example | error |
+| the agent deleted its workspace, or replaced it by a link, a file or another directory | failed, with score 0, whatever graders would say |
 | a check depends on what waza did not keep: a part of the output beyond 4 MiB, entries of the transcript beyond its limit, a file of a recorded workspace | error, unless another check of the grader failed for certain |
 
 Programs and assertions run over the agent's work, so an agent whose work makes them hang has failed, and cannot leave

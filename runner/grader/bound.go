@@ -81,6 +81,9 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 	if err := context.Cause(ctx); err != nil {
 		return Score{}, err
 	}
+	if s.Destroyed != "" {
+		return Score{Feedback: s.Destroyed}, nil
+	}
 	score, err = b.grader.Grade(ctx, s)
 	if err == nil && math.IsNaN(score.Score) {
 		err = fmt.Errorf("the score is not a number")

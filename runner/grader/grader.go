@@ -6,6 +6,7 @@ package grader
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"waza/eval"
@@ -67,6 +68,12 @@ type Subject struct {
 	// Dir returns the workspace as the executor left it. It is made at the
 	// first call, so a grader that needs none should not ask.
 	Dir func() (string, error)
+	// Root opens the workspace as the agent was given it, whatever is at its path
+	// now. The caller closes it. Nil means that Dir is opened.
+	Root func() (*os.Root, error)
+	// Destroyed says what the agent did to its workspace, which it deleted or
+	// replaced; empty when it left it in place. No grader passes such a trial.
+	Destroyed string
 	// Temp is the directory below which graders put their temporary files, made at
 	// need. It is removed after a crash, too; empty means the system's.
 	Temp string

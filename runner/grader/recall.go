@@ -19,7 +19,7 @@ type asking interface {
 // hash names what the grader asks; empty when it asks nobody.
 func (b *Bound) hash(s *Subject) string {
 	g, ok := b.grader.(asking)
-	if !ok {
+	if !ok || s.Destroyed != "" { // nobody is asked
 		return ""
 	}
 	data, err := json.Marshal([]any{b.Type, g.asks(s)})

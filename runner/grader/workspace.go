@@ -22,6 +22,13 @@ var errEscapes = errors.New("the path leads out of the workspace")
 // openWorkspace opens the workspace of a trial. The root refuses every path
 // that leads out of it, also by symbolic links. The caller closes it.
 func openWorkspace(s *Subject) (*os.Root, error) {
+	if s.Root != nil {
+		root, err := s.Root()
+		if err != nil {
+			return nil, fmt.Errorf("workspace: %w", err)
+		}
+		return root, nil
+	}
 	if s.Dir == nil {
 		return nil, errors.New("the executor has no workspace")
 	}

@@ -116,7 +116,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		env = os.Environ()
 	}
 	if st, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !st.IsDir()) {
-		return nil, fmt.Errorf("cannot start %s: no such working directory: %s", c.Args[0], c.Dir)
+		return nil, &NoDirError{Program: c.Args[0], Dir: c.Dir}
 	}
 	path, err := LookPath(c.Args[0], env)
 	if err != nil {
@@ -379,6 +379,13 @@ func Executable(path string) error {
 		return fmt.Errorf("%s is not executable: chmod +x it, or name its interpreter as the command", path)
 	}
 	return nil
+}
+
+// NoDirError says that the working directory of a program does not exist.
+type NoDirError struct{ Program, Dir string }
+
+func (e *NoDirError) Error() string {
+	return fmt.Sprintf("cannot start %s: no such working directory: %s", e.Program, e.Dir)
 }
 
 // NotFoundError says that a program does not exist: a path, or a name on PATH.

@@ -39,7 +39,10 @@ func whyFailed(t *runner.TrialResult) (line, text string) {
 		lines = append(lines, g.Name+": "+firstLine(feedback))
 		texts = append(texts, fmt.Sprintf("%s (%s), score %s: %s", g.Name, g.Type, score(g.Score), feedback))
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) == 0 && t.Error != "":
+		return firstLine(t.Error), t.Error
+	case len(lines) == 0:
 		return "failed", ""
 	}
 	return strings.Join(lines, "; "), strings.Join(texts, "\n")
