@@ -3,6 +3,7 @@
 # make lint    golangci-lint alone
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
+# make simulate  measure what the numbers promise, and write the table of docs/statistics.md
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
@@ -26,7 +27,7 @@ LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd editors eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash bench fuzz docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash bench fuzz simulate docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -95,6 +96,10 @@ bench:
 
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'
+
+# Some minutes. It fails where a measured share breaks its promise.
+simulate:
+	$(GO) run ./runner/stats/simulation -write docs/statistics.md
 
 docs:
 	$(GO) generate ./...

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// run draws a run whose tasks pass with the given rates.
+type run struct {
+	rates  []float64
+	trials int
+	// threshold and stopping are those of the suite; a stopping of 0 does all trials.
+	threshold, stopping float64
+	errors              float64 // share of trials in error
+	// scores: trials have scores that say more than their verdicts.
+	scores bool
+	// shift is added to the scores of trials that passed.
+	shift float64
+}
+
+// trial and task are as much of a result as a comparison reads.
+type trial struct {
+	TrialNum int            `json:"trialNum"`
+	Verdict  runner.Verdict `json:"verdict"`
+	Score    float64        `json:"score"`
+}
+
+type task struct {
+	ID        string          `json:"id"`
+	Trials    int             `json:"totalTrials"`
+	First     int             `json:"firstTrial"`
+	Threshold float64         `json:"passThreshold"`
+	Stopping  float64         `json:"stopping,omitempty"`
+	Verdict   runner.Verdict  `json:"verdict"`
+	Decided   *runner.Decided `json:"decided,omitempty"`
+	Done      []trial         `json:"trials"`
+}
+
+func (r run) tasks(rng *rand.Rand) []task {
+	var list []task
+	for i, p := range r.rates {
+		t := task{ID: fmt.Sprint(i), Trials: r.trials, First: 1, Threshold: r.threshold, Stopping: r.stopping, Verdict: runner.Failed}
+		s := stats.NewSample(stats.StoppingRule{Trials: r.trials, Threshold: r.threshold, Confidence: r.stopping})
+		for n := 1; n <= r.trials && s.Decision() == stats.Undecided; n++ {
+			x := trial{TrialNum: n, Verdict: runner.Failed}
+			if rng.Float64() < p {
+				x.Verdict, x.Score = runner.Passed, 1
+			}
+			if r.scores {
+				x.Score = (x.Score + rng.Float64()*(1-r.shift) + r.shift) / 2
+			}
+			if rng.Float64() < r.errors {
+				x.Verdict = runner.Errored
+				s.AddError()
+			} else {
+				s.Add(x.Verdict == runner.Passed)
+			}
+			t.Done = append(t.Done, x)
+		}
+		if s.Decision() == stats.WillPass {
+			t.Verdict = runner.Passed
+		}
+		if left := r.trials - len(t.Done); left > 0 {
+			t.Decided = &runner.Decided{Verdict: t.Verdict, After: len(t.Done), Of: r.trials, Saved: left, Confidence: r.stopping}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// compared puts two runs through waza compare's own code, as results in files.
+func compared(rng *rand.Rand, a, b run) *runner.RunComparison {
+	dir, err := os.MkdirTemp("", "waza-simulation-")
+	check(err)
+	defer os.RemoveAll(dir)
+	var sources []runner.Source
+	for i, r := range []run{a, b} {
+		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		text, err := json.Marshal(map[string]any{"runId": fmt.Sprintf("r%d", i), "suite": map[string]string{"name": "s"}, "tasks": r.tasks(rng)})
+		check(err)
+		check(os.WriteFile(path, text, 0o600))
+		s, err := runner.FromFile(path, "")
+		check(err)
+		sources = append(sources, s)
+	}
+	c, err := runner.Compare(context.Background(), sources, runner.CompareOptions{})
+	check(err)
+	return &c.Comparisons[0]
+}
+
+// check ends the program on a fault of its own.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// some draws rates: near a threshold, where trials stop late, and anywhere.
+func some(rng *rand.Rand, n int, threshold float64) []float64 {
+	rates := make([]float64, n)
+	for i := range rates {
+		if i%2 == 0 {
+			rates[i] = min(0.99, max(0.01, threshold-0.2+0.3*rng.Float64()))
+		} else {
+			rates[i] = rng.Float64()
+		}
+	}
+	return rates
+}
+
+// alarms measures how often a comparison of two runs of the same agent says that
+// something changed: of any task, and of the suite.
+func alarms() []experiment {
+	var list []experiment
+	for _, tasks := range []int{1, 20} {
+		for _, n := range []int{3, 10, 50} {
+			r := run{trials: n, threshold: 0.8, scores: true}
+			list = append(list, both(fmt.Sprintf("%d tasks, %d trials with scores", tasks, n), r, tasks, 500)...)
+		}
+		for _, threshold := range []float64{0.5, 0.8, 0.9, 1} {
+			for _, n := range []int{10, 50, 200} {
+				r := run{trials: n, threshold: threshold, stopping: 0.95}
+				list = append(list, both(fmt.Sprintf("%d tasks, stopping, N %d, threshold %g", tasks, n, threshold), r, tasks, 500)...)
+			}
+		}
+		r := run{trials: 50, threshold: 0.8, stopping: 0.95, errors: 0.1, scores: true}
+		list = append(list, both(fmt.Sprintf("%d tasks, stopping, N 50, threshold 0.8, 10 %% in error, scores", tasks), r, tasks, 500)...)
+	}
+	return list
+}
+
+func both(design string, r run, tasks, times int) []experiment {
+	draw := func(rng *rand.Rand) *runner.RunComparison {
+		a := r
+		a.rates = some(rng, tasks, r.threshold)
+		return compared(rng, a, a)
+	}
+	return []experiment{
+		{what: "false alarm of some task", design: design, most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
+			return count(times, func() bool { c := draw(rng); return c.Improved+c.Regressed > 0 })
+		}},
+		{what: "false alarm of the suite", design: design, most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
+			return count(times, func() bool {
+				c := draw(rng)
+				return c.Outcome == runner.OutcomeBetter || c.Outcome == runner.OutcomeWorse
+			})
+		}},
+	}
+}
+
+// findings measures how often a comparison finds what did change: three tasks of
+// twenty whose rate fell, or all of them by a little.
+func findings() []experiment {
+	var list []experiment
+	for _, stopping := range []float64{0, 0.95} {
+		for _, n := range []int{10, 50} {
+			design := fmt.Sprintf("20 tasks, %d trials", n)
+			if stopping > 0 {
+				design += " with stopping, threshold 0.8"
+			}
+			r := run{trials: n, threshold: 0.8, stopping: stopping}
+			list = append(list,
+				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
+					found := 0.0
+					for range times {
+						c := fall(rng, r, 3, 0.95, 0.4)
+						for _, t := range c.Tasks[:3] {
+							if t.Class == runner.Regressed {
+								found += 1.0 / 3
+							}
+						}
+					}
+					return found
+				}},
+				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
+					return count(times, func() bool { return fall(rng, r, 20, 0.9, 0.75).Outcome == runner.OutcomeWorse })
+				}},
+			)
+		}
+	}
+	return list
+}
+
+// fall compares runs of 20 tasks, of which the first some fell from one rate to another.
+func fall(rng *rand.Rand, r run, some int, from, to float64) *runner.RunComparison {
+	a, b := r, r
+	for i := range 20 {
+		p := 0.9
+		if i < some {
+			p = from
+		}
+		a.rates = append(a.rates, p)
+		if i < some {
+			p = to
+		}
+		b.rates = append(b.rates, p)
+	}
+	return compared(rng, a, b)
+}
+
+// needed measures how often as many trials as "to decide" names do decide, if the
+// difference that was seen is the true one.
+func needed() []experiment {
+	var list []experiment
+	for _, tasks := range []int{1, 10} {
+		for _, rates := range [][2]float64{{0.9, 0.5}, {1, 0.7}, {0.5, 0.2}} {
+			list = append(list, experiment{
+				what: "decided with the trials that were asked for", design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 1000,
+				run: func(rng *rand.Rand, times int) float64 {
+					n := asked(tasks, rates)
+					a, b := run{trials: n, threshold: 1}, run{trials: n, threshold: 1}
+					for i := range tasks {
+						p, q := 0.8, 0.8
+						if i == 0 {
+							p, q = rates[0], rates[1]
+						}
+						a.rates, b.rates = append(a.rates, p), append(b.rates, q)
+					}
+					return count(times, func() bool { return compared(rng, a, b).Tasks[0].Class == runner.Regressed })
+				},
+			})
+		}
+	}
+	return list
+}
+
+// asked is how many trials a comparison asks for where it saw just those rates, and no
+// difference in other tasks, in ten trials.
+func asked(tasks int, rates [2]float64) int {
+	for seed := range uint64(100_000) {
+		// Draw until the rates seen are the ones wanted.
+		rng := rand.New(rand.NewPCG(seed, 2))
+		a, b := run{trials: 10, threshold: 1}, run{trials: 10, threshold: 1}
+		for i := range tasks {
+			p, q := 1.0, 1.0
+			if i == 0 {
+				p, q = rates[0], rates[1]
+			}
+			a.rates, b.rates = append(a.rates, p), append(b.rates, q)
+		}
+		c := compared(rng, a, b)
+		if t := c.Tasks[0]; near(t.PassRate.Reference, rates[0]) && near(t.PassRate.Run, rates[1]) && t.Needed != nil {
+			return t.Needed.Trials
+		}
+	}
+	panic("no pilot shows the rates")
+}
+
+func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// experiment measures one share, such as that of intervals which hold the true value.
+type experiment struct {
+	// what is measured, and by which design: they name a row of the table.
+	what, design string
+	// least and most bound the share that waza promises. Both are 0 where it promises
+	// nothing, and the row is there to be known.
+	least, most float64
+	// times is how often it is drawn. 0 means that run counts instead of drawing.
+	times int
+	// run returns in how many of the given number of times something was the case. It
+	// draws with a generator of its own seed.
+	run func(rng *rand.Rand, times int) float64
+}
+
+// row is an experiment and what came of it.
+type row struct {
+	experiment
+	share float64
+	drawn int // how often it was drawn; 0 for what is counted
+}
+
+// noise is how far a share may be off by chance: three standard errors at the bound.
+func (r row) noise(bound float64) float64 {
+	if r.drawn == 0 {
+		return 1e-9
+	}
+	return 3 * math.Sqrt(bound*(1-bound)/float64(r.drawn))
+}
+
+// holds reports whether the share keeps the promise, as far as chance lets one see.
+func (r row) holds() bool {
+	return (r.most == 0 || r.share <= r.most+r.noise(r.most)) && (r.least == 0 || r.share >= r.least-r.noise(r.least))
+}
+
+// measure runs all experiments, as many at once as there are processors. A part of 1
+// draws each as often as it asks for.
+func measure(list []experiment, part float64) []row {
+	rows := make([]row, len(list))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				e := list[i]
+				times := int(math.Ceil(float64(e.times) * part))
+				rng := rand.New(rand.NewPCG(uint64(i+1), 1))
+				if rows[i] = (row{e, e.run(rng, times), times}); times > 0 {
+					rows[i].share /= float64(times)
+				}
+			}
+		})
+	}
+	for i := range list {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return rows
+}
+
+func (r row) cells() []string {
+	promise := "–"
+	switch {
+	case r.least > 0:
+		promise = "≥ " + percent(r.least)
+	case r.most > 0:
+		promise = "≤ " + percent(r.most)
+	}
+	drawn := "counted"
+	if r.drawn > 0 {
+		drawn = fmt.Sprint(r.drawn)
+	}
+	return []string{r.what, r.design, promise, percent(r.share), drawn}
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// print writes the table as Markdown.
+func print(w io.Writer, rows []row) error {
+	lines := []string{"| what | design | promised | measured | drawn |", "|---|---|---|---|---|"}
+	for _, r := range rows {
+		lines = append(lines, "| "+strings.Join(r.cells(), " | ")+" |")
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}
+
+// The table stands between these lines.
+const (
+	tableStart = "<!-- make simulate writes this table -->"
+	tableEnd   = "<!-- end of the table -->"
+)
+
+// replaceTable puts the rows in place of the table of a document.
+func replaceTable(path string, rows []row) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(text, []byte(tableStart))
+	_, after, okEnd := bytes.Cut(rest, []byte(tableEnd))
+	if !ok || !okEnd {
+		return fmt.Errorf("%s: no table between %q and %q", path, tableStart, tableEnd)
+	}
+	var out bytes.Buffer
+	out.Write(before)
+	out.WriteString(tableStart + "\n\n")
+	if err := print(&out, rows); err != nil {
+		return err
+	}
+	out.WriteString("\n" + tableEnd)
+	out.Write(after)
+	return os.WriteFile(path, out.Bytes(), 0o644)
+}
+
+// broken names the rows that do not keep their promise.
+func broken(rows []row) error {
+	var errs []error
+	for _, r := range rows {
+		if !r.holds() {
+			errs = append(errs, fmt.Errorf("promise broken: %s", strings.Join(r.cells(), ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// experiments are all of them, in the order of the table.
+func experiments() []experiment {
+	var list []experiment
+	for _, of := range []func() []experiment{stopping, rates, stoppedRates, scores, differences, ratios, agreement, alarms, findings, needed} {
+		list = append(list, of()...)
+	}
+	return list
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const document = "../../../docs/statistics.md"
+
+// written are the rows of the document's table, by their cells.
+func written(t *testing.T) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(text), tableStart)
+	require.True(t, ok)
+	table, _, ok := strings.Cut(rest, tableEnd)
+	require.True(t, ok)
+	var rows [][]string
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		rows = append(rows, strings.Split(strings.Trim(line, "| "), " | "))
+	}
+	return rows
+}
+
+// The table in the document has a row for each experiment of today, with what it
+// promises today, and none breaks its promise. What is counted is what it says.
+func TestTableIsOfTheseExperiments(t *testing.T) {
+	t.Parallel()
+	list := experiments()
+	rows := written(t)
+	require.Len(t, rows, len(list), "make simulate writes the table")
+	for i, e := range list {
+		measured, err := strconv.ParseFloat(strings.TrimSuffix(rows[i][3], " %"), 64)
+		require.NoError(t, err)
+		r := row{e, measured / 100, e.times}
+		if e.times == 0 {
+			r = measure([]experiment{e}, 1)[0]
+		}
+		require.Equal(t, r.cells(), rows[i])
+		require.True(t, r.holds() || e.times == 0, "%v", rows[i])
+	}
+}
+
+// A few of the experiments, drawn a few times.
+func TestPromisesInShort(t *testing.T) {
+	t.Parallel()
+	some := map[string]float64{
+		"early verdict differs/N 10, threshold 0.8, 0 % of trials in error":                                   0.05,
+		"early verdict differs/N 20, threshold 0.9, 5 % of trials in error":                                   0.05,
+		"pass rate of a task that could stop early/N 20, threshold 0.8, any rate":                             0.02,
+		"mean pass rate over tasks that could stop early/20 tasks of any rate, N 50, threshold 0.8":           0.02,
+		"mean score of a task/scores of 0 or 1, 90 % ones; 5 trials":                                          0.1,
+		"mean score of a suite/10 tasks of different scores, 3 trials":                                        0.05,
+		"difference of pass rates/12 tasks that did not change, 5 trials":                                     0.05,
+		"difference of scores/12 tasks that changed by up to ±0.5, 5 trials":                                  0.05,
+		"ratio of time, tokens or cost/logarithms spread by 0.5; 10 tasks, 5 trials":                          0.1,
+		"kappa/κ 0.80, 50 % pass; 30 trials":                                                                  0.1,
+		"false alarm of some task/1 tasks, stopping, N 50, threshold 0.8":                                     0.1,
+		"false alarm of the suite/20 tasks, 3 trials with scores":                                             0.04,
+		"found: suite whose tasks fell from 90 % to 75 %/20 tasks, 50 trials":                                 0.01,
+		"found: each of 3 tasks that fell from 95 % to 40 %/20 tasks, 10 trials with stopping, threshold 0.8": 0.01,
+	}
+	for _, e := range experiments() {
+		name := e.what + "/" + e.design
+		part, ok := some[name]
+		if !ok {
+			continue
+		}
+		delete(some, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, broken(measure([]experiment{e}, part)))
+		})
+	}
+	require.Empty(t, some)
+}
+
+func TestReplaceTable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.md")
+	require.NoError(t, os.WriteFile(path, []byte("# A\n\n"+tableStart+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
+	rows := []row{{experiment{what: "x", design: "d", least: 0.9}, 0.95, 100}, {experiment{what: "y", design: "d"}, 0.5, 0}}
+	require.NoError(t, replaceTable(path, rows))
+	require.NoError(t, replaceTable(path, rows))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "# A\n\n"+tableStart+"\n\n| what | design | promised | measured | drawn |\n|---|---|---|---|---|\n| x | d | ≥ 90.0 % | 95.0 % | 100 |\n| y | d | – | 50.0 % | counted |\n\n"+tableEnd+"\nafter\n", string(text))
+	require.NoError(t, broken(rows))
+	rows[0].share = 0.7
+	require.ErrorContains(t, broken(rows), "promise broken: x, d")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.ErrorContains(t, replaceTable(path, rows), fmt.Sprintf("no table between %q", tableStart))
+}
