@@ -218,3 +218,33 @@ type AttemptResult struct {
 	Transcript    []executor.Entry `json:"transcript"`
 	Usage         *executor.Usage  `json:"usage,omitempty"`
 }
+
+// weight is about how many bytes an event takes in memory and in the journal, as far
+// as an agent, a grader or a log can make it large.
+func (e *Event) weight() int {
+	n := 512 + len(e.Message) + len(e.Error)
+	if e.Trial != nil {
+		n += e.Trial.weight()
+	}
+	return n
+}
+
+func (res *TrialResult) weight() int {
+	n := len(res.Prompt) + len(res.Error) + contentWeight(res.Output, res.Graders, res.Transcript)
+	for i := range res.Attempts {
+		a := &res.Attempts[i]
+		n += len(a.Error) + contentWeight(a.Output, a.Graders, a.Transcript)
+	}
+	return n
+}
+
+func contentWeight(output string, graders []grader.Result, transcript []executor.Entry) int {
+	n := len(output)
+	for i := range graders {
+		n += len(graders[i].Feedback)
+	}
+	for i := range transcript {
+		n += 64 + transcript[i].Size()
+	}
+	return n
+}

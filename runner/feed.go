@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// maxPending bounds the events that wait for the journal. When the disk is
-	// that far behind, emitting waits for it.
-	maxPending = 4096
+	// maxPending and maxPendingBytes bound the events that are not recorded yet,
+	// those being written included. When the disk is that far behind, emitting waits
+	// for it. One event of any size fits when there is no other.
+	maxPending      = 4096
+	maxPendingBytes = 16 << 20
 	// tailEvents and tailBytes bound the recorded events kept in memory for
 	// subscribers that keep up. Those who do not read the journal.
 	tailEvents = 2048
@@ -45,6 +47,8 @@ type feed struct {
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
 	pending  []*Event
+	queued   int   // bytes of pending
+	writing  int   // bytes of the events that are being recorded
 	lastSeq  int64 // of the last emitted event
 	closing  bool
 	err      error // the journal's, kept: nothing is recorded after it
@@ -77,19 +81,27 @@ func newFeed(log *journal.Writer, fold *fold, secrets *provider.Redactor, onFail
 	return f
 }
 
-// emit numbers an event and queues it for the journal. The event is the feed's
-// from then on.
-func (f *feed) emit(e *Event) {
+// emit numbers an event, queues it for the journal and returns its number. The
+// event is the feed's from then on.
+func (f *feed) emit(e *Event) (seq int64) {
 	e.Time = time.Now().UTC()
+	size := e.weight()
 	f.mu.Lock()
-	for len(f.pending) >= maxPending && f.err == nil {
+	defer f.mu.Unlock()
+	for f.fullLocked(size) && f.err == nil {
 		f.changed.Wait()
 	}
 	f.lastSeq++
 	e.Seq = f.lastSeq
 	f.pending = append(f.pending, e)
-	f.mu.Unlock()
+	f.queued += size
 	f.changed.Broadcast()
+	return e.Seq
+}
+
+// fullLocked reports whether an event of that size has to wait.
+func (f *feed) fullLocked(size int) bool {
+	return len(f.pending) >= maxPending || f.queued+f.writing > 0 && f.queued+f.writing+size > maxPendingBytes
 }
 
 // close records what is queued, closes the journal and waits until that is done.
@@ -112,7 +124,18 @@ func (f *feed) failure() error {
 func (f *feed) sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.recorded < f.lastSeq && f.err == nil {
+	return f.awaitLocked(f.lastSeq)
+}
+
+// await waits until the event of that number is recorded.
+func (f *feed) await(seq int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.awaitLocked(seq)
+}
+
+func (f *feed) awaitLocked(seq int64) error {
+	for f.recorded < seq && f.err == nil {
 		f.changed.Wait()
 	}
 	return f.err
@@ -144,6 +167,7 @@ func (f *feed) take() (batch []*Event, more bool) {
 		return nil, false
 	}
 	batch, f.pending = f.pending, nil
+	f.writing, f.queued = f.queued, 0
 	return batch, true
 }
 
@@ -183,6 +207,7 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 // publish lets subscribers have a recorded batch, or notes that the journal failed.
 func (f *feed) publish(batch []*Event, sizes []int, err error) {
 	f.mu.Lock()
+	f.writing = 0
 	failed := err != nil && f.err == nil
 	if err != nil {
 		f.err = err

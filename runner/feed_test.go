@@ -139,3 +139,41 @@ func TestFeedOfDamagedJournal(t *testing.T) {
 	f.close()
 	require.NoError(t, log.Close())
 }
+
+// The queue was bounded by 4,096 events: trials with 4 MB of output took gigabytes of
+// memory, and all that waited was lost with the process.
+func TestFeedBoundsBytes(t *testing.T) {
+	t.Parallel()
+	f, log := newTestFeed(t, nil)
+	const size = 4 << 20
+	emit := func() {
+		res := &TrialResult{TaskID: "a", TrialNum: 1, Verdict: Passed, Output: strings.Repeat("x", size)}
+		f.emit(&Event{Type: TrialComplete, TaskID: "a", TaskNum: 1, TrialNum: 1, Verdict: Passed, Trial: res})
+	}
+	f.fold.mu.RLock() // nothing is recorded meanwhile
+	for range maxPendingBytes/size - 1 {
+		emit()
+	}
+	f.mu.Lock()
+	require.True(t, f.fullLocked(size))
+	require.False(t, f.fullLocked(size/2))
+	f.mu.Unlock()
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		emit()
+	}()
+	select {
+	case <-waited:
+		t.Error("there was no room for it")
+	default:
+	}
+	f.fold.mu.RUnlock()
+	<-waited
+	require.NoError(t, f.sync())
+	f.mu.Lock()
+	require.Zero(t, f.queued+f.writing)
+	f.mu.Unlock()
+	f.close()
+	require.NoError(t, log.Close())
+}

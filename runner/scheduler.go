@@ -303,27 +303,33 @@ func (s *scheduler) start(t *taskRun) {
 // the suite, and for their execution.
 func (t *taskRun) hooked() bool { return t.Role != RoleTrigger && t.executes() }
 
-// trial does one trial from its start to its verdict, or takes it over.
+// trial does one trial from its start to its record: a worker whose process is killed
+// loses at most the trial that it is about to record.
 func (s *scheduler) trial(t *taskRun, num int) {
+	_ = s.run.feed.await(s.doTrial(t, num)) // the feed reports what went wrong
+}
+
+// doTrial does one trial from its start to its verdict, or takes it over. It returns
+// the number of the event that announces how it ended.
+func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	s.start(t)
 	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
-		s.complete(t, t.notStarted(num, Skipped, notStartedStopped))
-		return
+		return s.complete(t, t.notStarted(num, Skipped, notStartedStopped))
 	}
 	s.run.feed.emit(&Event{
 		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,
 	})
 	if e := t.earlier[num]; e != nil {
-		s.complete(t, s.takeOver(t, num, e))
-		return
+		return s.complete(t, s.takeOver(t, num, e))
 	}
-	s.complete(t, s.attempts(t, num))
+	return s.complete(t, s.attempts(t, num))
 }
 
-// complete announces how a trial ended and, after the task's last, the task.
-func (s *scheduler) complete(t *taskRun, res *TrialResult) {
-	s.run.feed.emit(&Event{
+// complete announces how a trial ended and, after the task's last, the task. It
+// returns the number of the trial's event.
+func (s *scheduler) complete(t *taskRun, res *TrialResult) (seq int64) {
+	seq = s.run.feed.emit(&Event{
 		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
 		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Trial: res,
@@ -348,6 +354,7 @@ func (s *scheduler) complete(t *taskRun, res *TrialResult) {
 	if decided {
 		s.skipDecided(t, why)
 	}
+	return seq
 }
 
 func (s *scheduler) completeTask(t *taskRun) {

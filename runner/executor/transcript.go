@@ -109,7 +109,7 @@ func (t *Transcript) addLocked(e Entry) bool {
 		return false
 	}
 	e.AtMS = sinceMS(t.start)
-	size := e.size()
+	size := e.Size()
 	if len(t.entries) >= MaxTranscriptEntries || t.bytes+size > MaxTranscriptBytes {
 		t.dropped++
 		return false
@@ -119,8 +119,8 @@ func (t *Transcript) addLocked(e Entry) bool {
 	return true
 }
 
-// size is the length of all that an agent may fill.
-func (e *Entry) size() int {
+// Size is the length of all that an agent may fill, in bytes.
+func (e *Entry) Size() int {
 	size := len(e.Role) + len(e.Text) + e.Tool.size()
 	for _, step := range e.Plan {
 		size += len(step.Text)
