@@ -372,7 +372,10 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 		err = run.WriteResult(report.JSONWriter(s.stdout))
 	case !s.options.events:
 		if err = rep.Write(s.stdout, s.reportOptions(s.stdout)); err == nil {
-			_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(recordedIn(run.ID())))
+			var dir string
+			if dir, err = recordedIn(run.ID()); err == nil {
+				_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(dir))
+			}
 			fmt.Fprint(s.stdout, reportsTold(paths))
 		}
 	}
@@ -386,17 +389,17 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 	return code, nil
 }
 
-// recordedIn is the directory of a run's record.
-func recordedIn(id string) string {
+// recordedIn returns the directory of a run's record, or an error when it is gone.
+func recordedIn(id string) (string, error) {
 	dir, err := journal.DefaultDir()
 	if err != nil {
-		return "the state directory"
+		return "", err
 	}
 	run, err := journal.NewStore(dir).Open(id)
 	if err != nil {
-		return filepath.Join(dir, id)
+		return "", fmt.Errorf("run %s is not recorded below %s: %w", id, dir, err)
 	}
-	return run.Dir()
+	return run.Dir(), nil
 }
 
 // exitCode is the code of a run that has ended. What is not plainly a success

@@ -32,6 +32,9 @@ const (
 // ErrNotFound says that there is no such run.
 var ErrNotFound = errors.New("no such run")
 
+// ErrVanished says that the record of a run was deleted while it was written.
+var ErrVanished = errors.New("the record vanished while it was written")
+
 // The errors of [Run.Amend] and [Run.Reopen].
 var (
 	ErrRecorded = errors.New("a process still records the run")

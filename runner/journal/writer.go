@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,8 +21,9 @@ const indexEvery = 64
 type Writer struct {
 	run  *Run
 	file *os.File
-	lock *os.File // the file whose lock is held, which may be the same
-	buf  []byte   // lines appended, not yet flushed
+	made os.FileInfo // of file, when it was opened
+	lock *os.File    // the file whose lock is held, which may be the same
+	buf  []byte      // lines appended, not yet flushed
 
 	blobs Blobs
 
@@ -59,6 +61,7 @@ func (r *Run) create(request []byte) (*Writer, error) {
 
 func newWriter(w *Writer) *Writer {
 	w.blobs.dir, w.blobs.disk = w.run.dir, w.run.disk
+	w.made, _ = w.file.Stat() // checked by the first Flush
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	if w.run.disk.policy == SyncGroup {
 		go w.syncLoop()
@@ -128,6 +131,9 @@ func (w *Writer) write() error {
 		}
 	}
 	n, err := w.file.Write(w.buf)
+	if err == nil {
+		err = w.there()
+	}
 	if err == nil && w.run.disk.policy == SyncAlways {
 		err = w.syncNow()
 	}
@@ -135,6 +141,21 @@ func (w *Writer) write() error {
 		_ = w.file.Truncate(w.at.offset) // leave no torn line behind, nor one that nobody was told of
 	}
 	return err
+}
+
+// there returns an error when the file that is written is not the one that readers
+// find: somebody deleted the run's record, or put another in its place.
+func (w *Writer) there() error {
+	found, err := os.Stat(w.file.Name())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: %s", ErrVanished, w.file.Name())
+	case err != nil:
+		return fmt.Errorf("journal: %w", err)
+	case w.made == nil || !os.SameFile(found, w.made):
+		return fmt.Errorf("%w: another file replaced %s", ErrVanished, w.file.Name())
+	}
+	return nil
 }
 
 // WriteResult writes result.json in one piece or not at all.
