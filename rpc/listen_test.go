@@ -74,16 +74,21 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-func TestHTTPIsRefused(t *testing.T) {
+// A web page could start runs: an HTTPS server hands out a session ticket that
+// holds a request, and the browser sends it to the daemon in a TLS ClientHello.
+func TestForeignProtocolIsRefused(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{}))
-	body := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	for _, first := range []string{"POST / HTTP/1.1", "GET / HTTP/1.1", "OPTIONS * HTTP/1.1", "PRI * HTTP/2.0"} {
+	for _, first := range []string{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "POST / HTTP/1.1\r\nHost: localhost\r\n", "GET / HTTP/1.1\r\n", "CONNECT / HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n"} {
 		c := dial(t, addr)
-		_, _ = io.WriteString(c.w, fmt.Sprintf("%s\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s\n", first, len(body), body))
-		got, _ := io.ReadAll(c.r) // a reset is as good as an end
-		require.Empty(t, got, first)
+		c.send(first + "\n" + ping("1"))
+		got := c.rest()
+		require.Len(t, got, 1, first)
+		require.JSONEq(t, parseError, simplify(t, got)[0])
 	}
+	hello := dial(t, addr)
+	hello.send("\x16") // no newline comes
+	require.Len(t, hello.rest(), 1)
 }
 
 func TestAuthorisation(t *testing.T) {

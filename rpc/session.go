@@ -102,7 +102,7 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 	}
 	o := wire.Options{OnEOF: sess.finish, NotifyQueued: notifyQueued}
 	if !stdio {
-		o.RefuseHTTP, o.WriteTimeout = true, s.o.WriteTimeout
+		o.RefuseForeign, o.WriteTimeout = true, s.o.WriteTimeout
 	}
 	if !sess.authorised {
 		o.MaxLine = wire.MaxLineBeforeAuth

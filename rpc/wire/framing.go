@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// ErrHTTP ends a stream whose first line looks like HTTP; see Options.RefuseHTTP.
-var ErrHTTP = errors.New("input looks like HTTP")
+// ErrForeign ends a stream whose input begins with another protocol, such as HTTP
+// or TLS; see Options.RefuseForeign.
+var ErrForeign = errors.New("input is neither JSON nor a Content-Length header")
 
 // errTooLong says that a line was skipped to its end.
 var errTooLong = errors.New("line too long")
@@ -30,15 +32,15 @@ const (
 // Every message is fresh memory. One goroutine reads; limit and framed may be
 // used by others.
 type framer struct {
-	br         *bufio.Reader
-	limit      atomic.Int64 // longest message, in bytes
-	refuseHTTP bool
-	sniffed    bool        // the first line that is not blank has been seen
-	framed     atomic.Bool // the stream speaks Content-Length
+	br            *bufio.Reader
+	limit         atomic.Int64 // longest message, in bytes
+	refuseForeign bool
+	sniffed       bool        // the first line that is not blank has been seen
+	framed        atomic.Bool // the stream speaks Content-Length
 }
 
-func newFramer(r io.Reader, limit int, refuseHTTP bool) *framer {
-	f := &framer{br: bufio.NewReaderSize(r, readSize), refuseHTTP: refuseHTTP}
+func newFramer(r io.Reader, limit int, refuseForeign bool) *framer {
+	f := &framer{br: bufio.NewReaderSize(r, readSize), refuseForeign: refuseForeign}
 	f.limit.Store(int64(limit))
 	return f
 }
@@ -50,18 +52,21 @@ func (f *framer) next() ([]byte, error) {
 	if f.framed.Load() {
 		return f.frame(nil)
 	}
+	if f.refuseForeign && !f.sniffed && f.foreignByte() {
+		return nil, ErrForeign
+	}
 	for {
 		line, err := f.line(f.longest)
 		if !f.sniffed && len(line) > 0 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 			if !blank(line) {
 				f.sniffed = true
-				if f.refuseHTTP && looksLikeHTTP(line) {
-					return nil, ErrHTTP
-				}
 				if _, _, ok := header(line); ok {
 					f.framed.Store(true)
 					return f.frame(line)
+				}
+				if f.refuseForeign && foreignLine(line) {
+					return nil, ErrForeign
 				}
 			}
 		}
@@ -212,12 +217,33 @@ func (f *framer) body(length int, fault string) ([]byte, error) {
 	return bytes.Join(parts, nil), nil
 }
 
-// looksLikeHTTP says whether a first line is a request of HTTP: it begins with
-// a word in capitals and a space, as no JSON does, or names the protocol.
-func looksLikeHTTP(line []byte) bool {
-	capitals := bytes.IndexFunc(line, func(r rune) bool { return r < 'A' || r > 'Z' })
-	if capitals > 0 && line[capitals] == ' ' {
-		return true
+const byteOrderMark = "\ufeff"
+
+// foreignByte skips white space and reports whether the first byte after it can
+// begin neither a JSON text nor a header. It waits for that byte alone, because
+// other protocols may never send a newline. Read errors are left to the next read.
+func (f *framer) foreignByte() bool {
+	for {
+		b, err := f.br.Peek(1)
+		if err != nil {
+			return false
+		}
+		if !blank(b) {
+			return !begins(b[0]) && b[0] != byteOrderMark[0]
+		}
+		_, _ = f.br.Discard(1) // it is in the buffer
 	}
-	return line[0] != '{' && line[0] != '[' && bytes.Contains(line, []byte(" HTTP/"))
+}
+
+// begins reports whether a JSON text or a header of the framing can begin with c.
+func begins(c byte) bool {
+	return digit(c) || bytes.IndexByte([]byte(`{["-tfnCc`), c) >= 0
+}
+
+// foreignLine reports whether the first line belongs to another protocol: it is
+// no header, and neither an object, an array nor any other JSON text. Objects and
+// arrays may be broken, because no other protocol begins with their brackets.
+func foreignLine(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r")
+	return line[0] != '{' && line[0] != '[' && !json.Valid(line)
 }

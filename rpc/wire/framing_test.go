@@ -74,25 +74,39 @@ func TestContentLength(t *testing.T) {
 	}
 }
 
-func TestRefuseHTTP(t *testing.T) {
+// Input of other protocols got a parse error, and its next line was served: a TLS
+// session ticket, which browsers send back, could hold requests.
+func TestRefuseForeign(t *testing.T) {
 	t.Parallel()
 	for in, refused := range map[string]bool{
+		"\x16\x03\x01\x02\x00\x01\n" + ping("1") + "\n": true,
+		"\x16":                      true,
+		" \r\n\t\x00\n" + ping("1"): true,
 		"POST / HTTP/1.1\r\nHost: x\r\n\r\n" + ping("1"):           true,
 		"\r\nGET / HTTP/1.1\r\n\r\n":                               true,
 		"\ufeffGET / HTTP/1.1\r\n\r\n":                             true,
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                         true,
+		"CONNECT x HTTP/1.1\r\n\r\n" + ping("1"):                   true,
+		"1 / HTTP/1.1\r\n\r\n" + ping("1"):                         true,
+		"nonsense\n" + ping("1"):                                   true,
 		"get / HTTP/1.1\r\n\r\n" + ping("1"):                       true,
 		"POST /" + strings.Repeat("a", 300_000) + "\n" + ping("1"): true,
-		ping("1"): false,
+		ping("1"):                false,
+		" \r\n" + ping("1"):      false,
+		"\ufeff" + ping("1"):     false,
+		"null\n" + ping("1"):     false,
+		"-1.5\n" + ping("1"):     false,
+		"{rubbish\n" + ping("1"): false,
+		ping("1") + "\x16\x03\n": false,
 		"[" + ping(`"GET / HTTP/1.1"`)[:40] + "\n" + ping("1"): false,
 		ping("1") + "GET / HTTP/1.1\r\n":                       false,
 	} {
 		t.Run(fmt.Sprintf("%.20q", in), func(t *testing.T) {
 			t.Parallel()
-			got, _, err := session(t, ioPipe, Options{RefuseHTTP: true, MaxLine: 100_000}, strings.NewReader(in))
+			got, _, err := session(t, ioPipe, Options{RefuseForeign: true, MaxLine: 100_000}, strings.NewReader(in))
 			if refused {
-				require.ErrorIs(t, err, ErrHTTP)
-				require.Empty(t, got)
+				require.ErrorIs(t, err, ErrForeign)
+				require.Equal(t, simplifyAll(t, []string{parseErr}), simplifyAll(t, got))
 			} else {
 				require.Equal(t, ErrClosed, err)
 				require.Contains(t, got, pong("1")[0])

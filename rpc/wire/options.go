@@ -51,10 +51,12 @@ type Options struct {
 	// 0 means one second.
 	CloseTimeout time.Duration
 
-	// RefuseHTTP ends the stream with ErrHTTP, nothing answered, when the
-	// first line looks like HTTP. Set it on TCP: reading on would carry out
-	// the body that a web page made a browser POST.
-	RefuseHTTP bool
+	// RefuseForeign ends the stream with ErrForeign, after one -32700, when the
+	// input begins with another protocol: its first byte begins no JSON text and
+	// no header, or its first line is neither. Set it on sockets. Otherwise the
+	// stream would continue with the next line, which a web page controls: the
+	// body of a POST, or a TLS session ticket that a browser sends back.
+	RefuseForeign bool
 
 	// OnEOF, if not nil, is called once, when the input has ended and the
 	// replies in flight are out (or DrainTimeout has passed). The end of the

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -81,6 +82,10 @@ func (s *Stream) read() error {
 	case errors.As(err, &fault):
 		s.refuse(job{}, fault)
 		return nil
+	case errors.Is(err, ErrForeign):
+		s.refuse(job{}, parseError(err.Error()))
+		s.failAfterFlush(err)
+		return err
 	case errors.Is(err, io.EOF):
 		s.noAnswers()
 		s.drain()
@@ -92,6 +97,15 @@ func (s *Stream) read() error {
 	}
 	s.accept(data)
 	return nil
+}
+
+// failAfterFlush ends the stream once queued output is written, for which it waits
+// at most Options.CloseTimeout.
+func (s *Stream) failAfterFlush(err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.CloseTimeout)
+	defer cancel()
+	_ = s.Flush(ctx) // it ends in any case
+	s.Fail(err)
 }
 
 // accept takes a message apart.

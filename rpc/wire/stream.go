@@ -129,7 +129,7 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 	opts = opts.withDefaults()
 	s := &Stream{
 		opts:    opts,
-		in:      newFramer(r, opts.MaxLine, opts.RefuseHTTP),
+		in:      newFramer(r, opts.MaxLine, opts.RefuseForeign),
 		r:       r,
 		w:       w,
 		done:    make(chan struct{}),
