@@ -116,10 +116,12 @@ func (s *session) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.R
 // admit finds the method, if this client may call it now.
 func (s *session) admit(name string) (*method, error) {
 	s.mu.Lock()
-	authorised, shutdown := s.authorised, s.shutdown
+	authorised, turnedAway, shutdown := s.authorised, s.turnedAway, s.shutdown
 	s.mu.Unlock()
 	m := s.server.methods[name]
 	switch {
+	case turnedAway:
+		return nil, errWrongToken
 	case !authorised && name != "initialize":
 		return nil, errUnauthorised
 	case m == nil:

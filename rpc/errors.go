@@ -43,6 +43,8 @@ const maxKnown = 100
 var (
 	errUnauthorised = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
 		Data: map[string]any{"hint": "call initialize {token} first"}}
+	errWrongToken = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
+		Data: map[string]any{"hint": "the token is missing or wrong"}}
 	errShuttingDown = &wire.Error{Code: wire.CodeShuttingDown, Message: "Shutting down"}
 	errPanicked     = &wire.Error{Code: wire.CodeInternalError, Message: "Internal error"}
 )

@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"go.lsp.dev/uri"
 
 	"waza/rpc/lsp"
-	"waza/rpc/wire"
 )
 
 // protocolVersion is that of the methods and notifications as a whole. It
@@ -124,8 +121,8 @@ func (c capabilities) MarshalJSON() ([]byte, error) {
 }
 
 func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeResult, error) {
-	if !c.authorise(p.Token) {
-		return nil, c.turnAway()
+	if err := c.authorise(p.Token); err != nil {
+		return nil, err
 	}
 	client, isEditor := lsp.ClientOf(p.Capabilities)
 	if folder := p.folder(isEditor); folder != "" {
@@ -194,41 +191,6 @@ func (s *Server) describe() *initializeResult {
 		r.Capabilities.Notifications = append(r.Capabilities.Notifications, n.name)
 	}
 	return r
-}
-
-// authorise compares the token without telling by its time how much is right.
-func (s *session) authorise(token string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.authorised {
-		return true
-	}
-	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.server.o.Token))
-	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 {
-		return false
-	}
-	s.authorised = true
-	s.stream.SetMaxLine(0)
-	return true
-}
-
-// turnAway ends the connection: a token is not guessed many times on one.
-func (c *call) turnAway() error {
-	c.leaveAfterReply()
-	return &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised", Data: map[string]any{"hint": "the token is missing or wrong"}}
-}
-
-// leaveAfterReply ends the session once the reply to this call is on its way.
-func (c *call) leaveAfterReply() {
-	replied := c.replied()
-	if replied == nil {
-		c.leave()
-		return
-	}
-	c.calls.Go(func() {
-		<-replied // closed, too, when the stream ends
-		c.leave()
-	})
 }
 
 func (s *session) setFolder(path string) {

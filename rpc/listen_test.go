@@ -93,15 +93,15 @@ func TestForeignProtocolIsRefused(t *testing.T) {
 
 func TestAuthorisation(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, rpc.Options{Token: "sesame", AuthTimeout: 200 * time.Millisecond})
+	s := newServer(t, rpc.Options{Token: "open sesame, please", AuthTimeout: 200 * time.Millisecond})
 	addr := listen(t, s)
-	right := authorised(t, addr, "sesame")
+	right := authorised(t, addr, "open sesame, please")
 	require.Empty(t, dial(t, addr).rest(), "closed when it is late")
 	long := strings.Repeat("x", 100_000)
 	right.must("eval.list", map[string]any{"directory": t.TempDir()}, nil) // it stays
 	require.EqualValues(t, -32602, right.call("ping", map[string]any{long: 1}).Error.Code)
 
-	early := dial(t, listen(t, newServer(t, rpc.Options{Token: "sesame"}))) // before it is authorised, only short messages are read
+	early := dial(t, listen(t, newServer(t, rpc.Options{Token: "open sesame, please"}))) // before it is authorised, only short messages are read
 	require.EqualValues(t, -32600, early.call2(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"`+long+`":1}}`).Error.Code)
 }
 
@@ -138,7 +138,7 @@ func TestListenTCP(t *testing.T) {
 	require.ErrorContains(t, err, "token")
 	_, err = plain.ListenTCP("nonsense")
 	require.Error(t, err)
-	for s, address := range map[*rpc.Server]string{plain: "localhost:0", newServer(t, rpc.Options{AllowRemote: true, Token: "t"}): "0.0.0.0:0"} {
+	for s, address := range map[*rpc.Server]string{plain: "localhost:0", newServer(t, rpc.Options{AllowRemote: true, Token: "0123456789abcdef"}): "0.0.0.0:0"} {
 		l, err := s.ListenTCP(address)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())

@@ -50,7 +50,7 @@ type Options struct {
 
 	// Token is what clients of a listener must send as their first call,
 	// initialize {token}. Empty means that none is asked for. Stdio needs none:
-	// whoever holds the pipes has started the daemon.
+	// whoever holds the pipes has started the daemon. It has at least MinToken bytes.
 	Token string
 	// AllowRemote lets [Server.ListenTCP] take addresses that other machines
 	// can reach, provided that there is a Token.
@@ -95,19 +95,26 @@ type Server struct {
 	slots   chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
 
 	standings standings
+	guesses   guesses
 
 	mu        sync.Mutex // guards the fields below
 	closing   bool
 	listeners map[net.Listener]bool
 	sessions  map[*session]bool
-	clients   int // sessions of listeners
+	clients   int // sessions of listeners that may call methods
+	// unauthorised are the sessions that have yet to show the token, oldest first.
+	unauthorised []*session
 }
 
 // ErrServerClosed is what Serve returns after Shutdown.
 var ErrServerClosed = errors.New("the server is shut down")
 
-// New makes a server. The error is that of making a runner, when o has none.
+// New makes a server. The error is that of making a runner, when o has none, or
+// says that the token is too short.
 func New(o Options) (*Server, error) {
+	if err := checkToken(o.Token); err != nil {
+		return nil, err
+	}
 	o = o.withDefaults()
 	s := &Server{
 		o: o, runner: o.Runner, log: o.Logger,
@@ -169,21 +176,26 @@ func (s *Server) enter(sess *session) error {
 	switch {
 	case s.closing:
 		return ErrServerClosed
-	case !sess.stdio && s.clients >= s.o.MaxConnections:
+	case sess.stdio:
+	case !sess.authorised:
+		s.enterUnauthorisedLocked(sess)
+	case s.clients >= s.o.MaxConnections:
 		return errTooManyClients
-	}
-	s.sessions[sess] = true
-	if !sess.stdio {
+	default:
+		sess.counted = true
 		s.clients++
 	}
+	s.sessions[sess] = true
 	return nil
 }
 
 func (s *Server) leave(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sessions[sess] && !sess.stdio {
+	if sess.counted {
+		sess.counted = false
 		s.clients--
 	}
+	s.removeUnauthorisedLocked(sess)
 	delete(s.sessions, sess)
 }

@@ -37,10 +37,11 @@ import (
 // Whoever calls serve owns all of them: when it returns they have ended, but for
 // a reader that is stuck in a blocking descriptor.
 type session struct {
-	server *Server
-	stdio  bool
-	stream *wire.Stream
-	conn   *jsonrpc2.Conn
+	server  *Server
+	stdio   bool
+	counted bool // among the server's clients; guarded by the server's mu
+	stream  *wire.Stream
+	conn    *jsonrpc2.Conn
 
 	ctx       context.Context // of requests and followers
 	cancel    context.CancelFunc
@@ -59,6 +60,7 @@ type session struct {
 
 	mu         sync.Mutex // guards the fields below
 	authorised bool
+	turnedAway bool // the client has shown a wrong token
 	shutdown   bool // the method shutdown was called
 	gone       bool // runs of this client are cancelled as soon as they start
 	folder     string

@@ -227,7 +227,7 @@ func TestDaemonTerminated(t *testing.T) {
 // that printed it put the token into the records.
 func TestDaemonTokenNotInherited(t *testing.T) {
 	t.Parallel()
-	const token = "not-for-agents"
+	const token = "this-is-not-for-agents"
 	dir := t.TempDir()
 	suite, socket := filepath.Join(dir, "eval.yaml"), filepath.Join(dir, "s")
 	require.NoError(t, os.WriteFile(suite, []byte(`

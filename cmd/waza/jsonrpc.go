@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -37,8 +38,8 @@ Examples:
 			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000", DefaultText: "stdin and stdout"},
 			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen at the unix socket `PATH`, for this user alone", DefaultText: "stdin and stdout"},
 			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics take addresses that other machines reach; wants a token"},
-			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`", DefaultText: "none is asked for"},
-			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`", DefaultText: "none is asked for"},
+			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`: 16 characters or more, mode 0600", DefaultText: "none is asked for"},
+			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`: 16 characters or more", DefaultText: "none is asked for"},
 			&cli.StringFlag{Name: "metrics", Category: where, Usage: "tell Prometheus at `ADDR`, such as localhost:9464, how runs and requests go", DefaultText: "off"},
 			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
@@ -79,7 +80,6 @@ func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *w
 	o.Version = buildVersion().Version
 	o.AllowRemote = c.Bool("allow-remote")
 	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
-	d.Listening = func(a net.Addr) { o.Logger.Info("listening", "network", a.Network(), "address", a.String()) }
 	switch {
 	case c.IsSet("tcp") && d.TCP == "":
 		return o, d, nil, usage("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
@@ -96,11 +96,29 @@ func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *w
 		return o, d, nil, err
 	}
 	d.Metrics = c.String("metrics")
+	d.Listening = listening(o.Logger, o.Token != "")
 	if o.Runner, w, err = newRecordingRunner(c, runner.Options{Reports: report.Always(), Logger: o.Logger}); err != nil {
 		return o, d, nil, err
 	}
 	o.Metrics = w.registry()
 	return o, d, w, nil
+}
+
+// listening logs each listener in one line that says who can connect. Without a
+// token it is a warning, as a connection can run any program.
+func listening(log *slog.Logger, token bool) func(net.Addr) {
+	return func(a net.Addr) {
+		level, clients := slog.LevelInfo, "those that show the token"
+		switch {
+		case token:
+		case a.Network() == "unix":
+			clients = "every process of this user"
+		default:
+			level = slog.LevelWarn
+			clients = "every process of this user, and each can run programs as this user; --token-file FILE or --token-env NAME requires a token"
+		}
+		log.Log(context.Background(), level, "listening", "network", a.Network(), "address", a.String(), "clients", clients)
+	}
 }
 
 // token is what clients have to show; empty when they need not. It is not a
@@ -119,6 +137,9 @@ func token(c *cli.Context) (string, error) {
 			return "", usage("", "--token-file: %v", err)
 		}
 		defer f.Close()
+		if err := private(f); err != nil {
+			return "", err
+		}
 		content, err := io.ReadAll(io.LimitReader(f, maxToken))
 		if err != nil {
 			return "", usage("", "--token-file: %v", err)
@@ -134,7 +155,23 @@ func token(c *cli.Context) (string, error) {
 	if token = strings.TrimSpace(token); token == "" {
 		return "", usage("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
 	}
+	if len(token) < rpc.MinToken {
+		return "", usage("openssl rand -hex 32 prints a good one", "%s: the token has %d characters, it must have at least %d", from, len(token), rpc.MinToken)
+	}
 	return token, nil
+}
+
+// private checks that a token file is for this user alone. What is no regular file,
+// such as a pipe of the shell, has no mode that says so.
+func private(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return usage("", "--token-file: %v", err)
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return usage(fmt.Sprintf("chmod 600 %s", f.Name()), "--token-file: %s has mode %#o, other users must not have access to it", f.Name(), mode.Perm())
+	}
+	return nil
 }
 
 // maxToken is how much of a token file is read.

@@ -89,14 +89,14 @@ func TestDaemonMetrics(t *testing.T) {
 func TestDaemonMetricsAreGuarded(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(token, []byte("hard-to-guess"), 0o600))
+	require.NoError(t, os.WriteFile(token, []byte("very-hard-to-guess"), 0o600))
 	d := startDaemon(t, "--metrics", "127.0.0.1:0", "--token-file", token)
 	address := d.address(t)
 	resp, err := http.Get("http://" + address + "/metrics") //nolint:noctx // the test is over soon
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	require.NotEmpty(t, scrape(t, address, "hard-to-guess"))
+	require.NotEmpty(t, scrape(t, address, "very-hard-to-guess"))
 	require.NoError(t, d.in.Close())
 	require.Zero(t, d.exitCode(t))
 

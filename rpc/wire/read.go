@@ -76,6 +76,10 @@ func (s *Stream) read() error {
 	if s.ended {
 		return io.EOF
 	}
+	if s.stopped.Load() {
+		<-s.done
+		return s.Err()
+	}
 	data, err := s.in.next()
 	var fault *Error
 	switch {

@@ -65,6 +65,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -91,6 +92,7 @@ type Stream struct {
 	// the connection, which sends one at a time.
 	sending message
 
+	stopped atomic.Bool        // StopReading was called
 	done    chan struct{}      // closed when the stream is closed or broken
 	ctx     context.Context    // ends when done is closed
 	cancel  context.CancelFunc // ends ctx
@@ -167,6 +169,10 @@ func (s *Stream) SetMaxLine(n int) {
 	}
 	s.in.limit.Store(int64(n))
 }
+
+// StopReading lets the stream read no further message. The requests of the message
+// that it reads now, a batch, are still handed out.
+func (s *Stream) StopReading() { s.stopped.Store(true) }
 
 // Done is closed when the stream is closed or its output is broken; Err tells
 // which.

@@ -1,0 +1,145 @@
+package rpc
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"sync"
+	"time"
+
+	"waza/rpc/wire"
+)
+
+// MinToken is the least length of Options.Token, in bytes: shorter tokens can be
+// guessed.
+const MinToken = 16
+
+// maxUnauthorised is how many connections may be without their token at once. A
+// further one ends the oldest of them, so that silent connections cannot keep out
+// a client that has the token.
+const maxUnauthorised = 16
+
+func checkToken(token string) error {
+	if token != "" && len(token) < MinToken {
+		return fmt.Errorf("the token has %d characters, it must have at least %d", len(token), MinToken)
+	}
+	return nil
+}
+
+// sameSecret compares without revealing by its time how much is right.
+func sameSecret(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// guesses counts wrong tokens of all clients. The zero value has counted none.
+type guesses struct {
+	mu       sync.Mutex // guards the fields below
+	failures int
+	last     time.Time
+}
+
+const (
+	firstDelay = 100 * time.Millisecond
+	maxDelay   = 3 * time.Second
+	// forgetAfter is how long after the last wrong token the delays start again
+	// with the first.
+	forgetAfter = time.Minute
+)
+
+// wrong counts a wrong token and returns how long to delay the reply to it. Right
+// tokens are never delayed.
+func (g *guesses) wrong(now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now.Sub(g.last) > forgetAfter {
+		g.failures = 0
+	}
+	g.last = now
+	g.failures++
+	return min(maxDelay, firstDelay<<min(g.failures-1, 10))
+}
+
+// authorise compares the token, which each connection may show once.
+func (c *call) authorise(token string) error {
+	if c.isAuthorised() {
+		return nil
+	}
+	if !sameSecret(token, c.server.o.Token) {
+		return c.turnAway()
+	}
+	if err := c.server.promote(c.session); err != nil {
+		c.leaveAfterReply()
+		return newFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.authorised = true
+	c.stream.SetMaxLine(0)
+	return nil
+}
+
+// turnAway ends the connection after a delay. The reader waits with it, and nothing
+// that it has read or will read is carried out.
+func (c *call) turnAway() error {
+	c.mu.Lock()
+	c.turnedAway = true
+	c.mu.Unlock()
+	c.stream.StopReading()
+	delay := time.NewTimer(c.server.guesses.wrong(time.Now()))
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-c.exits:
+	case <-c.ctx.Done():
+	case <-c.stream.Done():
+	}
+	c.leaveAfterReply()
+	return errWrongToken
+}
+
+// leaveAfterReply ends the session once the reply to this call is on its way.
+func (c *call) leaveAfterReply() {
+	replied := c.replied()
+	if replied == nil {
+		c.leave()
+		return
+	}
+	c.calls.Go(func() {
+		<-replied // closed, too, when the stream ends
+		c.leave()
+	})
+}
+
+// promote gives a session that has shown its token a place among the clients.
+func (s *Server) promote(sess *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients >= s.o.MaxConnections {
+		return errTooManyClients
+	}
+	s.removeUnauthorisedLocked(sess)
+	sess.counted = true
+	s.clients++
+	return nil
+}
+
+// enterUnauthorisedLocked registers a session that has yet to show its token, and
+// ends the oldest such session when there are too many.
+func (s *Server) enterUnauthorisedLocked(sess *session) {
+	if len(s.unauthorised) >= maxUnauthorised {
+		oldest := s.unauthorised[0]
+		s.unauthorised = s.unauthorised[1:]
+		oldest.leave()
+	}
+	s.unauthorised = append(s.unauthorised, sess)
+}
+
+func (s *Server) removeUnauthorisedLocked(sess *session) {
+	for i, other := range s.unauthorised {
+		if other == sess {
+			s.unauthorised = append(s.unauthorised[:i:i], s.unauthorised[i+1:]...)
+			return
+		}
+	}
+}
