@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,18 @@ import (
 )
 
 // ListenTCP listens on an address such as "localhost:9000", port 0 meaning any
-// that is free. Addresses that other machines can reach are refused without
-// Options.AllowRemote and a token.
+// that is free. The port must be given; no host, as in ":9000", means localhost.
+// Addresses that other machines can reach are refused without Options.AllowRemote
+// and a token.
 func (s *Server) ListenTCP(address string) (net.Listener, error) {
-	addr, err := net.ResolveTCPAddr("tcp", address)
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && port == "" {
+		err = errors.New("the port is missing; 0 means any that is free")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}

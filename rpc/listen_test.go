@@ -132,8 +132,14 @@ func TestListenTCP(t *testing.T) {
 	plain := newServer(t, rpc.Options{})
 	_, err := plain.ListenTCP("0.0.0.0:0")
 	require.ErrorContains(t, err, "--allow-remote")
-	_, err = plain.ListenTCP(":0")
-	require.ErrorContains(t, err, "--allow-remote")
+	for _, portless := range []string{"localhost:", ":", "localhost"} { // any free port was taken
+		_, err = plain.ListenTCP(portless)
+		require.ErrorContains(t, err, "port", portless)
+	}
+	loopback, err := newServer(t, rpc.Options{AllowRemote: true, Token: goodToken}).ListenTCP(":0") // it was refused, or all addresses
+	require.NoError(t, err)
+	require.True(t, loopback.Addr().(*net.TCPAddr).IP.IsLoopback())
+	require.NoError(t, loopback.Close())
 	_, err = newServer(t, rpc.Options{AllowRemote: true}).ListenTCP("0.0.0.0:0")
 	require.ErrorContains(t, err, "token")
 	_, err = plain.ListenTCP("nonsense")
