@@ -292,6 +292,16 @@ func TestSocketDaemon(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
+// A signal ended an idle daemon of listeners with the code of an interrupted run,
+// which service managers take for a failure.
+func TestSignalEndsIdleDaemon(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, t.TempDir(), filepath.Join(t.TempDir(), "s"))
+	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "listening") }, patience, 5*time.Millisecond)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, p.code(), p.stderr.String())
+}
+
 // The client of the protocol document takes the line after a request for its
 // reply, and then reads up to eval.complete.
 func TestNextLineIsTheReply(t *testing.T) {

@@ -43,7 +43,8 @@ const (
 // Main is the daemon as a program. It serves until its clients or ctx say
 // otherwise, and returns the exit code: 0 when the client of stdio ended well, 1
 // when it was gone, 2 when the daemon cannot be set up as asked, 3 when a
-// listener failed, 130 when ctx ended first. All runs have ended then, as far as
+// listener failed, 130 when ctx ended first, but 0 when that ended a daemon of
+// listeners while no run was active. All runs have ended then, as far as
 // they could within seconds.
 //
 // On stdio, in and out belong to Main. Get out from [TakeStdout], so that nothing
@@ -84,9 +85,12 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d 
 	return exitCode(ctx, err, stderr)
 }
 
+// errIdle says that ctx ended a daemon of listeners while no run was active.
+var errIdle = errors.New("ended while idle")
+
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errIdle):
 		return exitOK
 	case ctx.Err() != nil:
 		return exitInterrupted
@@ -145,6 +149,9 @@ func (s *Server) serveAll(ctx context.Context, listeners []net.Listener) error {
 	select {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
+		if s.runner.Idle() {
+			err = errIdle
+		}
 	case err = <-failed:
 		ended++
 	}

@@ -268,6 +268,13 @@ func (r *Runner) Live(id string) *Run {
 	return r.live[id]
 }
 
+// Idle reports whether no run is active in this process.
+func (r *Runner) Idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.live) == 0
+}
+
 func (r *Runner) liveRuns() []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()

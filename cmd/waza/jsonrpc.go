@@ -30,12 +30,16 @@ func (p *program) jsonrpcCommand() *cli.Command {
 ends when its input does and the runs asked for are over. SIGINT and SIGTERM
 cancel the runs, clean up and end it; a second one ends it at once.
 
+Exit codes: 0 when the client ended well, or when a signal ended a daemon that
+listens while no run was active; 1 when the client was gone, 2 for wrong usage, 3
+when a listener failed, 130 when a signal cancelled runs or ended stdin and stdout.
+
 Examples:
   echo '{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"evals/demo/eval.yaml"}}' | waza jsonrpc
   waza jsonrpc --tcp localhost:9000
   waza jsonrpc --socket /run/user/1000/waza.sock`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000", DefaultText: "stdin and stdout"},
+			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000; no host means localhost", DefaultText: "stdin and stdout"},
 			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen at the unix socket `PATH`, for this user alone", DefaultText: "stdin and stdout"},
 			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics take addresses that other machines reach; wants a token"},
 			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`: 16 characters or more, mode 0600", DefaultText: "none is asked for"},
