@@ -113,7 +113,9 @@ func helpFlag() cli.Flag {
 
 func (p *program) orHelp(action cli.ActionFunc, help func()) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if c.Bool("help") {
+		// The action reports an argument where a command is expected.
+		commandExpected := c.Command == nil || len(c.Command.Subcommands) > 0 || c.Command.Name == c.App.Name
+		if c.Bool("help") && (!commandExpected || c.NArg() == 0) {
 			help()
 			return nil
 		}

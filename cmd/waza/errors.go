@@ -20,6 +20,7 @@ const (
 	exitUsage       = 2
 	exitError       = 3
 	exitInterrupted = 130
+	exitPipe        = 141 // as a shell reports SIGPIPE
 )
 
 // exitCodes tells what the codes mean, in help texts and documents.
@@ -29,7 +30,8 @@ const exitCodes = `  0    all tasks passed, or the command did its work
   2    wrong usage, or an invalid suite
   3    the harness could not do its work (errors; they outrank failures), or the
        run's budget was spent
-  130  interrupted`
+  130  interrupted
+  141  the program that read the output closed it, as in waza list | head -1`
 
 // problem is an error that says with which code the program ends, and perhaps
 // what to do about it.
@@ -67,7 +69,10 @@ func (p *program) fail(err error) int {
 		return exitPassed
 	}
 	pr := problemOf(err)
-	if pr.err != nil && !errors.Is(pr.err, errBrokenPipe) { // who closed the pipe knows
+	if errors.Is(err, errBrokenPipe) && errors.Is(p.stdout.err, errBrokenPipe) {
+		return exitPipe // the reader has what it wanted
+	}
+	if pr.err != nil {
 		fmt.Fprintf(p.stderr, "waza: %s\n", clean(pr.err.Error()))
 		if pr.hint != "" {
 			fmt.Fprintf(p.stderr, "hint: %s\n", clean(pr.hint))
