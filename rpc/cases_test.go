@@ -17,7 +17,7 @@ const (
 	probe      = `{"jsonrpc":"2.0","id":"probe","method":"ping"}` + "\n"
 	probed     = `{"jsonrpc":"2.0","id":"probe","result":"pong"}`
 	parseError = `{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}`
-	badRequest = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}`
+	badRequest = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":null}`
 )
 
 func ping(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` + "\n" }

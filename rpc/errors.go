@@ -22,7 +22,7 @@ type codeDoc struct {
 // The messages of the first eight are fixed by the protocol.
 var codes = []codeDoc{
 	{wire.CodeParseError, "Parse error", "The message is not JSON, or not UTF-8."},
-	{wire.CodeInvalidRequest, "Invalid Request", "The message is JSON but no request of JSON-RPC 2.0, or too long or too deep to be read as one."},
+	{wire.CodeInvalidRequest, "Invalid request", "The message is JSON but no request of JSON-RPC 2.0, or too long or too deep to be read as one."},
 	{wire.CodeMethodNotFound, "Method not found", "No method has this name; `data.suggestion` is the one that is near, if any."},
 	{wire.CodeInvalidParams, "Invalid params", "The method does not take these parameters; `data.parameter` names the one at fault."},
 	{wire.CodeInternalError, "Internal error", "waza itself is at fault; its log says more."},

@@ -11,7 +11,7 @@ import (
 
 const (
 	parseErr   = `{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}`
-	invalidErr = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}`
+	invalidErr = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":null}`
 )
 
 func invalidID(id string) string {

@@ -86,7 +86,7 @@ func parseError(reason string) *Error {
 }
 
 func invalidRequest(reason string) *Error {
-	return &Error{Code: CodeInvalidRequest, Message: "Invalid Request", Data: map[string]any{"reason": reason}}
+	return &Error{Code: CodeInvalidRequest, Message: "Invalid request", Data: map[string]any{"reason": reason}}
 }
 
 // busy names the limit that was hit, and its value.
