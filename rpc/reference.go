@@ -18,7 +18,7 @@ func Reference() string {
 	d := &document{}
 	d.line("# Methods, notifications and errors")
 	d.line("")
-	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name; each is also taken in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and a null counts as absent. A parameter that is not listed is refused with -32602.")
+	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name; each is also taken in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and a null counts as absent. A parameter that is not listed is refused with -32602. `params` of null are refused with -32600; with `Content-Length` headers, and in `shutdown` and `exit`, they count as absent, because language clients send them.")
 	d.line("")
 	d.line("Relative paths are meant from the first workspace folder of `initialize` or, without one, from the directory of the daemon's process. A file URI is taken where a path is. Where a suite is wanted and a directory given, it must hold exactly one.")
 	d.line("")

@@ -102,7 +102,7 @@ func (s *Server) newSession(r io.Reader, w io.Writer, stdio bool) (*session, err
 	if err := s.enter(sess); err != nil {
 		return nil, err
 	}
-	o := wire.Options{OnEOF: sess.finish, NotifyQueued: notifyQueued}
+	o := wire.Options{OnEOF: sess.finish, NotifyQueued: notifyQueued, NullParams: []string{"shutdown", "exit"}}
 	if !stdio {
 		o.RefuseForeign, o.WriteTimeout = true, s.o.WriteTimeout
 	}

@@ -167,3 +167,17 @@ func TestContentLength(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Content-Length: 40\r\n\r\n"+`{"jsonrpc":"2.0","id":1,"result":"pong"}`, string(got))
 }
+
+// Language clients send "params": null with shutdown and exit. Both were refused,
+// and the language server stayed.
+func TestNullParamsEndServer(t *testing.T) {
+	t.Parallel()
+	c := stdio(t, newServer(t, rpc.Options{}))
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}` + "\n")
+	require.EqualValues(t, -32600, c.next().Error.Code, "JSON-RPC has no such params")
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"shutdown","params":null}` + "\n")
+	require.Nil(t, c.next().Error)
+	c.send(`{"jsonrpc":"2.0","method":"exit","params":null}` + "\n")
+	require.Empty(t, c.rest())
+	require.NoError(t, c.exit())
+}

@@ -51,6 +51,9 @@ type parser struct {
 	scanner
 	seen members
 	list []envelope
+	// nullParams reports whether params of null mean absent ones for a method, which
+	// is a JSON string. Nil means never.
+	nullParams func(method json.RawMessage) bool
 }
 
 // members are the parts of one envelope as they were found.
@@ -151,6 +154,9 @@ func (p *parser) element(i int, keep bool) (end int, ok bool) {
 	}
 	p.seen = members{unknown: p.seen.unknown[:0]}
 	end, ok = p.object(i)
+	if string(p.seen.params) == "null" && p.nullParams != nil && p.nullParams(p.seen.method) {
+		p.seen.params = nil
+	}
 	e := p.seen.envelope()
 	e.size = end - i
 	p.list = append(p.list, e)

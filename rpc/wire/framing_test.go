@@ -43,6 +43,7 @@ func TestContentLength(t *testing.T) {
 		{name: "blank lines between", in: "\r\n" + framed(body) + "\r\n\r\n", out: pong("1")},
 		{name: "BOM", in: "\ufeff" + framed(body), out: pong("1")},
 		{name: "batch", in: framed("[" + body + "," + body + "]"), out: []string{"[" + pong("1")[0] + "," + pong("1")[0] + "]"}},
+		{name: "params null", in: framed(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`), out: pong("1")},
 		{name: "empty body", in: framed(""), out: []string{parseErr}},
 		{name: "not JSON", in: framed("x"), out: []string{parseErr}},
 		{name: "too long", in: framed(strings.Repeat("x", 200_000)), out: []string{invalidErr}},

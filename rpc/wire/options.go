@@ -58,6 +58,11 @@ type Options struct {
 	// body of a POST, or a TLS session ticket that a browser sends back.
 	RefuseForeign bool
 
+	// NullParams lists methods for which params of null mean absent params. JSON-RPC
+	// knows no such params, but language clients send them. Where the stream speaks
+	// Content-Length, as those clients do, null means absent for all methods.
+	NullParams []string
+
 	// OnEOF, if not nil, is called once, when the input has ended and the
 	// replies in flight are out (or DrainTimeout has passed). The end of the
 	// input is reported to the connection only after it has returned and all

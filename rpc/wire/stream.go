@@ -64,6 +64,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -139,6 +140,9 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 		pending: map[uint64]*inFlight{},
 		batches: map[*batch]bool{},
 		asked:   map[string]chan envelope{},
+	}
+	s.parser.nullParams = func(method json.RawMessage) bool {
+		return s.in.framed.Load() || slices.Contains(opts.NullParams, string(unquote(method)))
 	}
 	s.wake = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
