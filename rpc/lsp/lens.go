@@ -119,7 +119,7 @@ func taskResult(s *runner.Standing) string {
 	if now.Counts.Counted() == 0 {
 		return verdictWord(now.Verdict)
 	}
-	text := share(now.Counts) + rate(now)
+	text := share(now.Counts) + rate(now) + reviews(now.Counts)
 	if n := now.Counts.Errors; n > 0 {
 		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
 	}
@@ -132,7 +132,7 @@ func suiteResult(s *runner.Standing) string {
 	if now.Counts.Counted() == 0 {
 		return fmt.Sprintf("no result for %d %s", now.Counts.Total, plural(now.Counts.Total, "task"))
 	}
-	text := share(now.Counts) + " " + plural(now.Counts.Counted(), "task") + " passed" + rate(now)
+	text := share(now.Counts) + " " + plural(now.Counts.Counted(), "task") + " passed" + rate(now) + reviews(now.Counts)
 	if n := now.Counts.Errors; n > 0 {
 		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
 	}
@@ -141,11 +141,24 @@ func suiteResult(s *runner.Standing) string {
 
 func share(c runner.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
 
+// rate is the interval of a pass rate or, while some wait for a person's score, the
+// rates it can become.
 func rate(r *runner.LastResult) string {
-	if r.PassRateInterval == nil {
+	i := r.PassRateInterval
+	if r.PassRateBounds != nil {
+		i = r.PassRateBounds
+	}
+	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(" [%.2f–%.2f]", r.PassRateInterval.Low, r.PassRateInterval.High)
+	return fmt.Sprintf(" [%.2f–%.2f]", i.Low, i.High)
+}
+
+func reviews(c runner.Counts) string {
+	if c.NeedsReview == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d to review", c.NeedsReview)
 }
 
 // trend tells which way the pass rate went; nothing where it is the same.

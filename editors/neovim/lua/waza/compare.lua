@@ -9,6 +9,7 @@ local classes = {
   regressed = { '▼', 'WazaFailed' },
   improved = { '▲', 'WazaPassed' },
   unchanged = { '=', 'WazaQuiet' },
+  no_difference = { '~', 'WazaQuiet' },
   undecided = { '?', 'WazaReview' },
 }
 
@@ -72,11 +73,12 @@ function M.render(result)
   heading(page, result)
   for i, comparison in ipairs(result.comparisons) do
     page:heading(
-      ('%s against A: %d regressed, %d improved, %d unchanged, %d undecided'):format(
+      ('%s against A: %d regressed, %d improved, %d unchanged, %d without a difference, %d undecided'):format(
         string.char(64 + math.min(i + 1, 26)),
         comparison.regressed,
         comparison.improved,
         comparison.unchanged,
+        comparison.noDifference,
         comparison.undecided
       )
     )

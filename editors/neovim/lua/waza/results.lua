@@ -13,8 +13,12 @@ local function interval(of)
   return ('%.0f–%.0f %%'):format(of.low * 100, of.high * 100)
 end
 
-local function rate(of)
-  return type(of) == 'number' and ('%.0f %%'):format(of * 100) or '–'
+-- rate is a pass rate or, while trials wait for a person, the rates it can become.
+local function rate(counts)
+  if type(counts.passRateBounds) == 'table' then
+    return interval(counts.passRateBounds)
+  end
+  return type(counts.passRate) == 'number' and ('%.0f %%'):format(counts.passRate * 100) or '–'
 end
 
 local function score(of)
@@ -27,8 +31,8 @@ local function row(task)
     task.id,
     ('%d/%d'):format(c.passed, c.total),
     score(task.score),
-    rate(c.passRate),
-    interval(c.passRateInterval),
+    rate(c),
+    type(c.passRateBounds) == 'table' and ('%d to review'):format(c.needsReview) or interval(c.passRateInterval),
   }
 end
 

@@ -83,11 +83,16 @@ export interface Usage {
   costUsd?: number;
 }
 
-export interface Summary extends Counts {
-  passRate: number;
+/** A pass rate. It is null when nothing counts, and while trials wait for a person's score: passRateBounds holds the rates it can become. */
+export interface Rate {
+  passRate: number | null;
   passRateInterval: Interval | null;
+  passRateBounds?: Interval;
+}
+
+export interface Summary extends Counts, Rate {
   flaky: number;
-  trials: Counts & { passRate: number; passRateInterval: Interval | null };
+  trials: Counts & Rate;
   usage?: Usage;
   trialsCached?: number;
   durationMs: number;

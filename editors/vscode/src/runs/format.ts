@@ -1,5 +1,5 @@
 /** How runs are told of in few words. Nothing here knows VS Code. */
-import type { Counts, RunInfo } from '../daemon/protocol';
+import type { Counts, Interval, Rate, RunInfo } from '../daemon/protocol';
 
 const units: [seconds: number, name: string][] = [[31_536_000, 'year'], [2_592_000, 'month'], [86_400, 'day'], [3600, 'hour'], [60, 'min']];
 
@@ -78,8 +78,33 @@ export function outcomeOfVerdict(verdict: string | undefined, running: boolean):
   }
 }
 
-export function percentText(rate: number): string {
-  return `${Math.round(rate * 100)} %`;
+// percentDigits is how many digits a share takes to differ from 0 and 100 %.
+function percentDigits(share: number): number {
+  let digits = 0;
+  while (digits < 6 && share > 0 && share < 1 && [0, 100].includes(Number((share * 100).toFixed(digits)))) {
+    digits++;
+  }
+  return digits;
+}
+
+/** What a tooltip adds to a count: the pass rate with its interval, or what persons can still make of it. */
+export function rateText(rate: Rate & Counts): string {
+  if (rate.passRateBounds) {
+    return `, ${rangeText(rate.passRateBounds, 0)} once ${rate.needsReview ?? 0} are reviewed`;
+  }
+  if (rate.passRate === null) {
+    return '';
+  }
+  const digits = percentDigits(rate.passRate);
+  return `, ${(rate.passRate * 100).toFixed(digits)} %${rate.passRateInterval ? ` [${rangeText(rate.passRateInterval, digits)}]` : ''}`;
+}
+
+// rangeText rounds outward, so that a range never excludes what lies in it.
+function rangeText(range: Interval, digits: number): string {
+  const unit = 10 ** digits;
+  const low = Math.floor(range.low * 100 * unit + 1e-9) / unit;
+  const high = Math.ceil(range.high * 100 * unit - 1e-9) / unit;
+  return `${low} – ${high} %`;
 }
 
 /** A number of tokens in few characters: 950, 1.2k, 34k, 5.6M. */

@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import type { RunInfo, SuiteRef, Summary } from '../daemon/protocol';
 import type { PageTask } from '../panel/messages';
 import {
-  agoText, durationText, endedOf, modelsOf, moneyText, outcomeOf, outcomeOfVerdict, percentText, runDescription, shortText,
+  agoText, durationText, endedOf, modelsOf, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText,
 } from './format';
 import { iconOf } from './icons';
 
@@ -80,14 +80,12 @@ export function tooltipOf(run: RunInfo, summary: Summary | null): vscode.Markdow
 }
 
 function tooltipRows(run: RunInfo, summary: Summary | null): [string, string][] {
-  const interval = (s: { passRate: number; passRateInterval: { low: number; high: number } | null }): string =>
-    `${percentText(s.passRate)}${s.passRateInterval ? ` [${percentText(s.passRateInterval.low)} – ${percentText(s.passRateInterval.high)}]` : ''}`;
   const usage = summary?.usage;
   const tokens = usage ? Math.max(usage.totalTokens ?? 0, usage.inputTokens + usage.outputTokens) : 0;
   const took = run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : undefined;
   const rows: [string, string][] = [
-    ['Tasks passed', `${run.tasks.passed} of ${run.tasks.total}${summary ? `, ${interval(summary)}` : ''}`],
-    ['Trials passed', `${run.trials.passed} of ${run.trials.total || endedOf(run.trials)}${summary ? `, ${interval(summary.trials)}` : ''}`],
+    ['Tasks passed', `${run.tasks.passed} of ${run.tasks.total}${summary ? rateText(summary) : ''}`],
+    ['Trials passed', `${run.trials.passed} of ${run.trials.total || endedOf(run.trials)}${summary ? rateText(summary.trials) : ''}`],
     ['Errors', run.trials.errors ? String(run.trials.errors) : ''],
     ['Flaky tasks', summary?.flaky ? String(summary.flaky) : ''],
     ['Executor', [run.executor, run.agent].filter(Boolean).join(' · ')],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Counts, RunInfo } from '../../src/daemon/protocol';
 import {
-  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, runDescription, shortText,
+  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText,
 } from '../../src/runs/format';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -29,6 +29,15 @@ test('times, tokens and money', () => {
   assert.deepEqual([7, 999, 1500, 59_400, 59_900, 200_000, 3_600_000].map(durationText), ['7 ms', '999 ms', '1.5 s', '59 s', '60 s', '3 min 20 s', '1 h 0 min']);
   assert.deepEqual([950, 1234, 34_000, 5_600_000, 999_900].map(shortText), ['950', '1.2k', '34k', '5.6M', '1.0M']);
   assert.deepEqual([0.0042, 0.25, 12.5].map(moneyText), ['$0.0042', '$0.250', '$12.50']);
+});
+
+test('a pass rate with its interval, or the rates that reviews can make of it', () => {
+  const rate = (passRate: number | null, low: number, high: number) => ({ ...counts(), passRate, passRateInterval: passRate === null ? null : { low, high } });
+  assert.equal(rateText(rate(0.7, 0.4312, 0.8844)), ', 70 % [43 – 89 %]');
+  assert.equal(rateText(rate(0.001, 0.00018, 0.00565)), ', 0.1 % [0 – 0.6 %]');
+  assert.equal(rateText(rate(1, 0.7225, 1)), ', 100 % [72 – 100 %]');
+  assert.equal(rateText({ ...rate(null, 0, 0), needsReview: 3, passRateBounds: { low: 0.5, high: 0.8 } }), ', 50 – 80 % once 3 are reviewed');
+  assert.equal(rateText(rate(null, 0, 0)), '');
 });
 
 test('what stands behind a run', () => {

@@ -1,0 +1,32 @@
+package lsp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/stats"
+)
+
+// The trials that failed are known before those that wait for a person, so a lens
+// shows the rates that the task can still have.
+func TestLensOfWaitingTrials(t *testing.T) {
+	t.Parallel()
+	var docs Documents
+	docs, path, err := docs.Open(item("file:///s/eval.yaml", "name: demo\n"), UTF16)
+	require.NoError(t, err)
+	last := func(c runner.Counts) *runner.Standing {
+		low, high := float64(c.Passed)/float64(c.Total), float64(c.Passed+c.NeedsReview)/float64(c.Total)
+		return &runner.Standing{Now: &runner.LastResult{Counts: c, Rate: runner.Rate{PassRateBounds: &stats.Interval{Low: low, High: high}}}}
+	}
+	suite := &eval.Suite{File: path, Tasks: []*eval.Task{{ID: "a", File: path, Line: 1}}}
+	lenses := Lenses(docs.At(path), suite, &runner.SuiteStanding{
+		Suite: *last(runner.Counts{Total: 4, Passed: 1, Failed: 1, NeedsReview: 2}),
+		Tasks: map[string]*runner.Standing{"a": last(runner.Counts{Total: 10, Failed: 3, NeedsReview: 7})},
+	})
+	require.Len(t, lenses, 6)
+	require.Equal(t, "1/2 tasks passed [0.25–0.75], 2 to review", lenses[2].Command.Title)
+	require.Equal(t, "0/3 [0.00–0.70], 7 to review", lenses[5].Command.Title)
+}
