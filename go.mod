@@ -2,6 +2,8 @@ module waza
 
 go 1.26.0
 
+ignore ./editors/vscode/node_modules
+
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/bmatcuk/doublestar/v4 v4.10.4
