@@ -1,0 +1,194 @@
+// Package figure prints figures for people. Rounding never contradicts what was decided
+// with the exact number: a share that is not 0 or 1 does not print as 0 or 100 %, what
+// missed a threshold prints as less than it, and an interval holds the estimate that it
+// belongs to, because its bounds are rounded outward.
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const (
+	// same is how far apart numbers may be that count as equal: a mean of floats is not exact.
+	same = 1e-9
+	// mostDigits bounds the decimals that are added to keep a number apart from a limit.
+	mostDigits = 9
+)
+
+// apart prints x with that many decimals, and with more as long as the printed number
+// compares with one of the limits differently from x.
+func apart(x float64, decimals int, limits ...float64) string {
+	for ; ; decimals++ {
+		text := fixed(x, decimals)
+		if decimals >= mostDigits || comparesAlike(x, text, limits) {
+			return text
+		}
+	}
+}
+
+func comparesAlike(x float64, text string, limits []float64) bool {
+	printed, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return true // infinite
+	}
+	for _, l := range limits {
+		if compare(x, l) != compare(printed, l) {
+			return false
+		}
+	}
+	return true
+}
+
+func compare(x, y float64) int {
+	switch {
+	case x < y-same:
+		return -1
+	case x > y+same:
+		return 1
+	}
+	return 0
+}
+
+// fixed prints x with that many decimals, and without the sign of a rounded 0.
+func fixed(x float64, decimals int) string {
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.HasPrefix(text, "-") && strings.Trim(text, "-0.") == "" {
+		return text[1:]
+	}
+	return text
+}
+
+// outward prints the bounds of an interval with that many decimals, rounded outward, and
+// with more as long as one of the limits is within the printed interval and not within
+// the exact one.
+func outward(low, high float64, decimals int, limits ...float64) (string, string) {
+	for ; ; decimals++ {
+		unit := math.Pow(10, float64(decimals))
+		below, above := math.Floor(low*unit+same)/unit, math.Ceil(high*unit-same)/unit
+		alike := true
+		for _, l := range limits {
+			alike = alike && compare(low, l) == compare(below, l) && compare(high, l) == compare(above, l)
+		}
+		if alike || decimals >= mostDigits {
+			return fixed(below, decimals), fixed(above, decimals)
+		}
+	}
+}
+
+// Percent prints a share in whole per cent, with decimals where it is close to 0 or 1:
+// 33 %, 0.1 %, 99.9 %.
+func Percent(share float64) string { return PercentAgainst(share) }
+
+// PercentAgainst prints a share as [Percent] does, with decimals where it is close to one
+// of the thresholds.
+func PercentAgainst(share float64, thresholds ...float64) string {
+	limits := []float64{0, 100}
+	for _, t := range thresholds {
+		limits = append(limits, t*100)
+	}
+	return apart(share*100, 0, limits...) + " %"
+}
+
+// PercentInterval prints an interval of shares in whole per cent: 0–1 %.
+func PercentInterval(low, high float64) string {
+	below, above := outward(low*100, high*100, 0)
+	return below + "–" + above + " %"
+}
+
+// Confidence prints a confidence with all its digits: 95 %, 99.9 %.
+func Confidence(c float64) string { return strconv.FormatFloat(c*100, 'g', 6, 64) + " %" }
+
+// Score prints a score with two decimals, and with more where it is close to 0, to 1 or to
+// one of the thresholds.
+func Score(s float64, thresholds ...float64) string {
+	return apart(s, 2, append([]float64{0, 1}, thresholds...)...)
+}
+
+// ScoreInterval prints an interval of scores: 0.81–0.94.
+func ScoreInterval(low, high float64) string {
+	below, above := outward(low, high, 2)
+	return below + "–" + above
+}
+
+// Threshold prints what a number must reach with all its digits, and at least two decimals.
+func Threshold(t float64) string {
+	text := strconv.FormatFloat(t, 'f', -1, 64)
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) < 2 {
+		return fixed(t, 2)
+	}
+	return text
+}
+
+// Number prints a number that is no score, such as kappa, with two decimals.
+func Number(x float64) string { return fixed(x, 2) }
+
+// NumberInterval prints an interval of such numbers: [-0.12, 0.40].
+func NumberInterval(low, high float64) string {
+	below, above := outward(low, high, 2, 0)
+	return "[" + below + ", " + above + "]"
+}
+
+// Points prints a difference of shares in points of a hundred, with its sign: +12, 0, -0.3.
+func Points(d float64) string { return signed(apart(d*100, 0, 0)) }
+
+// PointsInterval prints an interval of such differences: [-3, +12]. Where it excludes 0,
+// so does what is printed.
+func PointsInterval(low, high float64) string { return signedInterval(low*100, high*100, 0) }
+
+// Difference prints a difference of scores with its sign: +0.12, 0.00.
+func Difference(d float64) string { return signed(apart(d, 2, 0)) }
+
+// DifferenceInterval prints an interval of such differences: [-0.03, +0.12].
+func DifferenceInterval(low, high float64) string { return signedInterval(low, high, 2) }
+
+func signedInterval(low, high float64, decimals int) string {
+	below, above := outward(low, high, decimals, 0)
+	return "[" + signed(below) + ", " + signed(above) + "]"
+}
+
+// signed puts a plus before a positive number.
+func signed(text string) string {
+	if strings.HasPrefix(text, "-") || strings.Trim(text, "0.") == "" {
+		return text
+	}
+	return "+" + text
+}
+
+// Ratio prints how many times as large one number is as another: ×1.25.
+func Ratio(x float64) string { return "×" + apart(x, 2, 0, 1) }
+
+// RatioInterval prints an interval of ratios: [0.90, 1.31]. Where it excludes 1, so does
+// what is printed.
+func RatioInterval(low, high float64) string {
+	below, above := outward(low, high, 2, 1)
+	return "[" + below + ", " + above + "]"
+}
+
+// P prints a p-value with three decimals, and with more where it is close to one of the
+// levels that it is compared with.
+func P(p float64, levels ...float64) string {
+	switch {
+	case p < 0.001:
+		return "<0.001"
+	case p > 1-same:
+		return "1"
+	}
+	return apart(p, 3, append([]float64{1}, levels...)...)
+}
+
+// Cost prints US dollars with four decimals, and with more for less than $0.0001.
+func Cost(usd float64) string { return "$" + apart(usd, 4, 0) }
+
+// Tokens prints a number of tokens, which may be a mean.
+func Tokens(n float64) string { return apart(n, 0, 0) }
+
+// Count prints a number with its noun: 1 trial, 2 trials.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
