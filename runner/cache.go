@@ -29,6 +29,8 @@ const (
 type CachedFrom struct {
 	// RunID is the run whose executor did the trial. It may be gone.
 	RunID string `json:"runId"`
+	// Spent is what was spent on the trial before it was taken over.
+	Spent *Ledger `json:"spent,omitempty"`
 }
 
 // cacheable reports whether a trial that ended so may be taken over by later runs.

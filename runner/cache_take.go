@@ -24,10 +24,11 @@ func (s *scheduler) takeOver(t *taskRun, num int, e *earlierTrial) *TrialResult 
 		}
 	}
 	res := *old
-	res.TaskID, res.Hash, res.Cached = t.ID, t.trialHash(num), &CachedFrom{RunID: record.origin}
+	res.TaskID, res.Hash, res.Cached = t.ID, t.trialHash(num), &CachedFrom{RunID: record.origin, Spent: old.Ledger()}
 	if !e.asIs() {
 		a := s.gradeAgain(t, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
+		res.Spent = old.Ledger().plus(&Ledger{Judges: a.judged})
 	}
 	res.Workspace = res.Workspace.copied(record.from.blobs, &snapshooter{blobs: r.log.Blobs(), secrets: r.plan.pool.Redactor()})
 	return &res
@@ -47,8 +48,11 @@ func (s *scheduler) gradeAgain(t *taskRun, old *TrialResult, e *earlierTrial) *a
 		again.before = slices.Concat(again.before, record.grades())
 	}
 	errs := r.plan.config.RetryErrors
+	var judged *executor.Usage // by all tries
 	for n := 1; ; n++ {
 		a, left := again.grade(r.ctx, old)
+		judged = addUsage(judged, a.judged)
+		a.judged = judged
 		if left != nil {
 			r.logTask(t, "warning", "workspace not removed: %v", left)
 		}

@@ -93,7 +93,7 @@ func TestCache(t *testing.T) {
 		require.Equal(t, 2, again.Tasks[i].Cached)
 		for j := range again.Tasks[i].Trials {
 			trial, before := again.Tasks[i].Trials[j], first.Tasks[i].Trials[j]
-			require.Equal(t, &runner.CachedFrom{RunID: first.RunID}, trial.Cached)
+			require.Equal(t, &runner.CachedFrom{RunID: first.RunID, Spent: &runner.Ledger{Agent: &executor.Usage{InputTokens: 1}}}, trial.Cached)
 			trial.Cached = nil
 			if diff := cmp.Diff(before, trial); diff != "" {
 				t.Errorf("it is another (-before +after):\n%s", diff)

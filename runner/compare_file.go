@@ -235,6 +235,8 @@ func (t *comparedTrial) check() error {
 		return fmt.Errorf("the duration %d ms is below 0", t.DurationMS)
 	case t.Usage != nil && (t.Usage.Total() < 0 || t.Usage.CostUSD < 0):
 		return errors.New("the usage is below 0")
+	case t.Spent != nil && t.Spent.Agent != nil && (t.Spent.Agent.Total() < 0 || t.Spent.Agent.CostUSD < 0):
+		return errors.New("what was spent is below 0")
 	}
 	return nil
 }

@@ -164,11 +164,7 @@ func (s *side) add(task int, res *comparedTrial) error {
 	if res.Cached != nil {
 		s.cached[res.Cached.RunID]++
 	}
-	usage := addUsage(nil, res.Usage)
-	for _, a := range res.Attempts {
-		usage = addUsage(usage, a.Usage)
-	}
-	if usage != nil {
+	if usage := res.agentUsage(); usage != nil {
 		trial.usage, trial.tokens, trial.price = true, float64(usage.Total()), usage.CostUSD
 	}
 	t.trials = append(t.trials, trial)

@@ -270,8 +270,22 @@ type comparedTrial struct {
 	Score      *float64        `json:"score"`
 	DurationMS int64           `json:"durationMs"`
 	Usage      *executor.Usage `json:"usage"`
+	Spent      *Ledger         `json:"spent"`
 	Attempts   []struct {
 		Usage *executor.Usage `json:"usage"`
 	} `json:"attempts"`
 	Cached *CachedFrom `json:"cached"`
+}
+
+// agentUsage is what the agent spent in all attempts. Judges may differ between runs,
+// and say nothing of the agent.
+func (t *comparedTrial) agentUsage() *executor.Usage {
+	if t.Spent != nil {
+		return t.Spent.Agent
+	}
+	usage := addUsage(nil, t.Usage)
+	for _, a := range t.Attempts {
+		usage = addUsage(usage, a.Usage)
+	}
+	return usage
 }

@@ -188,6 +188,9 @@ type TrialResult struct {
 	Graders    []grader.Result  `json:"graders"`
 	Transcript []executor.Entry `json:"transcript"`
 	Usage      *executor.Usage  `json:"usage,omitempty"`
+	// Spent is what all attempts cost, agents and judges; absent when nothing is known
+	// of that, and from older records.
+	Spent *Ledger `json:"spent,omitempty"`
 	// Speed is nil when the executor does not measure it.
 	Speed *executor.Speed `json:"speed,omitempty"`
 	// Workspace is what the attempt that counts left there, for grading it

@@ -269,6 +269,8 @@ func (t *tallied) lift(b []byte) error {
 			err = json.Unmarshal(value, &t.Graders)
 		case "usage":
 			err = json.Unmarshal(value, &t.Usage)
+		case "spent":
+			err = json.Unmarshal(value, &t.Spent)
 		case "cached":
 			err = json.Unmarshal(value, &t.Cached)
 		case "attempts":

@@ -262,7 +262,10 @@ func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) 
 func (g *grading) record(t *gradedTask, old *TrialResult, a *attempt) error {
 	res := *old
 	res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
-	if !sameGrades(old, &res, g.plan.pool.Redactor()) {
+	if a.judged != nil {
+		res.Spent = old.Ledger().plus(&Ledger{Judges: a.judged})
+	}
+	if a.judged != nil || !sameGrades(old, &res, g.plan.pool.Redactor()) {
 		if err := g.a.replace(t.index, old.Verdict, &res); err != nil {
 			return err
 		}

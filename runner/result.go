@@ -96,8 +96,11 @@ type TaskResult struct {
 	// could stop early.
 	Unbiased *Unbiased `json:"unbiased,omitempty"`
 	// DurationMS describes how long the counted trials took, in milliseconds.
-	DurationMS *stats.Summary  `json:"durationMs"`
-	Usage      *executor.Usage `json:"usage,omitempty"`
+	DurationMS *stats.Summary `json:"durationMs"`
+	// Usage is what all attempts at all trials cost, agents and judges; UsageByRole
+	// says who spent it.
+	Usage       *executor.Usage `json:"usage,omitempty"`
+	UsageByRole *Ledger         `json:"usageByRole,omitempty"`
 	// Cached is how many trials were taken over from earlier runs.
 	Cached int `json:"cached,omitempty"`
 	// Error says why the task is an error whatever its trials are.
@@ -146,7 +149,10 @@ type Summary struct {
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	Triggers *TriggerResult  `json:"triggers,omitempty"`
 	Groups   []GroupResult   `json:"groups,omitempty"`
-	Usage    *executor.Usage `json:"usage,omitempty"`
+	// Usage is what all attempts at all trials cost, agents and judges, and those of
+	// baselines and trigger tests; UsageByRole says who spent it.
+	Usage       *executor.Usage `json:"usage,omitempty"`
+	UsageByRole *Ledger         `json:"usageByRole,omitempty"`
 	// TrialsCached is how many trials of all tasks were taken over from earlier
 	// runs, UsageCached what of Usage was spent there and not by this run.
 	TrialsCached int             `json:"trialsCached,omitempty"`

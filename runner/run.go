@@ -216,7 +216,7 @@ func (r *Run) main() {
 	case r.stop.Load():
 		status = StatusCancelled
 		if why := r.halted.Load(); why != nil {
-			err = fmt.Errorf("the run was stopped: %w", why)
+			err = fmt.Errorf("the run was stopped: %w", r.plan.pool.Budget().Current(why))
 		}
 	}
 	if r.asked.Load() {

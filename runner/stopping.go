@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 
+	"waza/runner/figure"
 	"waza/runner/stats"
 )
 
@@ -27,7 +28,7 @@ func (d *Decided) String() string {
 	if d.Confidence >= 1 {
 		return s + ", whatever the others do"
 	}
-	return s + fmt.Sprintf(" at %.4g %% confidence", d.Confidence*100)
+	return s + " at " + figure.Confidence(d.Confidence) + " confidence"
 }
 
 // canStop reports whether trials of a task may be left out once its verdict is

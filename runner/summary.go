@@ -24,7 +24,7 @@ type taskTally struct {
 	// Scores of the counted trials that passed, and of those that did not.
 	scoresPassed, scoresFailed []float64
 	durations                  []float64 // milliseconds
-	usage                      *executor.Usage
+	spent                      *Ledger
 	cached                     int // trials taken over from earlier runs
 	reasons                    map[Reason]int
 	broken                     string // why the task is an error whatever its trials are
@@ -50,7 +50,7 @@ func (t *taskTally) add(res *TrialResult) {
 			t.scoresFailed = append(t.scoresFailed, *res.Score)
 		}
 	}
-	t.usage = addUsage(t.usage, res.used())
+	t.spent = t.spent.plus(res.Ledger())
 	if res.Cached != nil {
 		t.cached++
 	}
@@ -72,15 +72,6 @@ func (t *taskTally) add(res *TrialResult) {
 	}
 }
 
-// used is what all attempts at the trial cost; nil when that is not known.
-func (res *TrialResult) used() *executor.Usage {
-	usage := addUsage(nil, res.Usage)
-	for _, a := range res.Attempts {
-		usage = addUsage(usage, a.Usage)
-	}
-	return usage
-}
-
 func (t *taskTally) because(r Reason) {
 	if t.reasons == nil {
 		t.reasons = map[Reason]int{}
@@ -88,17 +79,6 @@ func (t *taskTally) because(r Reason) {
 	if _, ok := t.reasons[r]; ok || len(t.reasons) < maxReasons {
 		t.reasons[r]++
 	}
-}
-
-func addUsage(sum, u *executor.Usage) *executor.Usage {
-	if u == nil {
-		return sum
-	}
-	if sum == nil {
-		sum = &executor.Usage{}
-	}
-	total := sum.Add(*u)
-	return &total
 }
 
 // result sums up the task. It passed when at least the threshold's share of its
@@ -112,7 +92,7 @@ func (t *taskTally) result(threshold float64) *TaskResult {
 		Trials:  TrialCounts{Counts: c, Rate: t.rate()},
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
 		PassK:   t.passK(),
-		Usage:   t.usage,
+		Usage:   t.spent.Total(), UsageByRole: t.spent,
 		Cached:  t.cached,
 		Reasons: t.sortedReasons(),
 	}
@@ -220,7 +200,7 @@ func (t *runTally) addTrial(task int, res *TrialResult) {
 	role := t.rec.Tasks[task].Role
 	if res.Cached != nil {
 		t.cached++
-		t.usageCached = addUsage(t.usageCached, res.used())
+		t.usageCached = addUsage(t.usageCached, res.spentBefore().Total())
 	}
 	t.compared.add(task, role, res)
 	t.addCalibrationsLocked(res.Graders)
@@ -272,7 +252,7 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 		if res == nil {
 			continue
 		}
-		s.Usage = addUsage(s.Usage, res.Usage)
+		s.UsageByRole = s.UsageByRole.plus(res.ledger())
 		if t.rec.Tasks[i].Role != RoleTask {
 			continue
 		}
@@ -285,6 +265,7 @@ func (t *runTally) summary(metrics []MetricRef) *Summary {
 			s.TrialsSaved += res.Decided.Saved
 		}
 	}
+	s.Usage = s.UsageByRole.Total()
 	tasks := t.tasksLocked(func(*TaskRef) bool { return true })
 	s.Rate = rateOf(s.Counts)
 	s.Trials = TrialCounts{Counts: t.trials, Rate: rateOver(tasks, t.trials)}

@@ -38,6 +38,8 @@ type attempt struct {
 	// time it was graded; the newest first.
 	before [][]grader.Result
 	cause  error // why the verdict is error
+	// judged is what graders spent that asked models.
+	judged *executor.Usage
 }
 
 // attempts tries a trial until it has a verdict that stands: one that failed is
@@ -53,6 +55,7 @@ func (s *scheduler) attempts(t *taskRun, num int) *TrialResult {
 	}
 	for n := 1; ; n++ {
 		a := s.attempt(t, num, n)
+		res.Spent = res.Spent.plus(&Ledger{a.Usage, a.judged})
 		if why := executor.AsStop(a.cause); why != nil {
 			s.run.halt(why)
 			if why.Orderly {
@@ -155,6 +158,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	took := time.Since(start)
 	a.startup = min(max(out.Startup, 0), took)
 	a.took = took - a.startup
+	out.Usage = s.run.plan.priced(t.cell.settings.Model, out.Usage)
 	s.charge(t, out.Usage)
 	a.Transcript = orEmpty(trial.Transcript.Close())
 	a.Usage, a.speed = out.Usage, out.Speed
@@ -289,6 +293,7 @@ func (a *attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 	for _, g := range graders {
 		res, err := a.recall(ctx, g, subject)
 		a.Graders = append(a.Graders, res)
+		a.judged = addUsage(a.judged, res.Usage)
 		if ctx.Err() != nil {
 			a.fail(ctx, err)
 			return

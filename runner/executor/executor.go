@@ -176,9 +176,11 @@ func (u Usage) Total() int64 {
 // Add sums two usages. What an agent reports may be absurd, so a sum stays at the
 // largest number there is: infinity could not be recorded.
 func (u Usage) Add(o Usage) Usage {
+	if u.TotalTokens > 0 || o.TotalTokens > 0 { // so that the total of a sum is the sum of the totals
+		u.TotalTokens = addCounts(u.Total(), o.Total())
+	}
 	u.InputTokens = addCounts(u.InputTokens, o.InputTokens)
 	u.OutputTokens = addCounts(u.OutputTokens, o.OutputTokens)
-	u.TotalTokens = addCounts(u.TotalTokens, o.TotalTokens)
 	u.CostUSD = min(u.CostUSD+o.CostUSD, math.MaxFloat64)
 	return u
 }

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"waza/runner/executor"
 )
 
 // Result is what one grader made of one trial.
@@ -32,6 +34,10 @@ type Result struct {
 	// Error says why the grader could not do its work; Score and Passed mean
 	// nothing then, and the trial is an error.
 	Error string `json:"error,omitempty"`
+	// Usage is what asking models cost this time, beside an error as well; nil when
+	// none was asked, and for a result that was taken over. It is recorded as part of
+	// what the trial spent.
+	Usage *executor.Usage `json:"-"`
 }
 
 // Bound is a grader ready for use, with the name and weight that the suite
@@ -59,7 +65,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
 	start := time.Now()
 	score, err := b.grade(ctx, s)
-	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), DurationMS: time.Since(start).Milliseconds()}
+	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), Usage: score.Usage, DurationMS: time.Since(start).Milliseconds()}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

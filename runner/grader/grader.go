@@ -34,6 +34,8 @@ type Score struct {
 	Details any
 	// NeedsReview: a person has to give the score.
 	NeedsReview bool
+	// Usage is what asking models cost, beside an error as well; nil when none was asked.
+	Usage *executor.Usage
 }
 
 // Check is one thing a grader looked at, for Score.Details.

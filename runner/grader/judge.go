@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"waza/runner/executor"
+	"waza/runner/figure"
 	"waza/runner/provider"
 )
 
@@ -99,7 +100,7 @@ func (g *judgeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return Score{}, judgeFault(g.judges[i].model, err)
+			return Score{Usage: usageOf(opinions)}, judgeFault(g.judges[i].model, err)
 		}
 	}
 	return g.verdict(opinions), nil
@@ -118,10 +119,8 @@ func judgeFault(model string, err error) error {
 func (g *judgeGrader) verdict(opinions []opinion) Score {
 	d := judgement{Mode: g.options.Mode, Opinions: opinions}
 	votes, sum := 0, 0.0
-	var usage provider.Usage
 	for _, o := range opinions {
 		sum += o.Score
-		usage = usage.Add(o.usage)
 		if o.Passed {
 			votes++
 		}
@@ -138,14 +137,24 @@ func (g *judgeGrader) verdict(opinions []opinion) Score {
 		votes = n - votes
 	}
 	d.Agreement = float64(votes) / float64(n)
-	if usage.Tokens() > 0 {
-		d.Usage = &executor.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD}
-	}
-	s.Details = d
+	d.Usage = usageOf(opinions)
+	s.Details, s.Usage = d, d.Usage
 	if !s.Passed {
 		s.Feedback = feedbackOf(opinions)
 	}
 	return s
+}
+
+// usageOf is what the opinions cost; nil when nobody answered.
+func usageOf(opinions []opinion) *executor.Usage {
+	var sum provider.Usage
+	for _, o := range opinions {
+		sum = sum.Add(o.usage)
+	}
+	if sum.Tokens() == 0 {
+		return nil
+	}
+	return &executor.Usage{InputTokens: sum.InputTokens, OutputTokens: sum.OutputTokens, CostUSD: sum.CostUSD}
 }
 
 // threshold compares with a margin: a mean of floats is not exact.
@@ -161,7 +170,7 @@ func feedbackOf(opinions []opinion) string {
 	var lines []string
 	for _, o := range opinions {
 		if !o.Passed {
-			lines = append(lines, fmt.Sprintf("%s (%.2f): %s", o.Judge, o.Score, o.Reason))
+			lines = append(lines, fmt.Sprintf("%s (%s): %s", o.Judge, figure.Score(o.Score), o.Reason))
 		}
 	}
 	if len(lines) == 0 {

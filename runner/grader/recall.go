@@ -51,6 +51,6 @@ func (b *Bound) Recall(s *Subject, before []Result) (r Result, index int) {
 		return r, -1
 	}
 	r = before[index]
-	r.Name, r.Weight, r.SkillsOnly = b.Name, b.Weight, b.SkillsOnly
+	r.Name, r.Weight, r.SkillsOnly, r.Usage = b.Name, b.Weight, b.SkillsOnly, nil
 	return r, index
 }

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/runner/figure"
 )
 
 var trigger = kindOf(eval.Kind{
@@ -170,12 +171,12 @@ func (g *triggerGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	switch {
 	case g.negative && triggers:
 		return Score{Score: 1 - overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %.2f with the skill, at least the threshold %.2f, and should not: %s", overlap, g.threshold, listed(shared))}, nil
+			"the prompt shares %s with the skill, at least the threshold %s, and should not: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), listed(shared))}, nil
 	case g.negative:
 		return Score{Score: 1 - overlap, Passed: true, Details: details}, nil
 	case !triggers:
 		return Score{Score: overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %.2f with the skill, less than the threshold %.2f: %s", overlap, g.threshold, listed(shared))}, nil
+			"the prompt shares %s with the skill, less than the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), listed(shared))}, nil
 	}
 	return Score{Score: overlap, Passed: true, Details: details}, nil
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -41,10 +42,24 @@ func (b *Budget) Spend(u Usage) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = b.spent.Add(u)
-	if over := b.overLocked(b.spent, true); over != "" {
-		return &Error{Kind: OverBudget, Message: over}
+	if over := b.overLocked(b.spent, true); over != noLimit {
+		return b.errorLocked(over)
 	}
 	return nil
+}
+
+// Current returns err with what is spent by now, where it is of kind [OverBudget];
+// else err itself. Calls that were under way may have spent more since.
+func (b *Budget) Current(err error) error {
+	var e *Error
+	if b == nil || !errors.As(err, &e) || e.over == noLimit {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.errorLocked(e.over)
+	now.Where = e.Where
+	return now
 }
 
 // reserve sets aside what a call may cost. While calls that are under way may
@@ -55,11 +70,12 @@ func (b *Budget) reserve(ctx context.Context, most Usage) error {
 	}
 	for {
 		b.mu.Lock()
-		if over := b.overLocked(b.spent.Add(most), false); over != "" {
+		if over := b.overLocked(b.spent.Add(most), false); over != noLimit {
+			err := b.errorLocked(over)
 			b.mu.Unlock()
-			return &Error{Kind: OverBudget, Message: over}
+			return err
 		}
-		if b.overLocked(b.spent.Add(b.held).Add(most), false) == "" {
+		if b.overLocked(b.spent.Add(b.held).Add(most), false) == noLimit {
 			b.held = b.held.Add(most)
 			b.mu.Unlock()
 			return nil
@@ -94,15 +110,34 @@ func (b *Budget) settle(most, actual Usage) {
 	}
 }
 
+// limit is one of a budget's.
+type limit int
+
+const (
+	noLimit limit = iota
+	costLimit
+	tokenLimit
+)
+
 // overLocked says which limit a sum is over, or at when reached counts as well.
-func (b *Budget) overLocked(sum Usage, reached bool) string {
+func (b *Budget) overLocked(sum Usage, reached bool) limit {
 	// Sums of floats are not exact; a millionth of a cent is.
 	const tiny = 1e-8
 	switch tokens := sum.Tokens(); {
 	case b.MaxCost > 0 && (sum.CostUSD > b.MaxCost+tiny || reached && sum.CostUSD >= b.MaxCost):
-		return fmt.Sprintf("config.max_cost of $%g: $%.4f are spent, and a further call might go over", b.MaxCost, b.spent.CostUSD)
+		return costLimit
 	case b.MaxTokens > 0 && (tokens > b.MaxTokens || reached && tokens >= b.MaxTokens):
-		return fmt.Sprintf("config.max_tokens of %d: %d are spent, and a further call might go over", b.MaxTokens, b.spent.Tokens())
+		return tokenLimit
 	}
-	return ""
+	return noLimit
+}
+
+func (b *Budget) errorLocked(over limit) *Error {
+	e := &Error{Kind: OverBudget, over: over}
+	if over == costLimit {
+		e.Message = fmt.Sprintf("config.max_cost of $%g: $%.4f are spent, and a further call might go over", b.MaxCost, b.spent.CostUSD)
+	} else {
+		e.Message = fmt.Sprintf("config.max_tokens of %d: %d are spent, and a further call might go over", b.MaxTokens, b.spent.Tokens())
+	}
+	return e
 }

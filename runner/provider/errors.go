@@ -46,6 +46,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	cause error
+	over  limit // that a call would go over, of kind OverBudget
 }
 
 func (e *Error) Error() string {

@@ -98,6 +98,15 @@ func (p *Pool) Redactor() *Redactor { return p.options.Redactor }
 // Budget is what may be spent; nil when there is no limit.
 func (p *Pool) Budget() *Budget { return p.options.Budget }
 
+// Price adds the price of a usage of a model where it has no cost and the model's
+// price is known.
+func (p *Pool) Price(model string, u Usage) Usage {
+	if price, known := p.options.Prices.Find(model); known && u.CostUSD == 0 {
+		u.CostUSD = cost(price, u)
+	}
+	return u
+}
+
 // Charge counts what was spent on a model by other ways than a [Client], such as
 // an agent that asks its provider itself. A cost that is not known is reckoned
 // from the model's price, if that is. The error is of kind [OverBudget] when no
@@ -108,10 +117,8 @@ func (p *Pool) Charge(model string, u Usage) error {
 	if b == nil {
 		return nil
 	}
-	price, known := p.options.Prices.Find(model)
-	if u.CostUSD == 0 && known {
-		u.CostUSD = cost(price, u)
-	}
+	u = p.Price(model, u)
+	_, known := p.options.Prices.Find(model)
 	if err := b.Spend(u); err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ type Metrics struct {
 	trials        *prometheus.CounterVec // by verdict
 	runningTrials prometheus.Gauge
 	duration      prometheus.Histogram
-	tokens        *prometheus.CounterVec // by direction
+	tokens        *prometheus.CounterVec // by direction and role
+	cost          *prometheus.CounterVec // by role
 }
 
 // NewMetrics makes metrics of runs and of the process, in a registry of their own.
@@ -36,9 +37,10 @@ func NewMetrics() *Metrics {
 			Name: "waza_trial_duration_seconds", Help: "How long trials took that were started, attempts and graders included.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
 		}),
-		tokens: counters("waza_tokens_total", "Tokens that trials used, as far as agents told.", "direction"),
+		tokens: counters("waza_tokens_total", "Tokens that agents and judges used in all attempts, as far as they were counted.", "direction", "by"),
+		cost:   counters("waza_cost_usd_total", "What agents and judges cost in all attempts, in US dollars, as far as that is known.", "by"),
 	}
-	m.registry.MustRegister(m.runs, m.running, m.trials, m.runningTrials, m.duration, m.tokens,
+	m.registry.MustRegister(m.runs, m.running, m.trials, m.runningTrials, m.duration, m.tokens, m.cost,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, s := range []runner.Status{runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled} {
 		m.runs.WithLabelValues(string(s)) // so that it is 0 before the first
@@ -51,8 +53,8 @@ func NewMetrics() *Metrics {
 
 var verdicts = []runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut, runner.Cancelled, runner.Skipped, runner.NeedsReview}
 
-func counters(name, help, label string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 func gauge(name, help string) prometheus.Gauge {
@@ -99,28 +101,39 @@ func (c *countedRun) take(e *runner.Event) {
 		m.runningTrials.Inc()
 	case runner.TrialComplete:
 		m.trials.WithLabelValues(string(e.Verdict)).Inc()
+		if e.Trial != nil {
+			c.spent(e.Trial.SpentHere())
+		}
 		if !c.started[key] {
 			return // never started, or taken over from another run
 		}
 		delete(c.started, key)
 		m.runningTrials.Dec()
 		m.duration.Observe(float64(e.DurationMS) / 1000)
-		if e.Trial != nil {
-			c.spent(e.Trial.Usage)
-			for i := range e.Trial.Attempts {
-				c.spent(e.Trial.Attempts[i].Usage)
-			}
-		}
 	case runner.End:
 		m.runs.WithLabelValues(string(e.Status)).Inc()
 	}
 }
 
-func (c *countedRun) spent(u *executor.Usage) {
-	if u != nil {
-		c.metrics.tokens.WithLabelValues("input").Add(float64(u.InputTokens))
-		c.metrics.tokens.WithLabelValues("output").Add(float64(u.OutputTokens))
+func (c *countedRun) spent(l *runner.Ledger) {
+	if l == nil {
+		return
 	}
+	c.spentBy("agent", l.Agent)
+	c.spentBy("judge", l.Judges)
+}
+
+func (c *countedRun) spentBy(role string, u *executor.Usage) {
+	if u == nil {
+		return
+	}
+	tokens := func(direction string, n int64) { c.metrics.tokens.WithLabelValues(direction, role).Add(float64(n)) }
+	tokens("input", u.InputTokens)
+	tokens("output", u.OutputTokens)
+	if other := u.Total() - u.InputTokens - u.OutputTokens; other > 0 { // that only a total counts
+		tokens("other", other)
+	}
+	c.metrics.cost.WithLabelValues(role).Add(u.CostUSD)
 }
 
 // gone takes what is left of a run that is not followed any more.

@@ -36,7 +36,8 @@ func TestMetrics(t *testing.T) {
 	for name, want := range map[string]float64{
 		"waza_runs_total completed": 2, "waza_runs_total failed": 0, "waza_runs_running": 0, "waza_trials_running": 0,
 		"waza_trials_total passed": 4, "waza_trials_total failed": 4, "waza_trials_total error": 4, "waza_trials_total skipped": 0,
-		"waza_trial_duration_seconds": 12, "waza_tokens_total input": 12 * 12, "waza_tokens_total output": 12 * 3,
+		"waza_trial_duration_seconds": 12, "waza_tokens_total agent input": 12 * 12, "waza_tokens_total agent output": 12 * 3,
+		"waza_cost_usd_total agent": 12 * 0.25,
 	} {
 		value, ok := got[name]
 		require.True(t, ok, name)

@@ -206,7 +206,12 @@ func (r *tracedRun) trial(e *runner.Event) {
 	)
 	model := r.model(e)
 	setText(s, requestModel, model)
-	setUsage(s, t.Usage)
+	if l := t.Ledger(); l != nil {
+		setUsage(s, l.Agent)
+		if l.Judges != nil && l.Judges.CostUSD > 0 {
+			s.SetAttributes(attribute.Float64("waza.usage.judge_cost_usd", l.Judges.CostUSD))
+		}
+	}
 	if t.Score != nil {
 		s.SetAttributes(attribute.Float64("waza.score", *t.Score))
 	}
