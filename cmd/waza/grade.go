@@ -13,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/figure"
 	"waza/runner/report"
 )
 
@@ -186,7 +187,7 @@ func (p *program) printChanges(g *runner.Grading) {
 		}
 		score := ""
 		if c.Score != nil {
-			score = fmt.Sprintf(", score %.2f", *c.Score)
+			score = ", score " + figure.Score(*c.Score)
 		}
 		fmt.Fprintf(p.stdout, "%s, trial %d: %s -> %s%s\n", report.Clean(c.TaskID), c.Trial, c.Was, c.Verdict, score)
 		for _, line := range firstLines(c.Feedback, 3) {

@@ -10,6 +10,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 // The commands of workspace/executeCommand. Each takes one object.
@@ -151,7 +152,7 @@ func rate(r *runner.LastResult) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(" [%.2f–%.2f]", i.Low, i.High)
+	return " [" + figure.ScoreInterval(i.Low, i.High) + "]"
 }
 
 func reviews(c runner.Counts) string {

@@ -2,11 +2,10 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/figure"
 )
 
 // baseline tells what difference the skills make.
@@ -21,11 +20,11 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 	}
 	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", count(base.Pairs, "task", "tasks"))))
 	if g := base.PassRate; g != nil {
-		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", percent(g.With), percent(g.Without),
-			o.paint(gainColour(g), points(g.Gain)+" points"+bounds(g.Interval, points)))
+		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", figure.Percent(g.With), figure.Percent(g.Without),
+			o.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
 	}
 	if g := base.Score; g != nil {
-		fmt.Fprintf(b, "  Score %s, without %s: %s\n", score(g.With), score(g.Without), signed(g.Gain)+bounds(g.Interval, signed))
+		fmt.Fprintf(b, "  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without), figure.Difference(g.Gain)+bounds(g.Interval, figure.DifferenceInterval))
 	}
 	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
@@ -46,10 +45,10 @@ func baselineRows(base *runner.BaselineResult) []row {
 			cells[1], colours[1] = className(t.Class), classColour[t.Class]
 		}
 		if g := t.PassRate; g != nil {
-			cells[2], cells[3], cells[4] = percent(g.With), percent(g.Without), points(g.Gain)+bounds(g.Interval, points)
+			cells[2], cells[3], cells[4] = figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain)+bounds(g.Interval, figure.PointsInterval)
 		}
 		if t.Score != nil {
-			cells[5] = signed(t.Score.Gain)
+			cells[5] = figure.Difference(t.Score.Gain)
 		}
 		rows = append(rows, row{cells, colours})
 	}
@@ -73,29 +72,6 @@ func gainColour(g *runner.Gain) colour {
 	return 0
 }
 
-// points gives a difference of shares in points of a hundred.
-func points(d float64) string {
-	p := math.Round(d * 100)
-	if p == 0 {
-		return "0" // and not "-0"
-	}
-	return fmt.Sprintf("%+.0f", p)
-}
-
-func signed(d float64) string {
-	if math.Round(d*100) == 0 {
-		return "0.00"
-	}
-	return fmt.Sprintf("%+.2f", d)
-}
-
-func bounds(i *stats.Interval, form func(float64) string) string {
-	if i == nil {
-		return ""
-	}
-	return fmt.Sprintf(" [%s, %s]", form(i.Low), form(i.High))
-}
-
 // unmeasured is the reason in a note.
 func unmeasured(note string) string { return strings.TrimPrefix(Clean(note), "not measured: ") }
 
@@ -113,7 +89,7 @@ func (r *Report) triggers(b *strings.Builder, o Options) {
 	if !t.Measured {
 		fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", title, count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
 	} else {
-		fmt.Fprintf(b, "\n%s: %s\n  accuracy %s", title, answers(t, o), percent(*t.Accuracy))
+		fmt.Fprintf(b, "\n%s: %s\n  accuracy %s", title, answers(t, o), figure.Percent(*t.Accuracy))
 		if t.AccuracyInterval != nil {
 			fmt.Fprintf(b, " (%s)", interval(*t.AccuracyInterval))
 		}
@@ -129,7 +105,7 @@ func quotient(x *float64) string {
 	if x == nil {
 		return "–"
 	}
-	return score(*x)
+	return figure.Score(*x)
 }
 
 // answers says how many prompts were answered rightly, and what became of the others.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/runner"
+	"waza/runner/figure"
 )
 
 // calibrations tells how far graders agree with the persons who scored the same
@@ -21,11 +21,11 @@ func (r *Report) calibrations(b *strings.Builder, o Options) {
 		pending += c.Pending
 		cells := []string{"  " + Clean(c.Grader), fmt.Sprint(c.N), "–", "–", "–", "–"}
 		if c.N > 0 {
-			cells[2] = percent(c.Agreed)
-			cells[4], cells[5] = fmt.Sprintf("%.2f", c.MeanAbsoluteDifference), bias(c)
+			cells[2] = figure.Percent(c.Agreed)
+			cells[4], cells[5] = figure.Score(c.MeanAbsoluteDifference), figure.Difference(c.MeanDifference)
 		}
 		if c.Kappa != nil {
-			cells[3] = fmt.Sprintf("%.2f", *c.Kappa) + bounds(c.KappaInterval, func(x float64) string { return fmt.Sprintf("%.2f", x) })
+			cells[3] = figure.Number(*c.Kappa) + bounds(c.KappaInterval, figure.NumberInterval)
 		}
 		rows = append(rows, row{cells, make([]colour, len(cells))})
 	}
@@ -33,12 +33,4 @@ func (r *Report) calibrations(b *strings.Builder, o Options) {
 	if pending > 0 {
 		fmt.Fprintf(b, "  %s not compared yet: waza review %s\n", count(pending, "trial is", "trials are"), Clean(r.Record.RunID))
 	}
-}
-
-// bias is the mean of the grader's scores less the person's.
-func bias(c runner.CalibrationResult) string {
-	if d := fmt.Sprintf("%+.2f", c.MeanDifference); d != "+0.00" && d != "-0.00" {
-		return d
-	}
-	return "0.00"
 }

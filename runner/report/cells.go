@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 // cells compares the cells of the matrix.
@@ -71,14 +72,9 @@ func told(rows []row, column int) bool {
 
 func cellRow(g runner.GroupResult) []string {
 	cells := []string{Clean(g.Group), fmt.Sprintf("%d/%d", g.Tasks.Passed, g.Tasks.Total), trials(g.Counts), "–", "–", "–", "–", "–", "–"}
-	if g.PassRate != nil {
-		cells[3] = percent(*g.PassRate)
-	}
-	if g.PassRateInterval != nil {
-		cells[4] = interval(*g.PassRateInterval)
-	}
+	cells[3], cells[4] = rateCells(g.Rate)
 	if g.Score != nil {
-		cells[5] = score(g.Score.Mean)
+		cells[5] = figure.Score(g.Score.Mean)
 	}
 	if g.MeanDurationMS != nil {
 		cells[6] = milliseconds(*g.MeanDurationMS)
@@ -87,7 +83,7 @@ func cellRow(g runner.GroupResult) []string {
 		cells[7] = fmt.Sprint(g.Usage.Total())
 	}
 	if g.Usage != nil && g.Usage.CostUSD > 0 {
-		cells[8] = dollars(g.Usage.CostUSD)
+		cells[8] = figure.Cost(g.Usage.CostUSD)
 	}
 	return cells
 }

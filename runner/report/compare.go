@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 // Comparison prints what came of comparing runs.
@@ -130,7 +131,7 @@ func (d *compared) tasks() {
 }
 
 func pointsOf(margin float64) string {
-	return strings.TrimPrefix(points(margin), "+") + " points"
+	return strings.TrimPrefix(figure.Points(margin), "+") + " points"
 }
 
 type comparedRow struct {
@@ -191,15 +192,18 @@ func (d *compared) pairCells(t *runner.TaskComparison) []item {
 	}
 	cells := []item{
 		code(t.ID), {text: class, colour: classColour[t.Class]},
-		plain(percent(t.PassRate.Reference) + " → " + percent(t.PassRate.Run)),
-		plain(points(t.PassRate.Difference) + bounds(t.PassRate.Interval, points)),
-		plain("–"), plain(probability(t.P)), plain(needed(t.Needed)),
+		plain(figure.Percent(t.PassRate.Reference) + " → " + figure.Percent(t.PassRate.Run)),
+		plain(figure.Points(t.PassRate.Difference) + bounds(t.PassRate.Interval, figure.PointsInterval)),
+		plain("–"), plain(d.p(t.P)), plain(needed(t.Needed)),
 	}
 	if t.Score != nil {
-		cells[4] = plain(score(t.Score.Reference) + " → " + score(t.Score.Run))
+		cells[4] = plain(figure.Score(t.Score.Reference) + " → " + figure.Score(t.Score.Run))
 	}
 	return cells
 }
+
+// p prints a p-value beside the level that it is compared with.
+func (d *compared) p(p float64) string { return figure.P(p, 1-d.Confidence) }
 
 // needed says how many more trials of each run would decide.
 func needed(n *runner.Needed) string {
@@ -209,7 +213,7 @@ func needed(n *runner.Needed) string {
 	case n.Trials == 0:
 		return "more than 10,000 trials"
 	}
-	return fmt.Sprintf("%d more trials", n.More)
+	return count(n.More, "more trial", "more trials")
 }
 
 func manyCells(id string, list []*runner.TaskComparison) []item {
@@ -219,19 +223,8 @@ func manyCells(id string, list []*runner.TaskComparison) []item {
 			cells = append(cells, plain("–"))
 			continue
 		}
-		cells[1] = plain(percent(t.PassRate.Reference))
-		cells = append(cells, item{text: percent(t.PassRate.Run) + " " + className(t.Class), colour: classColour[t.Class]})
+		cells[1] = plain(figure.Percent(t.PassRate.Reference))
+		cells = append(cells, item{text: figure.Percent(t.PassRate.Run) + " " + className(t.Class), colour: classColour[t.Class]})
 	}
 	return cells
-}
-
-// probability rounds a p-value, but never to what would be another matter.
-func probability(p float64) string {
-	switch {
-	case p < 0.001:
-		return "<0.001"
-	case p > 0.999:
-		return "1"
-	}
-	return fmt.Sprintf("%.3f", p)
 }

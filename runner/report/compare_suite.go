@@ -4,22 +4,23 @@ import (
 	"fmt"
 
 	"waza/runner"
+	"waza/runner/figure"
 	"waza/runner/stats"
 )
 
 // suite is the table of figures over all tasks, and what they show.
 func (d *compared) suite() {
-	s := d.doc.section("Over all tasks, with intervals of " + percent(d.Confidence))
+	s := d.doc.section("Over all tasks, with intervals of " + figure.Confidence(d.Confidence))
 	s.add(plain(""))
 	for i := range d.Comparisons {
 		l := letter(i + 1)
 		s.rows[0] = append(s.rows[0], heads("A → "+l, l+" against A")...)
 	}
-	d.contrastRow(s, "Pass rate", percent, points, " points", func(c *runner.RunComparison) *runner.Contrast { return c.PassRate })
-	d.contrastRow(s, "Score", score, signed, "", func(c *runner.RunComparison) *runner.Contrast { return c.Score })
+	d.contrastRow(s, "Pass rate", asShare, func(c *runner.RunComparison) *runner.Contrast { return c.PassRate })
+	d.contrastRow(s, "Score", asScore, func(c *runner.RunComparison) *runner.Contrast { return c.Score })
 	d.ratioRow(s, "Time/trial", milliseconds, func(c *runner.RunComparison) *runner.Ratio { return c.DurationMS })
-	d.ratioRow(s, "Tokens/trial", whole, func(c *runner.RunComparison) *runner.Ratio { return c.Tokens })
-	d.ratioRow(s, "Cost/trial", dollars, func(c *runner.RunComparison) *runner.Ratio { return c.CostUSD })
+	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *runner.RunComparison) *runner.Ratio { return c.Tokens })
+	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *runner.RunComparison) *runner.Ratio { return c.CostUSD })
 	if len(s.rows) == 1 {
 		s.rows, s.title = nil, ""
 	}
@@ -28,15 +29,27 @@ func (d *compared) suite() {
 	}
 }
 
+// contrastForm says how a number, its change and the interval of the change are printed.
+type contrastForm struct {
+	value, change func(float64) string
+	unit          string
+	interval      func(low, high float64) string
+}
+
+var (
+	asShare = contrastForm{figure.Percent, figure.Points, " points", figure.PointsInterval}
+	asScore = contrastForm{func(s float64) string { return figure.Score(s) }, figure.Difference, "", figure.DifferenceInterval}
+)
+
 // contrastRow adds a row, unless no run knows the number. Reference numbers are of
 // the tasks that are compared, and so may differ from run to run.
-func (d *compared) contrastRow(s *section, name string, form, change func(float64) string, unit string, of func(*runner.RunComparison) *runner.Contrast) {
+func (d *compared) contrastRow(s *section, name string, as contrastForm, of func(*runner.RunComparison) *runner.Contrast) {
 	d.figures(s, name, func(c *runner.RunComparison) (string, string) {
 		x := of(c)
 		if x == nil {
 			return "", ""
 		}
-		return form(x.Reference) + " → " + form(x.Run), change(x.Difference) + unit + bounds(x.Interval, change)
+		return as.value(x.Reference) + " → " + as.value(x.Run), as.change(x.Difference) + as.unit + bounds(x.Interval, as.interval)
 	})
 }
 
@@ -73,17 +86,13 @@ func times(r *runner.Ratio) string {
 	if r.Ratio == nil {
 		return "–"
 	}
-	form := func(x float64) string { return fmt.Sprintf("%.2f", x) }
-	return "×" + form(*r.Ratio) + bounds(r.Interval, form)
+	return figure.Ratio(*r.Ratio) + bounds(r.Interval, figure.RatioInterval)
 }
-
-func whole(x float64) string   { return fmt.Sprintf("%.0f", x) }
-func dollars(x float64) string { return fmt.Sprintf("$%.4f", x) }
 
 // outcome says what is shown of the suite, and of the verdicts of its tasks.
 func (d *compared) outcome(s *section, i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
-	p := fmt.Sprintf(" (p %s)", probability(c.P))
+	p := fmt.Sprintf(" (p %s)", d.p(c.P))
 	switch c.Outcome {
 	case runner.OutcomeBetter:
 		s.line(item{text: l + " is better than A", colour: green}, plain(p))
@@ -95,7 +104,7 @@ func (d *compared) outcome(s *section, i int) {
 		s.line(item{text: fmt.Sprintf("Whether %s differs from A in all is undecided", l), colour: yellow}, plain(p))
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
-		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", count(v.Lost, "task passed", "tasks passed"), v.Won, l, probability(v.P))))
+		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
 }
 

@@ -58,15 +58,12 @@ func CSVColumns() []CSVColumn {
 		{"executor_ms", "How long the executor took in the attempt that counts.", func(c csvTrial) string { return integer(c.t.ExecutorMS) }},
 		{"startup_ms", "How long before that until the agent was ready.", func(c csvTrial) string { return integer(c.t.StartupMS) }},
 		{"attempts", "How many attempts there were.", func(c csvTrial) string { return strconv.Itoa(len(c.t.Attempts) + 1) }},
-		{"input_tokens", "Tokens read; empty when nobody counted them.", usage(func(u *executor.Usage) string { return integer(u.InputTokens) })},
-		{"output_tokens", "Tokens written.", usage(func(u *executor.Usage) string { return integer(u.OutputTokens) })},
-		{"total_tokens", "Tokens in all.", usage(func(u *executor.Usage) string { return integer(u.Total()) })},
-		{"cost_usd", "What they cost, in US dollars; empty when that is not known.", usage(func(u *executor.Usage) string {
-			if u.CostUSD == 0 {
-				return ""
-			}
-			return number(u.CostUSD)
-		})},
+		{"input_tokens", "Tokens read in all attempts, by agent and judges; empty when nobody counted them.", usage(totalOf, func(u *executor.Usage) string { return integer(u.InputTokens) })},
+		{"output_tokens", "Tokens written.", usage(totalOf, func(u *executor.Usage) string { return integer(u.OutputTokens) })},
+		{"total_tokens", "Tokens in all.", usage(totalOf, func(u *executor.Usage) string { return integer(u.Total()) })},
+		{"cost_usd", "What they cost, in US dollars; empty when that is not known.", usage(totalOf, dollarsOf)},
+		{"judge_tokens", "Tokens that judges used, of those in all.", usage(judgesOf, func(u *executor.Usage) string { return integer(u.Total()) })},
+		{"judge_cost_usd", "What judges cost, of the cost.", usage(judgesOf, dollarsOf)},
 		{"executor", "Executor that did the trial.", func(c csvTrial) string { return c.run.Config.Executor }},
 		{"agent", "Agent that was driven.", func(c csvTrial) string { return c.run.Config.Agent }},
 		{"model", "Model that was asked for.", func(c csvTrial) string { return modelOf(c.run, c.task) }},
@@ -108,12 +105,30 @@ func clipRunes(s string, most int) string {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-func usage(value func(*executor.Usage) string) func(csvTrial) string {
+func totalOf(l *runner.Ledger) *executor.Usage { return l.Total() }
+
+func judgesOf(l *runner.Ledger) *executor.Usage {
+	if l == nil {
+		return nil
+	}
+	return l.Judges
+}
+
+func dollarsOf(u *executor.Usage) string {
+	if u.CostUSD == 0 {
+		return ""
+	}
+	return number(u.CostUSD)
+}
+
+// usage is the value of a usage of the trial's ledger; empty where that is not known.
+func usage(of func(*runner.Ledger) *executor.Usage, value func(*executor.Usage) string) func(csvTrial) string {
 	return func(c csvTrial) string {
-		if c.t.Usage == nil {
+		u := of(c.t.Ledger())
+		if u == nil {
 			return ""
 		}
-		return value(c.t.Usage)
+		return value(u)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 // newestFlips bounds the flips that are listed one by one.
@@ -37,9 +38,9 @@ func historyRow(t *runner.TaskHistory) []item {
 	}
 	cells := []item{code(t.ID), plain(marks.String()), plain(fmt.Sprintf("%d/%d", t.Passed, t.Counted)), plain("–"), plain(fmt.Sprint(len(t.Flips))), plain(causes(t))}
 	if t.Flakiness != nil {
-		cells[3] = plain(percent(*t.Flakiness))
+		cells[3] = plain(figure.Percent(*t.Flakiness))
 		if *t.Flakiness > 0 {
-			cells[3] = item{text: fmt.Sprintf("%s [%s]", percent(*t.Flakiness), interval(*t.FlakinessInterval)), colour: yellow}
+			cells[3] = item{text: fmt.Sprintf("%s [%s]", figure.Percent(*t.Flakiness), interval(*t.FlakinessInterval)), colour: yellow}
 		}
 	}
 	return cells
@@ -87,7 +88,7 @@ func historyShifts(d *document, h *runner.History) {
 	for _, t := range h.Tasks {
 		for _, x := range t.Shifts {
 			s.add(code(t.ID), code(x.Since), plain(fmt.Sprintf("%d/%d", x.Before.Passed, x.Before.Counted)),
-				plain(fmt.Sprintf("%d/%d", x.After.Passed, x.After.Counted)), plain(probability(x.P)))
+				plain(fmt.Sprintf("%d/%d", x.After.Passed, x.After.Counted)), plain(figure.P(x.P)))
 		}
 	}
 	if len(s.rows) == 1 {

@@ -68,6 +68,7 @@ func shownTrial(at int, t *runner.TrialResult, blobs *journal.BlobReader) *htmlT
 	t.Error, t.Prompt, t.Output = c.text(t.Error), c.text(t.Prompt), c.text(t.Output)
 	c.graders(t.Graders)
 	t.Transcript = c.transcript(t.Transcript)
+	t.Spent = t.Ledger() // which older records do not hold
 	shown := &htmlTrial{At: at, TrialResult: t}
 	if t.Workspace != nil {
 		shown.Incomplete = t.Workspace.Incomplete

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"waza/runner"
-	"waza/runner/executor"
 )
 
 const (
@@ -96,7 +95,7 @@ func (c *htmlColumns) add(t *runner.TrialResult, why int) {
 	if t.Score != nil {
 		score = score4(*t.Score)
 	}
-	if u := usageOf(t); u != nil {
+	if u := t.Ledger().Total(); u != nil {
 		tokens = u.Total()
 		if u.CostUSD > 0 {
 			usd = cost(u.CostUSD)
@@ -112,26 +111,6 @@ func (c *htmlColumns) add(t *runner.TrialResult, why int) {
 	c.Cost = append(c.Cost, usd)
 	c.Tries = append(c.Tries, 1+len(t.Attempts))
 	c.Why = append(c.Why, why)
-}
-
-// usageOf is that of all attempts; nil when nobody told.
-func usageOf(t *runner.TrialResult) *executor.Usage {
-	var sum *executor.Usage
-	add := func(u *executor.Usage) {
-		switch {
-		case u == nil:
-		case sum == nil:
-			sum = u
-		default:
-			both := sum.Add(*u)
-			sum = &both
-		}
-	}
-	add(t.Usage)
-	for i := range t.Attempts {
-		add(t.Attempts[i].Usage)
-	}
-	return sum
 }
 
 // number numbers a reason. The different ones are bounded: what agents say may

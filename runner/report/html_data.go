@@ -60,13 +60,15 @@ type htmlTask struct {
 	Counts   *runner.Counts  `json:"counts,omitempty"`
 	Rate     *float64        `json:"rate"`
 	Interval *stats.Interval `json:"interval,omitempty"`
-	Score    *float64        `json:"score"`
-	ScoreIn  *stats.Interval `json:"scoreInterval,omitempty"`
-	Flaky    bool            `json:"flaky,omitempty"`
-	MS       *float64        `json:"ms"` // median of the counted trials
-	Tokens   *int64          `json:"tokens"`
-	Cost     *float64        `json:"cost"`
-	PassK    []stats.AtK     `json:"passK,omitempty"`
+	// Bounds are what the pass rate can become while trials wait for a person's score.
+	Bounds  *stats.Interval `json:"bounds,omitempty"`
+	Score   *float64        `json:"score"`
+	ScoreIn *stats.Interval `json:"scoreInterval,omitempty"`
+	Flaky   bool            `json:"flaky,omitempty"`
+	MS      *float64        `json:"ms"` // median of the counted trials
+	Tokens  *int64          `json:"tokens"`
+	Cost    *float64        `json:"cost"`
+	PassK   []stats.AtK     `json:"passK,omitempty"`
 	// Decided tells when trials that were left out could not change the verdict
 	// any more; empty when none were.
 	Decided string          `json:"decided,omitempty"`
@@ -175,7 +177,7 @@ func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
-	t.Rate, t.Interval, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, clipText(res.Error, maxHTMLReason)
+	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, clipText(res.Error, maxHTMLReason)
 	if res.Decided != nil {
 		t.Decided = res.Decided.String()
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/figure"
 )
 
 // What a JUnit file holds: a testsuite per task of the run, a testcase per trial,
@@ -292,8 +294,23 @@ func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property 
 	if res.Trials.PassRate != nil {
 		list = append(list, property{"pass_rate", number(*res.Trials.PassRate)})
 	}
+	if b := res.Trials.PassRateBounds; b != nil { // while trials wait for a person's score
+		list = append(list, property{"pass_rate_low", number(b.Low)}, property{"pass_rate_high", number(b.High)})
+	}
 	if res.Flaky {
 		list = append(list, property{"flaky", "true"})
+	}
+	return append(list, spentProperties(res.Usage)...)
+}
+
+// spentProperties are what all attempts cost, agents and judges.
+func spentProperties(u *executor.Usage) []property {
+	if u == nil {
+		return nil
+	}
+	list := []property{{"tokens", fmt.Sprint(u.Total())}}
+	if u.CostUSD > 0 {
+		list = append(list, property{"cost_usd", number(u.CostUSD)})
 	}
 	return list
 }
@@ -336,8 +353,12 @@ func (j *junit) run() {
 		text := cmp.Or(j.progress.Error, "what was not finished is marked as skipped")
 		j.testcase(testcase{name: "run", verdict: runner.Errored, message: message, text: cut(text, mostFeedback)})
 	}
+	properties := append(j.common(), property{"status", string(j.progress.Status)})
+	if s := j.progress.Summary; s != nil {
+		properties = append(properties, spentProperties(s.Usage)...)
+	}
 	if j.count.tests > 0 {
-		j.suite(j.class(), append(j.common(), property{"status", string(j.progress.Status)}))
+		j.suite(j.class(), properties)
 	}
 }
 
@@ -351,7 +372,7 @@ func (j *junit) metric(m runner.MetricResult) {
 		c.verdict, c.message = runner.Skipped, m.Note
 	case m.Passed != nil && !*m.Passed:
 		c.verdict = runner.Failed
-		c.message = fmt.Sprintf("%s is %s, and should be at least %s", m.Name, score(*m.Value), threshold(m.Threshold))
+		c.message = fmt.Sprintf("%s is %s, and should be at least %s", m.Name, figure.Score(*m.Value, m.Threshold), figure.Threshold(m.Threshold))
 	}
 	j.testcase(c)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 const (
@@ -96,6 +97,11 @@ func (m *markdown) head() {
 	}
 	if s := m.Summary; s != nil && m.Status != runner.StatusInterrupted {
 		parts = append(parts, milliseconds(float64(s.DurationMS)))
+	}
+	if m.Summary != nil {
+		if text := spentText(m.Summary); text != "" {
+			parts = append(parts, text)
+		}
 	}
 	for _, f := range facts {
 		if f != "" {
@@ -251,15 +257,15 @@ func (m *markdown) metrics() {
 	for _, x := range m.Summary.Metrics {
 		row := []string{codeCell(x.Name), "–", "–", ""}
 		if x.Threshold > 0 {
-			row[2] = threshold(x.Threshold)
+			row[2] = figure.Threshold(x.Threshold)
 		}
 		switch {
 		case x.Value == nil:
 			row[3] = "not measured"
 		case x.Passed != nil && !*x.Passed:
-			row[1], row[3] = score(*x.Value), "❌ missed"
+			row[1], row[3] = figure.Score(*x.Value, x.Threshold), "❌ missed"
 		default:
-			row[1] = score(*x.Value)
+			row[1] = figure.Score(*x.Value, x.Threshold)
 		}
 		rows = append(rows, row)
 	}
@@ -272,14 +278,8 @@ func (m *markdown) groups() {
 	}
 	rows := [][]string{{"Group", "Trials", "Pass rate", "95 % interval"}}
 	for _, g := range m.Summary.Groups {
-		row := []string{codeCell(g.Group), trials(g.Counts), "–", "–"}
-		if g.PassRate != nil {
-			row[2] = percent(*g.PassRate)
-		}
-		if g.PassRateInterval != nil {
-			row[3] = interval(*g.PassRateInterval)
-		}
-		rows = append(rows, row)
+		rate, in := rateCells(g.Rate)
+		rows = append(rows, []string{codeCell(g.Group), trials(g.Counts), rate, in})
 	}
 	m.table("Groups", rows)
 }
@@ -295,7 +295,7 @@ func (m *markdown) baseline() {
 	}
 	text := fmt.Sprintf("\n**Baseline**, over %s: %s", count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
 	if g := base.PassRate; g != nil {
-		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", percent(g.With), percent(g.Without), points(g.Gain), bounds(g.Interval, points))
+		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
 	m.add(text + "\n")
 }
@@ -310,7 +310,7 @@ func (m *markdown) triggers() {
 		return
 	}
 	m.add(fmt.Sprintf("\n**Trigger tests:** %s; accuracy %s, precision %s, recall %s, F1 %s\n",
-		answers(t, Options{}), percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
+		answers(t, Options{}), figure.Percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
 }
 
 // closing says what is missing, and where it is.

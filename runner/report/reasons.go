@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/figure"
 )
 
 // reasons tells, task by task, what kept trials from passing: first of those
@@ -98,23 +100,14 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 			note := strings.TrimPrefix(Clean(m.Note), "not measured: ")
 			rows = append(rows, row{[]string{name, "–", "not measured: " + note}, []colour{0, 0, yellow}})
 		case m.Passed != nil && !*m.Passed:
-			rows = append(rows, row{[]string{name, score(*m.Value), "missed: at least " + threshold(m.Threshold)}, []colour{0, red, red}})
+			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "missed: at least " + figure.Threshold(m.Threshold)}, []colour{0, red, red}})
 		case m.Threshold > 0:
-			rows = append(rows, row{[]string{name, score(*m.Value), "at least " + threshold(m.Threshold)}, []colour{0, green, 0}})
+			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "at least " + figure.Threshold(m.Threshold)}, []colour{0, green, 0}})
 		default:
-			rows = append(rows, row{[]string{name, score(*m.Value), ""}, []colour{0, 0, 0}})
+			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), ""}, []colour{0, 0, 0}})
 		}
 	}
 	writeTable(b, rows, Options{Color: o.Color})
-}
-
-// threshold gives what a metric must reach as the suite says it.
-func threshold(t float64) string {
-	s := fmt.Sprintf("%.4f", t)
-	for strings.HasSuffix(s, "0") && len(s) > len("0.00") {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 // closing sums up in a line or a few.
@@ -168,6 +161,7 @@ func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 
 // ending tells what was not done anew, and what else the exit code tells.
 func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
+	r.spent(b)
 	r.cached(b)
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
@@ -193,6 +187,38 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	}
 }
 
+// spent tells what the run cost: agents and judges, all attempts, and what runs that
+// trials were taken over from had spent on these.
+func (r *Report) spent(b *strings.Builder) {
+	if r.Summary == nil {
+		return
+	}
+	if text := spentText(r.Summary); text != "" {
+		fmt.Fprintf(b, "Spent: %s\n", text)
+	}
+}
+
+// spentText is empty when nothing is known.
+func spentText(s *runner.Summary) string {
+	text := usageText(s.Usage)
+	if l := s.UsageByRole; text != "" && l != nil && l.Judges != nil {
+		text += fmt.Sprintf(" (agents %s; judges %s)", orNone(usageText(l.Agent)), orNone(usageText(l.Judges)))
+	}
+	return text
+}
+
+// usageText gives tokens and cost, as far as they are known.
+func usageText(u *executor.Usage) string {
+	if u == nil || u.Total() == 0 && u.CostUSD == 0 {
+		return ""
+	}
+	text := count(int(u.Total()), "token", "tokens")
+	if u.CostUSD > 0 {
+		text += ", " + figure.Cost(u.CostUSD)
+	}
+	return text
+}
+
 // cached tells how many trials were taken over from earlier runs, of those of all
 // tasks, and what these had cost.
 func (r *Report) cached(b *strings.Builder) {
@@ -206,7 +232,7 @@ func (r *Report) cached(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, count(total, "trial", "trials"))
 	if s.UsageCached != nil && s.UsageCached.CostUSD > 0 {
-		fmt.Fprintf(b, ", which had cost $%.4f", s.UsageCached.CostUSD)
+		b.WriteString(", which had cost " + figure.Cost(s.UsageCached.CostUSD))
 	}
 	b.WriteByte('\n')
 }

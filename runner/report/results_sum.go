@@ -87,7 +87,7 @@ func (r *results) summary() resultsSummary {
 		}
 	}
 	if counted {
-		sum.Usage = &resultsUsage{Turns: r.turns, InputTokens: total.InputTokens, OutputTokens: total.OutputTokens}
+		sum.Usage = resultsUsageOf(r.turns, total)
 	}
 	if r.Summary != nil {
 		sum.DurationMS = r.Summary.DurationMS
@@ -119,6 +119,9 @@ func (r *results) metadata() map[string]any {
 	}
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		m["missed_metrics"] = r.Summary.Missed
+	}
+	if r.Summary != nil && r.Summary.Usage != nil { // of baselines and trigger tests as well
+		m["usage"], m["usage_by_role"] = r.Summary.Usage, r.Summary.UsageByRole
 	}
 	return m
 }

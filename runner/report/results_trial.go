@@ -43,10 +43,14 @@ func resultsRunOf(t *runner.TrialResult) resultsRun {
 		run.Validations[g.Name] = v
 	}
 	turns := run.take(t.Transcript)
-	if u := t.Usage; u != nil {
-		run.SessionDigest.Usage = &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}
+	if u := t.Ledger().Total(); u != nil {
+		run.SessionDigest.Usage = resultsUsageOf(turns, *u)
 	}
 	return run
+}
+
+func resultsUsageOf(turns int, u executor.Usage) *resultsUsage {
+	return &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
 }
 
 // take adds a transcript, and returns how often the agent was spoken to.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/figure"
 )
 
 // Write prints the whole report: the table of tasks, why some did not pass, the
@@ -192,14 +192,9 @@ func taskRow(t Task, name string) row {
 	}
 	cells := []string{Clean(name), verdict, done, "–", "–", "–", "–"}
 	if res.Score != nil {
-		cells[3] = score(res.Score.Mean)
+		cells[3] = figure.Score(res.Score.Mean)
 	}
-	if res.Trials.PassRate != nil {
-		cells[4] = percent(*res.Trials.PassRate)
-	}
-	if i := res.Trials.PassRateInterval; i != nil {
-		cells[5] = interval(*i)
-	}
+	cells[4], cells[5] = rateCells(res.Trials.Rate, t.thresholds()...)
 	if res.DurationMS != nil {
 		cells[6] = milliseconds(res.DurationMS.Mean)
 	}
@@ -230,10 +225,6 @@ func taskTrials(res *runner.TaskResult) string {
 	return trials(c) + fmt.Sprintf(", %d saved", res.Decided.Saved)
 }
 
-func interval(i stats.Interval) string {
-	return strings.TrimSuffix(percent(i.Low), " %") + "–" + percent(i.High)
-}
-
 func milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }
 
 func verdictColour(v runner.Verdict) colour {
@@ -259,7 +250,7 @@ func Line(e *runner.Event, o Options) string {
 	}
 	s += "  trials " + taskTrials(e.Task)
 	if e.Score != nil {
-		s += "  score " + score(*e.Score)
+		s += "  score " + figure.Score(*e.Score)
 	}
 	if e.Task.DurationMS != nil {
 		s += "  " + milliseconds(float64(e.DurationMS))
@@ -291,13 +282,8 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 		colours: []colour{bold, bold, bold, bold},
 	}}
 	for _, g := range r.Summary.Groups {
-		cells := []string{Clean(g.Group), trials(g.Counts), "–", "–"}
-		if g.PassRate != nil {
-			cells[2] = percent(*g.PassRate)
-		}
-		if g.PassRateInterval != nil {
-			cells[3] = interval(*g.PassRateInterval)
-		}
+		rate, in := rateCells(g.Rate)
+		cells := []string{Clean(g.Group), trials(g.Counts), rate, in}
 		rows = append(rows, row{cells, make([]colour, len(cells))})
 	}
 	writeTable(b, rows, o)

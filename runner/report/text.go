@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"waza/runner/figure"
 )
 
 // Options say how something is printed. The zero value prints plain text of any width.
@@ -163,34 +165,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", m/60, m%60)
 }
 
-// percent rounds to whole per cent, but never to 0 or 100 what is not.
-func percent(share float64) string {
-	p := math.Round(share * 100)
-	if share < 1 {
-		p = min(p, 99)
-	}
-	if share > 0 {
-		p = max(p, 1)
-	}
-	return fmt.Sprintf("%.0f %%", p)
-}
-
-// score rounds to two places, but never to 0 or 1 what is not.
-func score(s float64) string {
-	r := math.Round(s*100) / 100
-	if s < 1-1e-9 {
-		r = min(r, 0.99)
-	}
-	if s > 1e-9 {
-		r = max(r, 0.01)
-	}
-	return fmt.Sprintf("%.2f", r)
-}
-
 // count gives a number with its noun.
 func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return figure.Count(n, one, many)
 }

@@ -72,17 +72,8 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, []string{"as it is"}, wrap("as it is", 0))
 }
 
-func TestNumbersAreNotRoundedToWhatTheyAreNot(t *testing.T) {
+func TestDuration(t *testing.T) {
 	t.Parallel()
-	for x, want := range map[float64]string{0: "0 %", 0.001: "1 %", 0.5: "50 %", 0.999: "99 %", 1: "100 %"} {
-		require.Equal(t, want, percent(x))
-	}
-	for x, want := range map[float64]string{0: "0.00", 0.0001: "0.01", 0.5: "0.50", 0.9999: "0.99", 1: "1.00"} {
-		require.Equal(t, want, score(x))
-	}
-	for x, want := range map[float64]string{0.8: "0.80", 0.875: "0.875", 1: "1.00", 0.12345: "0.1235"} {
-		require.Equal(t, want, threshold(x))
-	}
 	for d, want := range map[time.Duration]string{
 		-1: "0 ms", 0: "0 ms", 999 * time.Millisecond: "999 ms", time.Second: "1.0 s", 59940 * time.Millisecond: "59.9 s",
 		59999 * time.Millisecond: "1 min 00 s", 185 * time.Second: "3 min 05 s", time.Hour - time.Millisecond: "1 h 00 min",

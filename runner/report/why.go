@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"waza/runner"
+	"waza/runner/figure"
 )
 
 // why tells why a trial ended as it did: in one line, and with all that graders
@@ -37,7 +38,7 @@ func whyFailed(t *runner.TrialResult) (line, text string) {
 			feedback = "no reason given"
 		}
 		lines = append(lines, g.Name+": "+firstLine(feedback))
-		texts = append(texts, fmt.Sprintf("%s (%s), score %s: %s", g.Name, g.Type, score(g.Score), feedback))
+		texts = append(texts, fmt.Sprintf("%s (%s), score %s: %s", g.Name, g.Type, figure.Score(g.Score), feedback))
 	}
 	switch {
 	case len(lines) == 0 && t.Error != "":

@@ -99,23 +99,24 @@ function nameCell(t) {
 
 function wasCell(t) {
   if (!isChanged(t)) return el('td', { class: 'quiet' }, t.was && t.was.new ? 'new' : 'same');
-  const difference = known(t.was.rate) && known(t.rate) ? Math.round((t.rate - t.was.rate) * 100) : 0;
+  const difference = known(t.was.rate) && known(t.rate) ? (t.rate - t.was.rate) * 100 : 0;
   return el(
     'td',
     { class: 'was' },
     t.was.verdict ? verdict(letterOf(t.was.verdict)) : DASH,
-    difference !== 0 &&
+    Math.abs(difference) > SAME &&
       el('span', { class: `change ${difference > 0 ? 'v-passed' : 'v-failed'}` }, signed(difference, 0)),
   );
 }
 
 function rateCell(t) {
+  if (t.bounds) return el('td', { class: 'quiet' }, rateText({ passRateBounds: t.bounds }));
   if (!known(t.rate)) return el('td', { class: 'quiet' }, DASH);
   return el(
     'td',
     { class: 'rates', 'data-tip': t.interval ? `95 % interval ${between(t.interval)}` : null },
     rateBar(t.rate, t.interval),
-    el('span', { class: 'number' }, percent(t.rate)),
+    el('span', { class: 'number' }, percent(t.rate, t.passThreshold ?? 1)),
     t.interval && el('span', { class: 'interval' }, between(t.interval)),
   );
 }

@@ -11,17 +11,62 @@ const count = (n) => integers.format(n);
 // plural gives "1 task", "2 tasks".
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || `${one}s`}`;
 
-const percent = (x) => (known(x) ? `${Math.round(x * 100)}\u00a0%` : DASH);
+// The rules of package figure: rounding never makes a number equal to a limit that it
+// differs from, and bounds of intervals are rounded outward.
 
-const between = (i) => (i ? `${Math.round(i.low * 100)}–${Math.round(i.high * 100)}\u00a0%` : '');
+const SAME = 1e-9;
+const MOST_DIGITS = 9;
 
-const score = (x) => (known(x) ? x.toFixed(2) : DASH);
+const sideOf = (x, y) => (x < y - SAME ? -1 : x > y + SAME ? 1 : 0);
 
-// signed gives a difference, and no sign to what rounds to nothing.
-function signed(x, digits = 2) {
-  const text = Math.abs(x).toFixed(digits);
-  return Number(text) === 0 ? text : (x < 0 ? '−' : '+') + text;
+// apart prints x with decimals, and with more as long as the printed number compares
+// with one of the limits differently from x.
+function apart(x, decimals, limits) {
+  for (; ; decimals++) {
+    const text = x.toFixed(decimals);
+    if (decimals >= MOST_DIGITS || limits.every((l) => sideOf(x, l) === sideOf(Number(text), l)))
+      return Number(text) === 0 ? text.replace('-', '') : text;
+  }
 }
+
+// outward prints the bounds of an interval, a list of two texts.
+function outward(i, scale, decimals, limits = []) {
+  const [low, high] = [i.low * scale, i.high * scale];
+  for (; ; decimals++) {
+    const unit = 10 ** decimals;
+    const below = Math.floor(low * unit + SAME) / unit;
+    const above = Math.ceil(high * unit - SAME) / unit;
+    if (
+      decimals >= MOST_DIGITS ||
+      limits.every((l) => sideOf(low, l) === sideOf(below, l) && sideOf(high, l) === sideOf(above, l))
+    )
+      return [below, above].map((x) => x.toFixed(decimals));
+  }
+}
+
+const percent = (x, ...thresholds) =>
+  known(x) ? `${apart(x * 100, 0, [0, 100, ...thresholds.map((t) => t * 100)])}\u00a0%` : DASH;
+
+const between = (i) => (i ? `${outward(i, 100, 0).join('–')}\u00a0%` : '');
+
+// rateText gives a pass rate: while something waits for a person's score, the worst and
+// the best that it can become. A mean over tasks says that it is one.
+function rateText(r, ...thresholds) {
+  if (r.passRateBounds) return `${between(r.passRateBounds)} to review`;
+  return percent(r.passRate, ...thresholds) + (known(r.passRate) && r.passRateBasis === 'tasks' ? ' by task' : '');
+}
+
+const score = (x, ...thresholds) => (known(x) ? apart(x, 2, [0, 1, ...thresholds]) : DASH);
+
+const scores = (i) => outward(i, 1, 2).join('–');
+
+const sign = (text) => (Number(text) > 0 ? `+${text}` : text.replace('-', Number(text) === 0 ? '' : '−'));
+
+// signed gives a difference, and no sign to nothing.
+const signed = (x, digits = 2) => sign(apart(x, digits, [0]));
+
+// signedBetween gives an interval of differences, which excludes 0 where the exact one does.
+const signedBetween = (i, scale = 1, digits = 2) => `[${outward(i, scale, digits, [0]).map(sign).join(', ')}]`;
 
 // duration takes milliseconds.
 function duration(ms) {
@@ -51,12 +96,7 @@ function short(n) {
 // money takes US dollars.
 function money(x) {
   if (!known(x)) return DASH;
-  if (x === 0) return '$0';
-  if (x < 0.0001) return '<$0.0001';
-  if (x < 1) return `$${x.toFixed(x < 0.01 ? 4 : 3)}`;
-  return x < 1e6
-    ? `$${x.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
-    : `$${short(x)}`;
+  return x < 1e6 ? `$${apart(x, 4, [0])}` : `$${short(x)}`;
 }
 
 function bytes(n) {

@@ -79,7 +79,7 @@ function matrixCell(task) {
     },
     mark(task.letter),
     ' ',
-    percent(task.rate),
+    rateText({ passRate: task.rate, passRateBounds: task.bounds }, task.passThreshold ?? 1),
   );
 }
 
@@ -94,8 +94,8 @@ function metrics() {
       const ok = m.passed === null || m.threshold === 0 ? null : m.passed;
       return row(
         m.name,
-        m.value === null ? el('span', { class: 'quiet', 'data-tip': m.note || null }, 'not measured') : score(m.value),
-        m.threshold ? String(Math.round(m.threshold * 1e4) / 1e4) : DASH,
+        m.value === null ? el('span', { class: 'quiet', 'data-tip': m.note || null }, 'not measured') : score(m.value, m.threshold),
+        m.threshold ? String(m.threshold) : DASH,
         ok === null ? '' : ok ? [mark('p'), ' met'] : el('strong', { class: 'v-failed' }, mark('f'), ' missed'),
       );
     }),
@@ -113,7 +113,7 @@ function groups() {
       row(
         g.group,
         count(g.total),
-        [rateBar(g.passRate, g.passRateInterval, 72), ' ', percent(g.passRate)],
+        [rateBar(g.passRate, g.passRateInterval, 72), ' ', rateText(g)],
         between(g.passRateInterval) || DASH,
       ),
     ),
@@ -125,15 +125,16 @@ function baseline() {
   if (!b) return null;
   if (!b.measured) return block('With skills and without', unmeasured(b.note), null, []);
   const about =
-    `Over ${plural(b.pairs, 'task')}: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged` +
+    `Over ${plural(b.pairs, 'task')}: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged, ` +
+    `${count(b.noDifference || 0)} without a difference, ${count(b.undecided || 0)} undecided` +
     `${b.errors ? `; ${plural(b.errors, 'error')} without skills` : ''}.`;
   const rows = [];
-  if (b.passRate) rows.push(gainRow('Pass rate', b.passRate, percent, (x) => signed(x * 100, 0), ' points'));
-  if (b.score) rows.push(gainRow('Score', b.score, score, (x) => signed(x), ''));
+  if (b.passRate) rows.push(gainRow('Pass rate', b.passRate, percent, 100, 0, ' points'));
+  if (b.score) rows.push(gainRow('Score', b.score, score, 1, 2, ''));
   const most = 12;
   const changed = (b.tasks || []).filter((t) => t.passRate && (t.passRate.gain || (t.score && t.score.gain)));
   for (const t of changed.slice(0, most))
-    rows.push(gainRow(taskLink(t.id), t.passRate, percent, (x) => signed(x * 100, 0), ' points'));
+    rows.push(gainRow(taskLink(t.id), t.passRate, percent, 100, 0, ' points'));
   if (changed.length > most)
     rows.push(
       el('tr', {}, el('td', { colspan: 4, class: 'quiet' }, `and ${plural(changed.length - most, 'more task')}`)),
@@ -141,11 +142,11 @@ function baseline() {
   return block('With skills and without', about, ['', 'With', 'Without', 'Gain'], rows);
 }
 
-function gainRow(name, gain, form, difference, unit) {
-  const kind = gain.gain > 0.0049 ? 'v-passed' : gain.gain < -0.0049 ? 'v-failed' : '';
-  const interval = gain.interval ? ` [${difference(gain.interval.low)}, ${difference(gain.interval.high)}]` : '';
+function gainRow(name, gain, form, scale, digits, unit) {
+  const kind = !gain.interval ? '' : gain.interval.low > 0 ? 'v-passed' : gain.interval.high < 0 ? 'v-failed' : '';
+  const interval = gain.interval ? ` ${signedBetween(gain.interval, scale, digits)}` : '';
   return row(name, form(gain.with), form(gain.without), [
-    el('span', { class: kind }, difference(gain.gain), unit),
+    el('span', { class: kind }, signed(gain.gain * scale, digits), unit),
     el('span', { class: 'quiet' }, interval),
   ]);
 }
@@ -195,7 +196,7 @@ function calibrations() {
         c.grader,
         [count(c.n), c.pending ? el('span', { class: 'quiet' }, ` +${count(c.pending)} waiting`) : ''],
         c.n ? percent(c.agreed) : DASH,
-        typeof c.kappa === 'number' ? signed(c.kappa).replace('+', '') : DASH,
+        typeof c.kappa === 'number' ? c.kappa.toFixed(2).replace('-', '−') : DASH,
         c.n ? score(c.meanAbsoluteDifference) : DASH,
       ),
     ),

@@ -50,7 +50,7 @@ function showOverview() {
       figure(
         'Tasks passed',
         [
-          percent(SUMMARY.passRate ?? rateOf(tasks)),
+          rateText(RUN.summary ? SUMMARY : rateOf(tasks)),
           el('small', {}, ` ${count(tasks.passed)} of ${count(countedOf(tasks))}`),
         ],
         SUMMARY.passRateInterval && [
@@ -61,7 +61,7 @@ function showOverview() {
       figure(
         'Trials passed',
         [
-          percent((SUMMARY.trials || {}).passRate ?? rateOf(trials)),
+          rateText(SUMMARY.trials || rateOf(trials)),
           el('small', {}, ` ${count(trials.passed)} of ${count(countedOf(trials))}`),
         ],
         (SUMMARY.trials || {}).passRateInterval && [
@@ -76,7 +76,7 @@ function showOverview() {
     figures.push(
       figure('Mean score', score(mean), [
         rateBar(mean, meanInterval, 64),
-        ` ${score(meanInterval.low)}–${score(meanInterval.high)}`,
+        ` ${scores(meanInterval)}`,
       ]),
     );
   }
@@ -87,7 +87,12 @@ function showOverview() {
 // countedOf is how many say something of the agent.
 const countedOf = (c) => c.passed + c.failed + c.timeouts;
 
-const rateOf = (c) => (countedOf(c) ? c.passed / countedOf(c) : null);
+// rateOf is the pass rate of a run that has no summary yet.
+function rateOf(c) {
+  if (!c.needsReview) return { passRate: countedOf(c) ? c.passed / countedOf(c) : null };
+  const all = countedOf(c) + c.needsReview;
+  return { passRateBounds: { low: c.passed / all, high: (c.passed + c.needsReview) / all } };
+}
 
 function smallFigures() {
   const list = [];

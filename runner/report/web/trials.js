@@ -16,7 +16,7 @@ function taskDetails(task) {
       'Score',
       task.scoreInterval &&
         task.ended > 1 &&
-        `${score(task.score)} (${score(task.scoreInterval.low)}–${score(task.scoreInterval.high)})`,
+        `${score(task.score)} (${scores(task.scoreInterval)})`,
     ],
     ...passK(task),
   ].filter(([, value]) => value);

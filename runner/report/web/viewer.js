@@ -157,15 +157,23 @@ function trialBody(t) {
   return list;
 }
 
+// spent is what agent and judges spent in all attempts.
+function spent(t, what) {
+  const { agent, judges } = t.spent || {};
+  return ((agent || {})[what] || 0) + ((judges || {})[what] || 0);
+}
+
 function trialFacts(t) {
-  const u = t.usage;
+  const { agent, judges } = t.spent || {};
+  const u = agent || judges ? { inputTokens: spent(t, 'inputTokens'), outputTokens: spent(t, 'outputTokens') } : null;
   const facts = [
     ['Score', known(t.score) && score(t.score)],
     ['Time', duration(t.durationMs)],
     ['Agent', t.executorMs > 0 && duration(t.executorMs)],
     ['Startup', t.startupMs > 0 && duration(t.startupMs)],
     ['Tokens', u && `${short(u.inputTokens)} read, ${short(u.outputTokens)} written`],
-    ['Cost', u && u.costUsd > 0 && money(u.costUsd)],
+    ['Cost', u && spent(t, 'costUsd') > 0 && money(spent(t, 'costUsd'))],
+    ['Judges', judges && judges.costUsd > 0 && `${money(judges.costUsd)} of it`],
     ['First token', t.speed && duration(t.speed.firstTokenMs)],
     ['Speed', t.speed && t.speed.tokensPerSecond > 0 && `${short(t.speed.tokensPerSecond)} tokens/s`],
     ['Requests', t.speed && t.speed.requests > 0 && count(t.speed.requests)],
