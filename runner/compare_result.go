@@ -229,8 +229,10 @@ const (
 
 // TaskTest is a test of one task.
 type TaskTest struct {
-	Name string  `json:"name"`
-	P    float64 `json:"p"`
+	Name string `json:"name"`
+	// P is two-sided: twice the smaller tail, at most 1. Programs that add up the
+	// probabilities of all less likely tables print smaller values of Fisher's test.
+	P float64 `json:"p"`
 	// Corrected is P corrected for the number of all tests of all tasks.
 	Corrected float64 `json:"corrected"`
 }

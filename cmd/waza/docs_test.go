@@ -173,7 +173,8 @@ task. Outputs are cut to 8 KiB, of trials that passed to 1 KiB.
 
 ` + "`results.json`" + ` has the members that other tools know which run these suites, under their names. The numbers are ours:
 rates and scores are of the trials that count, so an error is none; timeouts are *failed*; what was skipped or cancelled,
-or waits for review, is *skipped*.
+or waits for review, is *skipped*. ` + "`bootstrap_ci`" + ` holds the intervals that waza prints elsewhere, which are no bootstraps
+(see [statistics.md](statistics.md)); ` + "`is_significant`" + ` says that the interval excludes 0.
 
 ## SARIF
 
