@@ -7,6 +7,7 @@ import (
 
 	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/proc"
 )
 
 // rescored is a recorded trial whose graders get another turn, as they are
@@ -42,9 +43,13 @@ func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, lef
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	ctx, programs := proc.WithScope(ctx)
 	expand := r.expand(old, end)
 	ws := &workspace{ctx: ctx, suite: r.plan.Suite, path: r.path, task: r.task.Task, fill: expand, from: old.Workspace, blobs: r.blobs}
-	defer func() { left = ws.close() }()
+	defer func() {
+		programs.End()
+		left = ws.close()
+	}()
 	s := grader.Subject{
 		RunID: r.runID, Suite: r.plan.Suite, Task: r.task.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
 		Transcript: old.Transcript, Usage: old.Usage, Duration: old.executorTook(), Dir: ws.dir, Root: ws.open, Temp: filepath.Dir(r.path), Env: r.env, Expand: expand,

@@ -48,12 +48,15 @@ type Run struct {
 	asked  atomic.Bool                        // to end, by another process
 	halted atomic.Pointer[executor.StopError] // why, when it was not asked for
 
+	hooked *proc.Scope // of what hooks start: it may stay until the run ends
+
 	done chan struct{} // closed when nothing of the run is left to do
 }
 
 func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *Run {
 	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: state, stops: make(chan struct{}), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
+	run.ctx, run.hooked = proc.WithScope(run.ctx)
 	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
 	})
@@ -237,6 +240,7 @@ func (r *Run) execute(s *scheduler) (err error) {
 	before := proc.Started()
 	defer func() {
 		if proc.Started() != before { // looking at every process takes milliseconds
+			r.hooked.End()
 			proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
 		}
 	}()

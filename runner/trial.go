@@ -136,6 +136,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	ctx, programs := proc.WithScope(ctx)
 
 	expand := newExpander(t.Task, t.cell.vars(r.ID(), num, n), end).text
 	ws := &workspace{
@@ -143,6 +144,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		task: t.Task, fill: expand,
 	}
 	defer func() {
+		programs.End() // before the workspace is removed, or they write to it
 		if err := ws.close(); err != nil {
 			r.logTask(t, "warning", "workspace not removed: %v", err)
 		}

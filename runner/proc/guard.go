@@ -11,15 +11,23 @@ import (
 )
 
 // The guard is a second process that outlives this one for a moment. It reads
-// "+pgid" and "-pgid" lines and the mark of this process; at end of file, which
+// "+pgid" and "-pgid" lines, the mark of this process and its limits; at end of file, which
 // comes however this process ends, it kills the groups that are left and every
 // marked process.
 var guard struct {
 	command func() *exec.Cmd // set by UseGuard before any program is started
 	once    sync.Once
 
-	mu sync.Mutex // guards w
-	w  io.Writer  // nil when there is no guard
+	mu  sync.Mutex // guards the fields below
+	w   io.Writer  // nil when there is no guard
+	pid int
+}
+
+// guardPid is the guard's process id; 0 when there is none.
+func guardPid() int {
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	return guard.pid
 }
 
 // UseGuard makes the first program that is started bring up a guard: command
@@ -38,14 +46,15 @@ func startGuard() {
 		if err != nil {
 			return
 		}
-		if err := cmd.Start(); err != nil {
+		if err := startWithLimit(limitRange{}, cmd.Start); err != nil {
 			return // the other nets still hold
 		}
 		go func() { _ = cmd.Wait() }()
 		guard.mu.Lock()
 		defer guard.mu.Unlock()
-		guard.w = in
+		guard.w, guard.pid = in, cmd.Process.Pid
 		fmt.Fprintln(in, instanceMark)
+		fmt.Fprintf(in, "#%d-%d\n", instanceLimit.first, instanceLimit.last)
 	})
 }
 
@@ -61,7 +70,7 @@ func guardGroup(sign byte, pgid int) {
 // what the process at the other end left running.
 func Guard(r io.Reader) {
 	groups := map[int]bool{}
-	mark := ""
+	var m mark
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		line := lines.Text()
@@ -73,8 +82,12 @@ func Guard(r io.Reader) {
 			groups[pgid] = true
 		case line[0] == '-' && err == nil:
 			delete(groups, pgid)
+		case line[0] == '#':
+			if n, err := fmt.Sscanf(line, "#%d-%d", &m.limit.first, &m.limit.last); n != 2 || err != nil {
+				m.limit = limitRange{}
+			}
 		default:
-			mark = line
+			m.variable = line
 		}
 	}
 	for pgid := range groups {
@@ -82,7 +95,7 @@ func Guard(r io.Reader) {
 			killGroup(pgid)
 		}
 	}
-	if mark != "" {
-		killMarked(mark)
+	if m != (mark{}) {
+		killMarked(m)
 	}
 }

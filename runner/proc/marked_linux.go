@@ -2,7 +2,9 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +26,12 @@ const (
 
 // sweep is a look at all processes for the marks of everybody who waits for one.
 type sweep struct {
-	marks  []string
+	marks  []mark
 	killed []int
-	done   chan struct{} // closed when killed is counted
+	// limited: some mark has a limit.
+	limited bool
+	since   uint64        // the least of the marks: what was started before is not looked at
+	done    chan struct{} // closed when killed is counted
 }
 
 // sweeps lets those who come while a sweep goes on share the next one. Looking at
@@ -37,16 +42,16 @@ var sweeps struct {
 	running bool
 }
 
-// killMarked kills the processes whose environment holds a variable that begins
-// with mark, this process aside, and returns how many there were. It works only
-// upon those of the same user, whose environments can be read.
-func killMarked(mark string) int {
+// killMarked kills the processes that carry the mark, in their environment or as a
+// limit, this process aside, and returns how many there were. It works only upon
+// those of the same user.
+func killMarked(m mark) int {
 	sweeps.mu.Lock()
 	if sweeps.next == nil {
 		sweeps.next = &sweep{done: make(chan struct{})}
 	}
 	mine, place := sweeps.next, len(sweeps.next.marks)
-	mine.marks = append(mine.marks, mark)
+	mine.marks = append(mine.marks, m)
 	lead := !sweeps.running
 	sweeps.running = true
 	sweeps.mu.Unlock()
@@ -77,6 +82,8 @@ func runSweeps(mine *sweep) {
 // started shows no environment for a moment, and is looked at again.
 func (s *sweep) run() {
 	s.killed = make([]int, len(s.marks))
+	s.since = slices.MinFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.since, b.since) }).since
+	s.limited = slices.ContainsFunc(s.marks, func(m mark) bool { return m.limit.first != 0 })
 	starts := 0
 	for rounds := 0; rounds < maxRounds; {
 		found, starting := s.kill()
@@ -106,25 +113,29 @@ func (s *sweep) kill() (found, starting bool) {
 	}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
+		if err != nil || pid == os.Getpid() || pid == guardPid() {
+			continue
+		}
+		stat := readStat(name)
+		if stat == "" || hasNoMemory(stat) || startOf(stat) < s.since {
 			continue
 		}
 		env, err := os.ReadFile("/proc/" + name + "/environ")
-		switch {
-		case err != nil:
-		case len(env) == 0: // a zombie, or one that has no environment, or none yet
-			starting = starting || isStarting(name)
-		default:
-			found = s.killIfMarked(pid, env) || found
+		if err == nil && len(env) == 0 && statStarting(stat) {
+			starting = true
 		}
+		found = s.killIfMarked(pid, stat, env) || found
 	}
 	return found, starting
 }
 
-func (s *sweep) killIfMarked(pid int, env []byte) bool {
-	found := false
-	for i, mark := range s.marks {
-		if hasVariable(env, mark) {
+func (s *sweep) killIfMarked(pid int, stat string, env []byte) bool {
+	found, limit := false, uint64(0)
+	if s.limited {
+		limit = limitOf(pid)
+	}
+	for i, m := range s.marks {
+		if (m.limit.holds(limit) || hasVariable(env, m.variable)) && !m.spares(pid, stat) {
 			found = true
 			if unix.Kill(pid, unix.SIGKILL) == nil {
 				s.killed[i]++
@@ -134,35 +145,110 @@ func (s *sweep) killIfMarked(pid int, env []byte) bool {
 	return found
 }
 
-// isStarting reports whether a process is in the midst of an exec: it has the
-// memory of the new program, but its environment is not in it yet.
-func isStarting(pid string) bool {
+func readStat(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	return err == nil && statStarting(string(stat))
+	if err != nil {
+		return ""
+	}
+	return string(stat)
+}
+
+// dated says that the system dates the start of processes: some that only look like
+// Linux do not.
+var dated = sync.OnceValue(func() bool { return startOf(readStat("self")) > 0 })
+
+// Now is the present; 0 where the system does not date the start of processes.
+func Now() Moment {
+	if !dated() {
+		return 0
+	}
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	uptime, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(uptime, 64)
+	if err != nil {
+		return 0
+	}
+	return Moment(seconds * ticksPerSecond)
+}
+
+// spares reports whether a process that carries the mark is not to be killed.
+func (m mark) spares(pid int, stat string) bool {
+	if startOf(stat) < m.since {
+		return true
+	}
+	if m.main == 0 {
+		return false
+	}
+	for range maxAncestors {
+		if pid == m.main {
+			return true
+		}
+		fields := statFields(readStat(strconv.Itoa(pid)))
+		if len(fields) <= statParent {
+			return false
+		}
+		if pid, _ = strconv.Atoi(fields[statParent]); pid <= 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // Fields of /proc/PID/stat, counted from the one after the program's name, and
 // flags of processes that have no memory and never get any.
 const (
+	statParent = 1
 	statFlags  = 6
+	statStart  = 19
 	statEnvEnd = 48
+
+	ticksPerSecond = 100 // USER_HZ, which is the same on all architectures that Go has
+	maxAncestors   = 1000
 
 	flagExiting = 0x4
 	flagKernel  = 0x200000
 )
 
-func statStarting(stat string) bool {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= statEnvEnd || fields[statEnvEnd] != "0" {
-		return false
+func statFields(stat string) []string {
+	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+}
+
+// startOf is when a process was started, in ticks since the system was.
+func startOf(stat string) uint64 {
+	fields := statFields(stat)
+	if len(fields) <= statStart {
+		return 0
+	}
+	start, _ := strconv.ParseUint(fields[statStart], 10, 64)
+	return start
+}
+
+// hasNoMemory reports whether a process has ended or is a thread of the kernel.
+func hasNoMemory(stat string) bool {
+	fields := statFields(stat)
+	if len(fields) <= statFlags {
+		return true
 	}
 	flags, err := strconv.ParseUint(fields[statFlags], 10, 64)
-	return err == nil && flags&(flagExiting|flagKernel) == 0 && fields[0] != "Z" && fields[0] != "X"
+	return err != nil || flags&(flagExiting|flagKernel) != 0 || fields[0] == "Z" || fields[0] == "X"
+}
+
+// statStarting reports whether a process is in the midst of an exec: it has the
+// memory of the new program, but its environment is not in it yet.
+func statStarting(stat string) bool {
+	fields := statFields(stat)
+	return len(fields) > statEnvEnd && fields[statEnvEnd] == "0" && !hasNoMemory(stat)
 }
 
 // hasVariable reports whether a NUL-separated environment has a variable that
 // begins with prefix. A prefix that ends in NUL matches a whole variable.
 func hasVariable(env []byte, prefix string) bool {
+	if prefix == "" {
+		return false
+	}
 	for at := 0; ; {
 		i := bytes.Index(env[at:], []byte(prefix))
 		if i < 0 {

@@ -3,11 +3,13 @@
 // context ends or its main process exits. Call [Run]; keep a program running
 // with [Start].
 //
-// Three nets catch what tries to get away. The process group takes the ordinary
-// child. A mark in the environment ([instanceMark]) takes the one that made a session
-// of its own: where the system shows environments (Linux), every process that
-// carries the mark is killed. And a guard process ([UseGuard]) does both when
-// this program itself is killed without a chance to clean up.
+// Three nets catch processes that try to get away. The process group catches the
+// ordinary child. Two marks catch the one that made a session of its own: a variable
+// of the environment ([instanceMark]) and, on Linux, a resource limit without effect,
+// which a cleared environment does not clear. Where the system shows them (Linux),
+// every process that carries a mark is killed: of a program that is killed at once, and
+// of a [Scope] at its end. And a guard process ([UseGuard]) does both when this program
+// itself is killed without a chance to clean up.
 package proc
 
 import (
@@ -86,7 +88,7 @@ func (e *ExitError) Error() string {
 // end with it; [Process.Wait] waits for them.
 type Process struct {
 	cmd    *exec.Cmd
-	mark   string
+	mark   mark
 	ctx    context.Context
 	exited chan struct{}  // closed when the main process has been reaped
 	killer sync.WaitGroup // watch
@@ -123,16 +125,25 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		mark:   fmt.Sprintf("%s%d=", instanceMark, started.Add(1)),
+		mark:   mark{variable: fmt.Sprintf("%s%d=", instanceMark, started.Add(1))},
 		ctx:    ctx,
 		exited: make(chan struct{}),
 		done:   make(chan struct{}),
+	}
+	env = append(env[:len(env):len(env)], p.mark.variable+"1")
+	var limit limitRange
+	if scope := scopeOf(ctx); scope != nil {
+		scope.begun.Store(true)
+		env, limit = append(env, scope.mark.variable+"1"), scope.mark.limit
+	} else {
+		limit = newLimit()
+		p.mark.limit = limit
 	}
 	p.cmd = &exec.Cmd{
 		Path:        path,
 		Args:        c.Args,
 		Dir:         c.Dir,
-		Env:         append(env[:len(env):len(env)], p.mark+"1"),
+		Env:         env,
 		ExtraFiles:  c.ExtraFiles,
 		SysProcAttr: groupAttr(),
 	}
@@ -141,7 +152,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	startGuard()
-	if p.cmd, err = startProgram(p.cmd); err != nil {
+	if p.cmd, err = startProgram(p.cmd, limit); err != nil {
 		pipes.closeAll()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err))
 	}
@@ -156,10 +167,10 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // started; most often that passes in a moment: the file has just been written by
 // this process, and a program that it started at the same time has inherited the
 // descriptor and not closed it yet.
-func startProgram(cmd *exec.Cmd) (*exec.Cmd, error) {
+func startProgram(cmd *exec.Cmd, limit limitRange) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // as it is before Start
-		err := cmd.Start()
+		err := startWithLimit(limit, cmd.Start)
 		if !errors.Is(err, syscall.ETXTBSY) || pause > longestBusy {
 			return cmd, err
 		}
@@ -311,7 +322,7 @@ func (ps *pipes) closeAll() {
 // drain reads what is left of the output of a program that has ended. A
 // descendant that holds the other end longer than drainTime has escaped its
 // group and is killed.
-func (ps *pipes) drain(mark string) {
+func (ps *pipes) drain(m mark) {
 	if ps.input != nil {
 		ps.input.Close()
 	}
@@ -325,7 +336,7 @@ func (ps *pipes) drain(mark string) {
 	select {
 	case <-done:
 	case <-timer.C:
-		killMarked(mark)
+		killMarked(m)
 	}
 	for _, f := range ps.output {
 		_ = f.SetReadDeadline(time.Now().Add(lastTime))
@@ -412,7 +423,24 @@ func Started() int64 { return started.Load() }
 // Sweep kills every process that carries the given "KEY=value" in the
 // environment it was started with, this process aside, and returns how many
 // there were. Where environments cannot be read it does nothing.
-func Sweep(keyValue string) int { return killMarked(keyValue + "\x00") }
+func Sweep(keyValue string) int { return killMarked(mark{variable: keyValue + "\x00"}) }
+
+// Sweep kills what is left of the program: all that carry its mark. Call it when
+// Wait has returned. A program of a [Scope] shares a mark with the others of it, so
+// of that only what has kept its environment is found.
+func (p *Process) Sweep() int { return killMarked(p.mark) }
+
+// Moment is a point in time as the system dates the start of processes.
+type Moment uint64
+
+// EndDetached kills what the program or a descendant has started since a moment and
+// left without a parent: processes that outlive what the program started them for. The
+// program and the descendants below it keep running. It returns how many there were.
+func (p *Process) EndDetached(since Moment) int {
+	m := p.mark
+	m.main, m.since = p.Pid(), uint64(since)
+	return killMarked(m)
+}
 
 // Limited keeps the first Max bytes written to it and counts the rest, so that
 // a program which floods cannot exhaust memory. It is not safe for concurrent use

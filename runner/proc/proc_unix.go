@@ -16,9 +16,9 @@ func killGroup(pgid int) { _ = unix.Kill(-pgid, unix.SIGKILL) }
 
 // killTree ends the group and then whatever left it. A process that forks while
 // it is being looked for is caught by looking again.
-func killTree(pgid int, mark string) {
+func killTree(pgid int, m mark) {
 	killGroup(pgid)
-	killMarked(mark)
+	killMarked(m)
 }
 
 // Exists reports whether there is a process of that id, be it whose it may.

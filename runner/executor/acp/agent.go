@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +26,6 @@ const (
 )
 
 var errClosed = errors.New("closed")
-
-// started counts agents, so that each has an id of its own.
-var started atomic.Int64
 
 // agent is one running agent process and the connection to it. It does one
 // trial at a time. Its goroutines are those of the process and the connection
@@ -60,8 +56,6 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 	a.hide.Learn(env) // what it says in errors is cut short, which may cut through a key
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
-	mark := fmt.Sprintf("WAZA_AGENT_ID=%d-%d-%d", os.Getpid(), time.Now().UnixNano(), started.Add(1))
-	env = append(env[:len(env):len(env)], mark)
 	process, err := proc.Start(a.ctx, proc.Command{
 		Args: args, Dir: dir, Env: env, Stdin: a.out, Stdout: pw, Stderr: a.stderr,
 	})
@@ -78,7 +72,7 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 	close(a.tap.open)
 	go func() {
 		_ = process.Wait() // ended tells of it
-		proc.Sweep(mark)   // tools in sessions of their own outlive an agent that dies
+		process.Sweep()    // tools in sessions of their own outlive an agent that dies
 		pw.Close()
 		a.out.Close()
 		<-a.conn.Done()

@@ -1,0 +1,93 @@
+//go:build linux
+
+package runner_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"waza/runner"
+)
+
+// The process that an agent leaves in a session of its own, with its output closed
+// and its environment cleared, outlived its trial and its run. It ends with its trial,
+// and that of another trial that is still running does not.
+func TestCrashEscapedProcesses(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("needs setsid from util-linux")
+	}
+	rounds := 1
+	if os.Getenv("WAZA_TEST_CRASH") != "" {
+		rounds = 50
+	}
+	for name, escape := range map[string]string{
+		"session":        `setsid sh -c 'echo $$ > "$0"; exec sleep 1000' "$PIDS/$id" </dev/null >/dev/null 2>&1 3>&- &`,
+		"no environment": `setsid env -i sh -c 'echo $$ > "$0"; exec sleep 1000' "$PIDS/$id" </dev/null >/dev/null 2>&1 3>&- &`,
+		"double fork":    `setsid env -i sh -c 'sh -c "echo \$\$ > $0; exec sleep 1000" &' "$PIDS/$id" </dev/null >/dev/null 2>&1 3>&- &`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range rounds {
+				escapeFromTrials(t, escape)
+			}
+		})
+	}
+}
+
+func escapeFromTrials(t *testing.T, escape string) {
+	t.Helper()
+	pids := t.TempDir()
+	files := fmt.Sprintf(`
+-- eval.yaml --
+name: escapes
+config: {executor: command, command: [sh, agent.sh], env: {PIDS: %s}, parallel: true, workers: 2}
+tasks: [{id: short, prompt: x}, {id: long, prompt: x}]
+-- agent.sh --
+cat > /dev/null
+id=$WAZA_TASK_ID
+%s
+until [ -s "$PIDS/short" ] && [ -s "$PIDS/long" ]; do sleep 0.01; done
+[ $id = short ] || until [ -e "$PIDS/go" ]; do sleep 0.01; done
+`, pids, escape)
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	live := start(t, r, files, runner.Request{})
+	sub := live.Subscribe(1)
+	for ended := false; !ended; {
+		events, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		for _, e := range events {
+			ended = ended || e.Type == runner.TrialComplete && e.TaskID == "short"
+		}
+	}
+	require.False(t, runs(t, pids, "short"))
+	require.True(t, runs(t, pids, "long"))
+	require.NoError(t, os.WriteFile(filepath.Join(pids, "go"), nil, 0o600))
+	<-live.Done()
+	require.False(t, runs(t, pids, "long"))
+}
+
+// runs reports whether the process exists whose id is in a file. One that has been
+// killed and not been reaped does not run.
+func runs(t *testing.T, dir, name string) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	if unix.Kill(pid, 0) != nil {
+		return false
+	}
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && len(bytes.TrimSpace(args)) > 0
+}

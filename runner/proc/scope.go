@@ -1,0 +1,60 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// Scope gathers the programs that are started with a context, with all their
+// descendants, so that [Scope.End] can kill what is left of them: also processes
+// that made a session of their own, closed their output and cleared their
+// environment. It is safe for concurrent use.
+type Scope struct {
+	mark  mark
+	begun atomic.Bool // a program was started
+}
+
+type scopeKey struct{}
+
+var scopes atomic.Int64
+
+// WithScope returns a context whose programs belong to a new scope.
+func WithScope(ctx context.Context) (context.Context, *Scope) {
+	s := &Scope{}
+	s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
+	return context.WithValue(ctx, scopeKey{}, s), s
+}
+
+func scopeOf(ctx context.Context) *Scope {
+	s, _ := ctx.Value(scopeKey{}).(*Scope)
+	return s
+}
+
+// End kills what is left of the scope's programs and returns how many processes
+// that were. Where nothing was started it costs nothing.
+func (s *Scope) End() int {
+	if !s.begun.Load() {
+		return 0
+	}
+	return killMarked(s.mark)
+}
+
+// mark is what tells the descendants of a program: each inherits both, unless it
+// clears the one on purpose and sets the other.
+type mark struct {
+	// variable begins a variable of the environment.
+	variable string
+	// limit is a value of a resource limit; the zero value is none.
+	limit limitRange
+	// main spares a process and its descendants by parentage, and since, a [Moment],
+	// what was started before. 0 spares nothing.
+	main  int
+	since uint64
+}
+
+// limitRange is a range of values of a resource limit that has no effect, from the
+// first to the last.
+type limitRange struct{ first, last uint64 }
+
+func (r limitRange) holds(n uint64) bool { return r.first != 0 && r.first <= n && n <= r.last }
