@@ -106,7 +106,7 @@ func TestOpencodeUsage(t *testing.T) {
 	const costs = `update {"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.5,"currency":"USD"}}`
 	out, err := f.exec.Execute(t.Context(), f.trial(t, costs+"\nusage 1 1", "usage 200 20"))
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1342, CostUSD: 0.5}, out.Usage)
+	require.Equal(t, &executor.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1343, CostUSD: 0.5}, out.Usage)
 	require.Empty(t, f.logs.String())
 
 	// What was told stays where there is no more to know.
