@@ -44,7 +44,8 @@ func (e *BusyError) Error() string {
 // replaced, and lets it take effect with its own. The methods are safe for
 // concurrent use.
 type amendment struct {
-	rec *Record
+	rec    *Record
+	broken *DamagedFile // run.json, when it is damaged
 	// dir is where workspaces belong meanwhile. It is removed afterwards.
 	dir string
 	run *journal.Run
@@ -135,7 +136,7 @@ func (r *Runner) awaitEnd(ctx context.Context, id string) error {
 }
 
 func openAmendment(run *journal.Run) (*amendment, error) {
-	rec, err := readRecord(run)
+	rec, broken, err := readRecord(run)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func openAmendment(run *journal.Run) (*amendment, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &amendment{rec: rec, run: run, dir: log.WorkDir(), log: log, enc: newEncoder()}
+	a := &amendment{rec: rec, broken: broken, run: run, dir: log.WorkDir(), log: log, enc: newEncoder()}
 	if err := a.read(run); err != nil {
 		return nil, errors.Join(err, a.shut())
 	}
@@ -153,15 +154,15 @@ func openAmendment(run *journal.Run) (*amendment, error) {
 // read finds out how the run stands.
 func (a *amendment) read(run *journal.Run) error {
 	var err error
-	if a.st, err = refold(run, a.rec); err != nil {
+	h := &recorded{run: run, rec: a.rec, broken: a.broken}
+	if a.st, err = h.state(); err != nil {
 		return err
 	}
 	if a.files, err = openTrials(run); err != nil {
 		return err
 	}
 	a.dirty = a.st.amended != nil
-	if head, err := (&recorded{run: run, rec: a.rec}).head(); err == nil && head.EndedAt != nil {
-		a.st.adopt(head)
+	if head, err := h.head(); err == nil && head.EndedAt != nil {
 		// An amendment may have been cut short just before it wrote the result.
 		a.dirty = a.dirty || !sameJSON(a.st.progress.AmendedAt, head.AmendedAt)
 	}
@@ -289,7 +290,7 @@ func (a *amendment) close(whole bool, r *Runner) error {
 	var err error
 	if a.dirty && (whole || a.replaced) {
 		if err = a.finish(); err == nil && a.st.progress.EndedAt != nil {
-			r.writeReports(a.log, &recorded{run: a.run, rec: a.rec})
+			r.writeReports(a.log, &recorded{run: a.run, rec: a.rec, broken: a.broken})
 		}
 	}
 	if rerr := removeAll(a.dir); rerr != nil {
@@ -316,6 +317,15 @@ func (a *amendment) finish() error {
 	}
 	if err := a.recordLocked(&Event{Type: RunGraded, Summary: sum, Criteria: &a.criteria, TotalTasks: len(a.rec.Tasks)}); err != nil {
 		return err
+	}
+	if a.broken != nil && a.broken.Restored {
+		b, err := json.MarshalIndent(a.rec, "", "  ")
+		if err == nil {
+			err = a.log.WriteRequest(append(b, '\n'))
+		}
+		if err != nil {
+			return fmt.Errorf("run.json not written: %w", err)
+		}
 	}
 	if a.st.progress.EndedAt == nil {
 		return nil

@@ -243,7 +243,7 @@ func TestCacheOfDamagedRuns(t *testing.T) {
 	second, _ := c.run(edited(t, cachedSuite, "prompt: one", "prompt: 1"), runner.Request{})
 	require.NoError(t, os.WriteFile(filepath.Join(c.state, "runs", second.RunID, "run.json"), []byte("{"), 0o600))
 	_, executed = c.run(edited(t, cachedSuite, "prompt: one", "prompt: 1"), runner.Request{})
-	require.Equal(t, "a-1 a-2", executed)
+	require.Empty(t, executed, "the journal has what run.json held")
 
 	require.NoError(t, os.RemoveAll(filepath.Join(c.state, "cache")))
 	_, executed = c.run(cachedSuite, runner.Request{})

@@ -22,7 +22,7 @@ import (
 const (
 	catalogFile    = "runs.catalog"
 	catalogHead    = "waza-catalog "
-	catalogVersion = 1 // raise it when Info comes to mean something else
+	catalogVersion = 2 // raise it when Info comes to mean something else
 )
 
 // catalogSlack is how many entries may be missing before the catalog is written

@@ -1,13 +1,14 @@
 package runner
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // In the catalog an Info is a line of fields with a tab after each: texts, then
-// times, numbers and models. It is a tenth of the work that JSON is, and of all that a
+// times, numbers, damage and models. It is a tenth of the work that JSON is, and of all that a
 // list of many runs does decoding was most.
 //
 // A test fills every field of Info and finds it again.
@@ -39,6 +40,7 @@ func encodeInfo(i *Info) string {
 	for _, n := range infoNumbers(i) {
 		b.WriteString(strconv.Itoa(*n) + "\t")
 	}
+	b.WriteString(encodeDamage(i.Damage) + "\t")
 	for _, model := range i.Models {
 		b.WriteString(escapeField.Replace(model) + "\t")
 	}
@@ -77,6 +79,9 @@ func decodeInfo(line string, i *Info) bool {
 			return false
 		}
 	}
+	if field, line, ok = strings.Cut(line, "\t"); !ok || !decodeDamage(field, i) {
+		return false
+	}
 	for line != "" {
 		if field, line, ok = strings.Cut(line, "\t"); !ok {
 			return false
@@ -84,6 +89,26 @@ func decodeInfo(line string, i *Info) bool {
 		i.Models = append(i.Models, unescape(field))
 	}
 	return true
+}
+
+// encodeDamage gives JSON; nothing for no damage, which most runs have.
+func encodeDamage(d *Damage) string {
+	if d == nil {
+		return ""
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	return escapeField.Replace(string(b))
+}
+
+func decodeDamage(field string, i *Info) bool {
+	if field == "" {
+		return true
+	}
+	i.Damage = new(Damage)
+	return json.Unmarshal([]byte(unescape(field)), i.Damage) == nil
 }
 
 func unescape(field string) string {

@@ -72,9 +72,15 @@ func TestCatalog(t *testing.T) {
 	require.Len(t, c.entries, len(ids)+1)
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
-	// Whatever stands in a run's own files would be another if they were read.
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "runs", ids[3], "run.json"), []byte("{"), 0o600))
+	// The files of a run are read again when they change, and only then.
+	asked := filepath.Join(dir, "runs", ids[3], "run.json")
+	was, err := os.Stat(asked)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(asked, bytes.Repeat([]byte(" "), int(was.Size())), 0o600))
+	require.NoError(t, os.Chtimes(asked, time.Time{}, was.ModTime()))
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
+	require.NoError(t, os.WriteFile(asked, nil, 0o600))
+	require.Equal(t, "run.json is damaged: it is empty; what it held is lost", allRuns(t, r)[4].Damage.String())
 
 	// A result that is written anew is read anew.
 	writeEnd(t, dir, ids[5], StatusCancelled)
@@ -178,6 +184,10 @@ func TestCatalogInfo(t *testing.T) {
 			v.Set(reflect.ValueOf(new(time.Time)))
 			fill(v.Elem())
 			return
+		case *Damage:
+			v.Set(reflect.ValueOf(new(Damage)))
+			fill(v.Elem())
+			return
 		}
 		switch v.Kind() {
 		case reflect.Struct:
@@ -190,8 +200,10 @@ func TestCatalogInfo(t *testing.T) {
 			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 			fill(v.Index(0))
 			fill(v.Index(1))
-		case reflect.Int:
+		case reflect.Int, reflect.Int64:
 			v.SetInt(int64(n))
+		case reflect.Bool:
+			v.SetBool(true)
 		default:
 			t.Fatalf("the catalog knows nothing of %s", v.Type())
 		}

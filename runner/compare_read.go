@@ -63,7 +63,7 @@ func stateOf(h Handle) (*journal.Run, *foldState, error) {
 	case *Run:
 		return h.log.Run(), h.fold.snapshot(), nil
 	case *recorded:
-		st, err := refold(h.run, h.rec)
+		st, err := h.state()
 		return h.run, st, err
 	}
 	return nil, nil, fmt.Errorf("run %s: cannot be read by its parts", h.ID())

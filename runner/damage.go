@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"waza/runner/journal"
 )
 
-// Damage tells of what is lost of a run's journal. Trials that stood there have
-// not ended, as far as anyone can tell; what result.json holds is not affected.
+// Damage tells what of a run's record is not as it was written.
 type Damage struct {
-	// Events is how many events are lost, at least.
+	// Events is how many events the journal lost, at least. A trial that was in one
+	// has not ended, as far as anyone can tell, unless result.json has it.
 	Events int64 `json:"events"`
-	// Parts is how many parts of the file are damaged, Bytes how much that is. They
+	// Parts is how many parts of the journal are damaged, Bytes how much that is. They
 	// are 0 where lines are missing.
 	Parts int64 `json:"parts"`
 	Bytes int64 `json:"bytes"`
@@ -22,49 +23,113 @@ type Damage struct {
 	Line   int64  `json:"line,omitempty"`
 	Offset int64  `json:"offset,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Ends: the end of the journal is missing.
+	Ends bool `json:"ends,omitempty"`
+	// Files are the files beside the journal that are damaged.
+	Files []DamagedFile `json:"files,omitempty"`
+}
+
+// DamagedFile is a file of a run's record that is not as it was written.
+type DamagedFile struct {
+	// File is run.json or result.json.
+	File  string `json:"file"`
+	Error string `json:"error"`
+	// Restored: what the file held was read from the journal.
+	Restored bool `json:"restored"`
+}
+
+func (f DamagedFile) String() string {
+	if f.Restored {
+		return fmt.Sprintf("%s is damaged: %s; the journal has what it held", f.File, f.Error)
+	}
+	return fmt.Sprintf("%s is damaged: %s; what it held is lost", f.File, f.Error)
 }
 
 func (d *Damage) String() string {
+	var list []string
+	for _, f := range d.Files {
+		list = append(list, f.String())
+	}
+	if d.Events > 0 || d.Parts > 0 {
+		list = append(list, d.ofJournal())
+	}
+	return strings.Join(list, "; ")
+}
+
+func (d *Damage) ofJournal() string {
 	lost := "no event is lost"
 	if d.Events > 0 {
 		lost = fmt.Sprintf("events lost: %d", d.Events)
 	}
-	switch d.Parts {
-	case 0:
+	switch {
+	case d.Parts == 0 && d.Ends:
+		return "the end of the journal is missing; " + lost
+	case d.Parts == 0:
 		return "lines of the journal are missing; " + lost
-	case 1:
+	case d.Parts == 1:
 		return fmt.Sprintf("the journal is damaged at line %d (byte %d, %d bytes): %s; %s", d.Line, d.Offset, d.Bytes, d.Error, lost)
 	}
 	return fmt.Sprintf("the journal is damaged at %d places, first at line %d (byte %d): %s; %s", d.Parts, d.Line, d.Offset, d.Error, lost)
 }
 
-// damageOf goes through a run's journal; nil when all is there. It decodes nothing,
-// so it takes a moment for each hundred megabytes.
-func damageOf(run *journal.Run) (*Damage, error) {
+// orNil returns nil for no damage.
+func (d *Damage) orNil() *Damage {
+	if d.Events == 0 && d.Parts == 0 && len(d.Files) == 0 {
+		return nil
+	}
+	return d
+}
+
+// damageOf goes through a run's journal. It decodes nothing, so it takes a moment for
+// each hundred megabytes. last is the number of the last event, lost ones included.
+func damageOf(run *journal.Run) (d *Damage, last int64, err error) {
 	r, err := run.Journal()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer r.Close()
-	var d Damage
-	for last := int64(0); ; {
+	d = &Damage{}
+	for {
 		_, number, _, err := r.Next()
 		var damaged *journal.DamagedError
 		switch {
 		case errors.Is(err, io.EOF):
-			if d.Events += r.Last() - last; d == (Damage{}) {
-				return nil, nil
-			}
-			return &d, nil
+			d.Events += r.Last() - last
+			return d, r.Last(), nil
 		case errors.As(err, &damaged):
 			d.add(damaged)
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		default:
 			d.Events += number - last - 1
 			last = number
 		}
 	}
+}
+
+// Damage goes through all files of the run's record, but decodes little.
+func (r *recorded) Damage() (*Damage, error) {
+	// result.json comes first: whoever writes it has written the journal before.
+	head, broken, err := r.believed()
+	if err != nil {
+		return nil, err
+	}
+	d, last, err := damageOf(r.run)
+	if err != nil {
+		return nil, err
+	}
+	if head != nil && head.events > last {
+		d.Events += head.events - last
+		d.Ends = true
+	}
+	if r.broken != nil {
+		d.Files = append(d.Files, *r.broken)
+	}
+	if broken != nil {
+		broken.Restored = d.Events == 0
+		d.Files = append(d.Files, *broken)
+	}
+	return d.orNil(), nil
 }
 
 func (d *Damage) add(e *journal.DamagedError) {

@@ -142,11 +142,25 @@ type Event struct {
 	Kept       map[string][]TrialRange `json:"kept,omitempty"`
 	KeptTrials int                     `json:"keptTrials,omitempty"`
 
+	// Record is what was asked of the run, in the run_start or run_resumed of the
+	// journal: run.json can be made of it again. Subscriptions do not deliver it.
+	Record *Record `json:"record,omitempty"`
+
 	// Task is the task's result, in task_complete and task_graded.
 	Task *TaskResult `json:"task,omitempty"`
 	// Trial is all that is known of a completed trial. It is the last field,
 	// so that its bytes can be lifted out of a journal line.
 	Trial *TrialResult `json:"trial,omitempty"`
+}
+
+// delivered is the event as subscriptions deliver it.
+func (e *Event) delivered() *Event {
+	if e.Record == nil {
+		return e
+	}
+	lean := *e
+	lean.Record = nil
+	return &lean
 }
 
 // TrialRange are the trials of a task from one number up to another, which is one

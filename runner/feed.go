@@ -188,7 +188,7 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 			return nil, err
 		}
 		off := f.log.Append(line)
-		batch[i], sizes[i] = e, size
+		batch[i], sizes[i] = e.delivered(), size
 		if e.Trial != nil {
 			places[i] = lastMember(line, line[trialAt:len(line)-1])
 			places[i].off += off

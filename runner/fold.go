@@ -3,9 +3,7 @@ package runner
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -38,6 +36,8 @@ type place struct {
 	size    int32 // 0 when there is no trial
 	verdict verdictCode
 	stored  bool // it refers to contents that are elsewhere
+	// inResult: it stands in result.json, because the journal lost it.
+	inResult bool
 }
 
 // verdictCode is a verdict in a byte.
@@ -74,6 +74,9 @@ type foldState struct {
 	amended  *amended  // what has not taken effect yet; nil when there is none
 	// earlier are the places of trials that an amendment replaced, oldest first.
 	earlier map[trialKey][]place
+
+	lines int64 // of the journal, lost ones included
+	lossy bool  // some are lost
 }
 
 // amended is what an amendment changes, until it takes effect.
@@ -424,11 +427,15 @@ func foldJournal(run *journal.Run, rec *Record) (*foldState, error) {
 	for {
 		line, number, off, err := r.NextWhole()
 		if errors.Is(err, io.EOF) {
+			st.lossy = st.lossy || r.Last() != st.lines
+			st.lines = r.Last()
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
+		st.lossy = st.lossy || number != st.lines+1
+		st.lines = number
 		e, trial, err := l.lift(line)
 		if err != nil {
 			continue
@@ -443,17 +450,4 @@ func foldJournal(run *journal.Run, rec *Record) (*foldState, error) {
 		st.reopen() // whoever was about to take it up came no further than the record
 	}
 	return &st, nil
-}
-
-// readRecord reads run.json.
-func readRecord(run *journal.Run) (*Record, error) {
-	b, err := run.Request()
-	if err != nil {
-		return nil, err
-	}
-	rec := new(Record)
-	if err := json.Unmarshal(b, rec); err != nil {
-		return nil, fmt.Errorf("%s: run.json: %w", run.Dir(), err)
-	}
-	return rec, nil
 }

@@ -47,6 +47,8 @@ type HistoryRun struct {
 	Model     string    `json:"model,omitempty"`
 	// Amended: it was graded anew or reviewed since.
 	Amended bool `json:"amended,omitempty"`
+	// Damage is what of the run's record is damaged; absent when nothing is.
+	Damage *Damage `json:"damage,omitempty"`
 }
 
 // TaskHistory is what became of a task.
@@ -139,6 +141,9 @@ func (r *Runner) History(ctx context.Context, o HistoryOptions) (*History, error
 	suites := o.Suites
 	err := r.earlier("", func(h Handle) bool {
 		rec := h.Record()
+		if rec.Suite.Path == "" {
+			return true // no file of the run says any more which suite it is of
+		}
 		if len(suites) == 0 {
 			suites = []string{rec.Suite.Path}
 		}
@@ -195,6 +200,11 @@ func readHistoryRun(h Handle) (*historyRun, error) {
 		RunID: rec.RunID, Status: progress.Status, StartedAt: rec.CreatedAt, Amended: progress.AmendedAt != nil,
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
 	}}
+	if past, ok := h.(*recorded); ok {
+		if hr.head.Damage, err = past.Damage(); err != nil {
+			return nil, err
+		}
+	}
 	for i, t := range rec.Tasks {
 		if t.Role == RoleTask {
 			hr.tasks[t.ID] = i

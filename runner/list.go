@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type Info struct {
 	EndedAt   *time.Time `json:"endedAt"`
 	Tasks     Counts     `json:"tasks"`
 	Trials    Counts     `json:"trials"`
+	// Damage is what of the record is damaged; absent when nothing is.
+	Damage *Damage `json:"damage,omitempty"`
 }
 
 func newInfo(rec *Record, p Progress) Info {
@@ -67,8 +70,8 @@ func (r *Runner) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit:
 // listBlock is how many runs are looked at before it is seen whether these do.
 const listBlock = 512
 
-// ListBy returns the chosen runs of the state directory, newest first. Runs whose
-// files cannot be read are left out. A run of this runner that was cancelled is,
+// ListBy returns the chosen runs of the state directory, newest first, those whose
+// record is damaged included. A run of this runner that was cancelled is,
 // from then on, even while its processes are being ended.
 func (r *Runner) ListBy(f Filter) ([]Info, error) {
 	ids, err := r.store.List()
@@ -132,7 +135,7 @@ func (l *lister) look(ids []string) []Info {
 	return infos
 }
 
-// run looks at one run. One that cannot be read is not taken.
+// run looks at one run. One that was removed meanwhile is not taken.
 func (l *lister) run(id string) listed {
 	if live := l.runner.Live(id); live != nil {
 		info := newInfo(live.rec, live.fold.progress())
@@ -158,14 +161,21 @@ func (l *lister) run(id string) listed {
 func (l *lister) read(run *journal.Run, id, stamp string) listed {
 	rec, err := openRecorded(run)
 	if err != nil {
-		return listed{}
+		return listed{} // it is gone
 	}
 	p, err := rec.Progress()
-	if err != nil {
-		return listed{}
-	}
 	info := newInfo(rec.rec, p)
 	info.RunID = id
+	if err == nil {
+		info.Damage, err = rec.Damage()
+	}
+	switch {
+	case errors.Is(err, ErrRunNotFound):
+		return listed{}
+	case err != nil:
+		info.Status, info.StartedAt = StatusInterrupted, rec.rec.CreatedAt
+		info.Damage, stamp = &Damage{Files: []DamagedFile{{File: "journal.jsonl", Error: fileFault(err)}}}, ""
+	}
 	if info.Status == StatusRunning {
 		stamp = ""
 	}

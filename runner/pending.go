@@ -2,12 +2,10 @@ package runner
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"waza/runner/grader"
-	"waza/runner/journal"
 )
 
 // Question is what one grader asks a person about one trial.
@@ -34,17 +32,17 @@ type Question struct {
 // far, though no answer is taken before it is over. The error is
 // [ErrRunNotFound], or tells why the record cannot be read.
 func (r *Runner) Questions(runID string) ([]Question, error) {
-	run, rec, err := r.openRecord(runID)
+	h, err := r.open(runID)
 	if err != nil {
 		return nil, err
 	}
 	var list []Question
-	err = eachTrial(run, rec, func(_ *trialFiles, task int, raw []byte) error {
+	err = eachTrial(h, func(_ *trialFiles, task int, raw []byte) error {
 		var res tallied
 		if err := res.lift(raw); err != nil {
-			return fmt.Errorf("journal: a trial of task %s: %w", rec.Tasks[task].ID, err)
+			return fmt.Errorf("journal: a trial of task %s: %w", h.rec.Tasks[task].ID, err)
 		}
-		list = append(list, questionsOf(rec.Tasks[task], &res.TrialResult)...)
+		list = append(list, questionsOf(h.rec.Tasks[task], &res.TrialResult)...)
 		return nil
 	})
 	return list, err
@@ -88,13 +86,13 @@ func (p *Progress) mayWait() bool {
 // Trial returns all that is known of one trial of a run, as it stands now. It is
 // nil when there is no such trial, or it has not ended.
 func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
-	run, rec, err := r.openRecord(runID)
+	h, err := r.open(runID)
 	if err != nil {
 		return nil, err
 	}
 	var found *TrialResult
-	err = eachTrial(run, rec, func(files *trialFiles, task int, raw []byte) error {
-		if rec.Tasks[task].ID != taskID || found != nil {
+	err = eachTrial(h, func(files *trialFiles, task int, raw []byte) error {
+		if h.rec.Tasks[task].ID != taskID || found != nil {
 			return nil
 		}
 		var head struct{ TrialNum int }
@@ -125,11 +123,11 @@ func (r *Runner) File(runID string, trial *TrialResult, path string) ([]byte, er
 	case found.Blob == nil:
 		return nil, fmt.Errorf("%s: not a file", path)
 	}
-	run, _, err := r.openRecord(runID)
+	h, err := r.open(runID)
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := run.Blobs()
+	blobs, err := h.run.Blobs()
 	if err != nil {
 		return nil, err
 	}
@@ -160,27 +158,15 @@ func questionsOf(task TaskRef, res *TrialResult) []Question {
 	return list
 }
 
-func (r *Runner) openRecord(id string) (*journal.Run, *Record, error) {
-	run, err := r.store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	rec, err := readRecord(run)
-	return run, rec, err
-}
-
 // eachTrial visits the trials of a run that have ended, one at a time, in the
 // order of tasks and trials, as the journal has them. The bytes are gone after the
 // visit.
-func eachTrial(run *journal.Run, rec *Record, visit func(files *trialFiles, task int, raw []byte) error) error {
-	st, err := refold(run, rec)
+func eachTrial(h *recorded, visit func(files *trialFiles, task int, raw []byte) error) error {
+	st, err := h.state()
 	if err != nil {
 		return err
 	}
-	files, err := openTrials(run)
+	files, err := openTrials(h.run)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,7 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
 	"time"
 
 	"waza/runner/journal"
@@ -12,16 +10,17 @@ import (
 
 // recorded is a run that does not go on in this process, read from its files.
 type recorded struct {
-	run *journal.Run
-	rec *Record
+	run    *journal.Run
+	rec    *Record
+	broken *DamagedFile // run.json, when it is damaged
 }
 
 func openRecorded(run *journal.Run) (*recorded, error) {
-	rec, err := readRecord(run)
+	rec, broken, err := readRecord(run)
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{run: run, rec: rec}, nil
+	return &recorded{run: run, rec: rec, broken: broken}, nil
 }
 
 func (r *recorded) ID() string      { return r.rec.RunID }
@@ -29,7 +28,11 @@ func (r *recorded) Record() *Record { return r.rec }
 
 // Progress reads the summary of a run that has ended, else the whole journal.
 func (r *recorded) Progress() (Progress, error) {
-	if head, err := r.head(); err == nil && head.EndedAt != nil {
+	head, _, err := r.believed()
+	if err != nil {
+		return Progress{}, err
+	}
+	if head != nil && head.EndedAt != nil {
 		p := Progress{
 			Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, AmendedAt: head.AmendedAt,
 			Summary: head.Summary, Error: head.Error,
@@ -49,7 +52,11 @@ func (r *recorded) Progress() (Progress, error) {
 // status is that of Progress, without a look at the events where it can be told
 // without.
 func (r *recorded) status() (Status, error) {
-	if head, err := r.head(); err == nil && head.EndedAt != nil {
+	head, _, err := r.believed()
+	if err != nil {
+		return "", err
+	}
+	if head != nil && head.EndedAt != nil {
 		return head.Status, nil
 	}
 	if r.run.Alive() {
@@ -61,20 +68,11 @@ func (r *recorded) status() (Status, error) {
 
 // Results reads the whole journal.
 func (r *recorded) Results() ([]*TaskResult, error) {
-	st, err := refold(r.run, r.rec)
+	st, err := r.state()
 	if err != nil {
 		return nil, err
 	}
 	return st.results(), nil
-}
-
-func (r *recorded) head() (*resultHead, error) {
-	f, err := r.run.Result()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readSummary(f)
 }
 
 // WriteResult copies result.json or, when its process did not live to write it or
@@ -84,18 +82,17 @@ func (r *recorded) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head, err := r.head()
-	if err == nil && !head.Stored {
-		return r.copyResult(w, damage)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	st, err := refold(r.run, r.rec)
+	head, _, err := r.believed()
 	if err != nil {
 		return err
 	}
-	st.adopt(head)
+	if head != nil && !head.Stored {
+		return r.copyResult(w, damage)
+	}
+	st, err := r.state()
+	if err != nil {
+		return err
+	}
 	files, err := openTrials(r.run)
 	if err != nil {
 		return err
@@ -115,15 +112,12 @@ func (r *recorded) copyResult(w io.Writer, damage *Damage) error {
 
 // Trials reads the whole journal.
 func (r *recorded) Trials(visit func(task int, t *TrialResult) error) error {
-	st, err := refold(r.run, r.rec)
+	st, err := r.state()
 	if err != nil {
 		return err
 	}
 	return visitTrials(r.run, st, visit)
 }
-
-// Damage reads the whole journal, but decodes nothing.
-func (r *recorded) Damage() (*Damage, error) { return damageOf(r.run) }
 
 func (r *recorded) Blobs() (*journal.BlobReader, error) { return r.run.Blobs() }
 
@@ -183,8 +177,8 @@ func (s *recordedSubscription) endUnrecorded() *Event {
 	if s.ended || s.next == s.first && s.first > 1 {
 		return nil
 	}
-	head, err := s.head()
-	if err != nil || head.EndedAt == nil {
+	head, _, err := s.believed()
+	if err != nil || head == nil || head.EndedAt == nil {
 		return nil
 	}
 	return &Event{Seq: s.next, Time: *head.EndedAt, Type: End, Status: head.Status, Summary: head.Summary, Error: head.Error}

@@ -107,7 +107,8 @@ func (rr *reread) event() (*Event, error) {
 func (rr *reread) decode(line []byte) (e *Event, size int, err error) {
 	if !bytes.Contains(line, []byte(`"trial":`+storedHead)) {
 		e = new(Event)
-		return e, len(line), json.Unmarshal(line, e)
+		err := json.Unmarshal(line, e)
+		return e.delivered(), len(line), err
 	}
 	e, at, err := decodeEvent(line)
 	if err != nil || at.size == 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"waza/runner/executor"
@@ -231,6 +230,9 @@ type resultHead struct {
 	Summary   *Summary   `json:"summary"`
 	Config    RunConfig  `json:"config"`
 	Damage    *Damage    `json:"damage,omitempty"`
+	// events is how many the journal had when result.json was written; 0 where that is
+	// not known.
+	events int64
 	// Stored: some trials refer to contents beside the journal. No client is told so.
 	Stored bool `json:"stored,omitempty"`
 }
@@ -337,7 +339,7 @@ func writeTrials(out *bufio.Writer, files *trialFiles, trials []place, stored bo
 }
 
 // readSummary reads the head of a result without its tasks, however large they are.
-func readSummary(f *os.File) (*resultHead, error) {
+func readSummary(f io.Reader) (*resultHead, error) {
 	dec := json.NewDecoder(f)
 	if _, err := dec.Token(); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
 	for pause := leastPause; ; pause = nextPause(pause) {
-		rec, err := readRecord(run) // anew: whoever has the run may have taken it up just now
+		rec, _, err := readRecord(run) // anew: whoever has the run may have taken it up just now
 		if err != nil {
 			return nil, err
 		}
@@ -197,10 +197,12 @@ func (r *Run) First() int64 { return r.feed.first }
 // announce emits the first event of the session.
 func (r *Run) announce() {
 	if r.earlier == nil {
-		r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials()})
+		r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})
 		return
 	}
-	r.feed.emit(r.earlier.event())
+	e := r.earlier.event()
+	e.Record = r.rec
+	r.feed.emit(e)
 	for _, text := range r.earlier.differences() {
 		r.logf("warning", "%s", text)
 	}

@@ -46,7 +46,7 @@ func (v Verdict) keepable() bool { return v.counted() || v == NeedsReview }
 
 // readEarlier finds out what of a run that is locked is to be kept by a plan.
 func readEarlier(ctx context.Context, run *journal.Run, p *Plan) (*earlier, error) {
-	was, err := readRecord(run)
+	was, _, err := readRecord(run)
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,13 @@ func (r *Run) Trials(visit func(task int, t *TrialResult) error) error {
 }
 
 // Damage tells of what was lost of the journal before the run was gone on with.
-func (r *Run) Damage() (*Damage, error) { return damageOf(r.log.Run()) }
+func (r *Run) Damage() (*Damage, error) {
+	d, _, err := damageOf(r.log.Run())
+	if err != nil {
+		return nil, err
+	}
+	return d.orNil(), nil
+}
 
 // Blobs opens what trials have left so far; what comes later it may not find.
 func (r *Run) Blobs() (*journal.BlobReader, error) { return r.log.Run().Blobs() }

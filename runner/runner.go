@@ -81,7 +81,7 @@ type Runner struct {
 }
 
 // ErrRunNotFound says that no run has the id.
-var ErrRunNotFound = errors.New("no such run")
+var ErrRunNotFound = journal.ErrNotFound
 
 // ErrClosed says that the runner takes no more runs.
 var ErrClosed = errors.New("shutting down: no more runs are started")
@@ -195,10 +195,13 @@ func (r *Runner) sweep() {
 	}
 }
 
+// idTime is how an id begins.
+const idTime = "20060102-150405.000"
+
 // newRunID gives an id that begins with the time, so that ids sort by age, and
 // ends in enough chance to be unique across processes and restarts.
 func newRunID(now time.Time) string {
-	return now.Format("20060102-150405.000-") + strings.ToLower(rand.Text()[:10])
+	return now.Format(idTime) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
 // Handle is access to a run, be it of this process, of another or of the past.

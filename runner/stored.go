@@ -99,15 +99,16 @@ func plainEncoder(w io.Writer) *json.Encoder {
 // for concurrent use.
 type trialFiles struct {
 	run   *journal.Run
-	lines *os.File // nil when they are read elsewhere
+	lines *os.File // nil when they are read elsewhere, or missing
 
-	mu    sync.Mutex // guards blobs
-	blobs *journal.BlobReader
+	mu     sync.Mutex // guards the fields below
+	blobs  *journal.BlobReader
+	result *journal.Result
 }
 
 // openTrials opens the files of a run. The caller closes them.
 func openTrials(run *journal.Run) (*trialFiles, error) {
-	lines, err := os.Open(run.JournalPath())
+	lines, err := run.Lines()
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +121,9 @@ func (f *trialFiles) Close() error {
 	var err error
 	if f.blobs != nil {
 		err = f.blobs.Close()
+	}
+	if f.result != nil {
+		err = errors.Join(err, f.result.Close())
 	}
 	if f.lines != nil {
 		err = errors.Join(err, f.lines.Close())
@@ -134,10 +138,33 @@ func (f *trialFiles) bytes(at place, buf []byte) ([]byte, error) {
 		buf = make([]byte, at.size)
 	}
 	buf = buf[:at.size]
-	if _, err := f.lines.ReadAt(buf, at.off); err != nil {
+	from, err := f.fileOf(at)
+	if err == nil {
+		_, err = from.ReadAt(buf, at.off)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("journal: a trial: %w", err)
 	}
 	return buf, nil
+}
+
+// fileOf is the file that a place is in.
+func (f *trialFiles) fileOf(at place) (io.ReaderAt, error) {
+	if !at.inResult {
+		if f.lines == nil {
+			return nil, os.ErrNotExist
+		}
+		return f.lines, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.result == nil {
+		var err error
+		if f.result, err = f.run.Result(); err != nil {
+			return nil, err
+		}
+	}
+	return f.result, nil
 }
 
 // decode decodes the trial at a place. A [TrialResult] is whole; any other v gets

@@ -72,5 +72,8 @@ func (p *program) history(c *cli.Context) error {
 	case c.Bool("json"):
 		return p.printJSON(h)
 	}
+	for _, run := range h.Runs {
+		p.warnDamage(run.RunID, run.Damage)
+	}
 	return report.History(p.stdout, h, p.reportOptions(p.stdout))
 }

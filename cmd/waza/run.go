@@ -397,7 +397,7 @@ func recordedIn(id string) (string, error) {
 	}
 	run, err := journal.NewStore(dir).Open(id)
 	if err != nil {
-		return "", fmt.Errorf("run %s is not recorded below %s: %w", id, dir, err)
+		return "", fmt.Errorf("run %s is not recorded: its record below %s is gone", id, dir)
 	}
 	return run.Dir(), nil
 }

@@ -54,10 +54,18 @@ func (p *program) runsList(c *cli.Context) error {
 			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
 			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
+		p.warnDamage(i.RunID, i.Damage)
 	}
 	o := p.reportOptions(p.stdout)
 	o.Width = 0 // an id that is cut off is of no use
 	return report.Table(p.stdout, rows, o)
+}
+
+// warnDamage reports that the record of a run is damaged.
+func (p *program) warnDamage(id string, damage *runner.Damage) {
+	if damage != nil {
+		fmt.Fprintf(p.stderr, "waza: warning: run %s: %v\n", clean(id), damage)
+	}
 }
 
 // doneBy is the executor of a run with its agent, and how many models did it.

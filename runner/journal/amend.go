@@ -31,7 +31,7 @@ func (r *Run) Amend() (*Writer, error) {
 func (r *Run) lockAmend() (*os.File, error) {
 	l, err := os.OpenFile(filepath.Join(r.dir, amendFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, r.gone(err)
 	}
 	if err := lockPatiently(l); err != nil {
 		l.Close()

@@ -174,7 +174,7 @@ type BlobReader struct{ file *os.File }
 // reader. The caller closes it.
 func (r *Run) Blobs() (*BlobReader, error) {
 	f, err := os.Open(filepath.Join(r.dir, blobFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err = r.gone(err); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return &BlobReader{file: f}, nil

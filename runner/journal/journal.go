@@ -123,7 +123,7 @@ func (r *Run) takeWork() (dir string, ok bool) {
 	switch {
 	case err == nil:
 		defer release(l)
-	case !errors.Is(err, os.ErrNotExist): // without its record a run is gone for good
+	case !errors.Is(err, ErrNotFound): // without its record a run is gone for good
 		return "", false
 	}
 	if r.Alive() {
@@ -182,14 +182,10 @@ func (s *Store) Open(id string) (*Run, error) {
 	if !validID(id) {
 		return nil, ErrNotFound
 	}
-	r := s.run(id)
-	if _, err := os.Stat(filepath.Join(r.dir, runFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, ErrNotFound
-		}
-		return nil, err
+	if r := s.run(id); r.Recorded() {
+		return r, nil
 	}
-	return r, nil
+	return nil, ErrNotFound
 }
 
 // At gives access to a run that [Store.List] told of, without a look whether it is
@@ -212,14 +208,6 @@ type Run struct {
 
 // Dir is the run's directory.
 func (r *Run) Dir() string { return r.dir }
-
-// Request returns run.json.
-func (r *Run) Request() ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, runFile)) }
-
-// Result opens result.json, or returns an error that is [os.ErrNotExist] when
-// the run has not ended or its process did not live to write it. The caller
-// closes the file.
-func (r *Run) Result() (*os.File, error) { return os.Open(filepath.Join(r.dir, resultFile)) }
 
 // Alive reports whether a process still records the run. One that only amends it
 // does not count.
@@ -244,9 +232,13 @@ func (r *Run) JournalPath() string { return filepath.Join(r.dir, journalFile) }
 func (r *Run) Journal() (*Reader, error) { return r.JournalFrom(Mark{}) }
 
 // JournalFrom opens the run's lines from the mark on, which must be one of this
-// run. The caller closes it.
+// run. A journal that is missing has none. The error is [ErrNotFound] when the run is
+// gone. The caller closes the reader.
 func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	f, err := os.Open(r.JournalPath())
+	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
+		return newReader(strings.NewReader(""), io.NopCloser(nil), m), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -255,6 +247,16 @@ func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 		return nil, err
 	}
 	return newReader(f, f, m), nil
+}
+
+// Lines opens the file of the run's lines; nil when it is missing. The error is
+// [ErrNotFound] when the run is gone. The caller closes the file.
+func (r *Run) Lines() (*os.File, error) {
+	f, err := os.Open(r.JournalPath())
+	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
 }
 
 // Remove deletes the run and all it recorded.

@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	write(t, w, 1, 3)
 	require.NoError(t, w.WriteResult(func(w io.Writer) error {
-		_, err := io.WriteString(w, "done")
+		_, err := io.WriteString(w, `{"done":true}`)
 		return err
 	}))
 	require.NoError(t, w.Close())
@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 	defer f.Close()
 	b, err := io.ReadAll(f)
 	require.NoError(t, err)
-	require.Equal(t, "done", string(b))
+	require.JSONEq(t, `{"done":true}`, string(b))
 }
 
 // Lines finds every line from any place, while more are being written and after Close.

@@ -136,7 +136,7 @@ func (s *Store) collectWork(id string, remove func(Garbage)) {
 	switch {
 	case err == nil:
 		defer free()
-	case !errors.Is(err, os.ErrNotExist): // else there is no such run any more
+	case !errors.Is(err, ErrNotFound): // else there is no such run any more
 		return
 	}
 	remove(Garbage{GarbageWorkspaces, id, r.work})
@@ -144,7 +144,7 @@ func (s *Store) collectWork(id string, remove func(Garbage)) {
 
 // collect finds the garbage among the files of one run.
 func (r *Run) collect(id string, now time.Time, remove func(Garbage)) {
-	if _, err := os.Lstat(filepath.Join(r.dir, runFile)); errors.Is(err, os.ErrNotExist) {
+	if !r.Recorded() {
 		if olderThan(r.dir, now.Add(-unfinishedAge)) && !r.Alive() {
 			remove(Garbage{GarbageRun, id, r.dir})
 		}

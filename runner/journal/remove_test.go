@@ -37,7 +37,7 @@ func TestDiscard(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotFound, id)
 	}
 	_, err = w.Run().Amend()
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, ErrNotFound)
 }
 
 // A directory that is no whole record can be removed all the same.

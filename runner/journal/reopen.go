@@ -84,12 +84,12 @@ func (w *Writer) recount() error {
 	return nil
 }
 
-// WriteRequest replaces run.json, in one piece or not at all.
+// WriteRequest replaces run.json, in one piece or not at all, and adds a checksum.
 func (w *Writer) WriteRequest(request []byte) error {
-	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, runFile), func(out io.Writer) error {
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, runFile), sealed("", func(out io.Writer) error {
 		_, err := out.Write(request)
 		return err
-	})
+	}))
 }
 
 // ForgetEnd removes what a run that goes on has from when it was over: result.json,

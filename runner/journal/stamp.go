@@ -10,21 +10,23 @@ import (
 	"syscall"
 )
 
-// Stamp tells two states of a recorded run apart: it is another once the result is
-// written, or written anew, and as long as there is none with each line. It holds
-// no blanks, and is empty for a run whose files cannot be looked at. result says
-// that there is one.
+// Stamp tells two states of a recorded run apart: it changes with each of its files
+// beside contents and locks. It holds no blanks, and is empty for a run whose files
+// cannot be looked at. result says that there is a result.
 func (r *Run) Stamp() (stamp string, result bool) {
-	for _, name := range []string{resultFile, journalFile} {
+	b := make([]byte, 0, 128)
+	for _, name := range []string{runFile, journalFile, resultFile} {
 		info, err := os.Lstat(filepath.Join(r.dir, name))
-		if err == nil {
-			return name + ":" + identity(info), name == resultFile
+		switch {
+		case err == nil:
+			b = append(b, identity(info)...)
+			result = name == resultFile
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", false
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
+		b = append(b, ':')
 	}
-	return "", false
+	return string(b), result
 }
 
 // identity is inode, time and size: a file that replaces another has another inode,

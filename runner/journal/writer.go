@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -158,9 +159,10 @@ func (w *Writer) there() error {
 	return nil
 }
 
-// WriteResult writes result.json in one piece or not at all.
+// WriteResult writes result.json in one piece or not at all, and adds the number of
+// lines and a checksum.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
-	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), write)
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), sealed(linesHead+strconv.FormatInt(w.pending.last(), 10), write))
 }
 
 // Lines opens what has been flushed, from a line at or before the one of the given
