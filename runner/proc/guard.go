@@ -11,9 +11,9 @@ import (
 )
 
 // The guard is a second process that outlives this one for a moment. It reads
-// "+pgid" and "-pgid" lines, the mark of this process and its limits; at end of file, which
-// comes however this process ends, it kills the groups that are left and every
-// marked process.
+// "+pgid" and "-pgid" lines, the directory of control groups, the mark of this process
+// and its limits; at end of file, which comes however this process ends, it kills the
+// groups that are left and every marked process.
 var guard struct {
 	command func() *exec.Cmd // set by UseGuard before any program is started
 	once    sync.Once
@@ -54,6 +54,9 @@ func startGuard() {
 		defer guard.mu.Unlock()
 		guard.w, guard.pid = in, cmd.Process.Pid
 		fmt.Fprintln(in, instanceMark)
+		if dir := cgroupDir(); dir != "" {
+			fmt.Fprintln(in, dir)
+		}
 		fmt.Fprintf(in, "#%d-%d\n", instanceLimit.first, instanceLimit.last)
 	})
 }
@@ -71,6 +74,7 @@ func guardGroup(sign byte, pgid int) {
 func Guard(r io.Reader) {
 	groups := map[int]bool{}
 	var m mark
+	cgroups := ""
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		line := lines.Text()
@@ -86,6 +90,8 @@ func Guard(r io.Reader) {
 			if n, err := fmt.Sscanf(line, "#%d-%d", &m.limit.first, &m.limit.last); n != 2 || err != nil {
 				m.limit = limitRange{}
 			}
+		case line[0] == '/':
+			cgroups = line
 		default:
 			m.variable = line
 		}
@@ -94,6 +100,9 @@ func Guard(r io.Reader) {
 		if pgid > 1 && pgid != os.Getpid() {
 			killGroup(pgid)
 		}
+	}
+	if cgroups != "" {
+		endCgroup(cgroups)
 	}
 	if m != (mark{}) {
 		killMarked(m)

@@ -3,8 +3,9 @@
 // context ends or its main process exits. Call [Run]; keep a program running
 // with [Start].
 //
-// Three nets catch processes that try to get away. The process group catches the
-// ordinary child. Two marks catch the one that made a session of its own: a variable
+// Four nets catch processes that try to get away. The process group catches the
+// ordinary child. A control group of each [Scope] catches all of its programs' descendants,
+// where Linux has version 2 and a part of its tree is delegated to this process. Two marks catch the one that made a session of its own: a variable
 // of the environment ([instanceMark]) and, on Linux, a resource limit without effect,
 // which a cleared environment does not clear. Where the system shows them (Linux),
 // every process that carries a mark is killed: of a program that is killed at once, and
@@ -132,8 +133,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	env = append(env[:len(env):len(env)], p.mark.variable+"1")
 	var limit limitRange
+	var group *cgroup
 	if scope := scopeOf(ctx); scope != nil {
-		scope.begun.Store(true)
+		group = scope.join()
 		env, limit = append(env, scope.mark.variable+"1"), scope.mark.limit
 	} else {
 		limit = newLimit()
@@ -152,7 +154,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	startGuard()
-	if p.cmd, err = startProgram(p.cmd, limit); err != nil {
+	if p.cmd, err = startProgram(p.cmd, limit, group); err != nil {
 		pipes.closeAll()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err))
 	}
@@ -167,10 +169,16 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // started; most often that passes in a moment: the file has just been written by
 // this process, and a program that it started at the same time has inherited the
 // descriptor and not closed it yet.
-func startProgram(cmd *exec.Cmd, limit limitRange) (*exec.Cmd, error) {
+func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // as it is before Start
+		group.attr(cmd.SysProcAttr)
 		err := startWithLimit(limit, cmd.Start)
+		if group.refused(err) {
+			cmd, group = &again, nil
+			cmd.SysProcAttr = groupAttr()
+			continue
+		}
 		if !errors.Is(err, syscall.ETXTBSY) || pause > longestBusy {
 			return cmd, err
 		}

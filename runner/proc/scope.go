@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -11,8 +12,11 @@ import (
 // that made a session of their own, closed their output and cleared their
 // environment. It is safe for concurrent use.
 type Scope struct {
-	mark  mark
-	begun atomic.Bool // a program was started
+	mark mark
+
+	mu    sync.Mutex // guards the fields below
+	begun bool       // a program was started
+	group *cgroup    // nil when nothing was started, and where there are no control groups
 }
 
 type scopeKey struct{}
@@ -34,10 +38,25 @@ func scopeOf(ctx context.Context) *Scope {
 // End kills what is left of the scope's programs and returns how many processes
 // that were. Where nothing was started it costs nothing.
 func (s *Scope) End() int {
-	if !s.begun.Load() {
+	s.mu.Lock()
+	begun, group := s.begun, s.group
+	s.group = nil
+	s.mu.Unlock()
+	if !begun {
 		return 0
 	}
-	return killMarked(s.mark)
+	return group.end() + killMarked(s.mark)
+}
+
+// join returns the group in which the scope's next program is to start; nil for none.
+func (s *Scope) join() *cgroup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+	if s.group == nil {
+		s.group = newCgroup()
+	}
+	return s.group
 }
 
 // mark is what tells the descendants of a program: each inherits both, unless it

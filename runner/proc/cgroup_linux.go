@@ -1,0 +1,202 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxDying bounds how long the end of a killed control group is awaited.
+const maxDying = 2 * time.Second
+
+// cgroup is a control group of version 2. Programs that are started in it and all
+// their descendants stay in it whatever they do to their session, parents and
+// environment. The zero value is none; a cgroup belongs to one [Scope].
+type cgroup struct {
+	dir string
+	fd  *os.File // of dir
+}
+
+// cgroups are those of this process: directories in one of its own.
+var cgroups struct {
+	mu      sync.Mutex // guards the fields below
+	open    int        // how many exist
+	count   int        // how many were made
+	refused atomic.Bool
+}
+
+// cgroupDir is where this process keeps its control groups; empty where nobody
+// delegated a part of the tree to it.
+var cgroupDir = sync.OnceValue(func() string {
+	own := ownCgroup()
+	if own == "" || !delegated(own) {
+		return ""
+	}
+	return filepath.Join(own, fmt.Sprintf("waza-%d-%d", os.Getpid(), time.Now().UnixNano()))
+})
+
+// ownCgroup is the directory of the control group that this process is in.
+func ownCgroup() string {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	return cgroupPath(string(groups), string(mounts))
+}
+
+// cgroupPath finds the directory by the texts of /proc/self/cgroup and
+// /proc/self/mountinfo, see cgroups(7) and proc_pid_mountinfo(5).
+func cgroupPath(groups, mounts string) string {
+	path := ""
+	for line := range strings.Lines(groups) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			path = rest
+		}
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/..") { // outside of our namespace
+		return ""
+	}
+	for line := range strings.Lines(mounts) {
+		left, right, ok := strings.Cut(line, " - ")
+		fields := strings.Fields(left)
+		if !ok || len(fields) < 5 || !strings.HasPrefix(right, "cgroup2 ") {
+			continue
+		}
+		below, err := filepath.Rel(fields[3], path)
+		if err == nil && filepath.IsLocal(below) {
+			return filepath.Join(fields[4], below)
+		}
+	}
+	return ""
+}
+
+// delegated reports whether this process may make control groups below a directory:
+// its user owns it or, for root, the system manager left it to us or there is none.
+// See "Control Group APIs and Delegation" of systemd.
+func delegated(dir string) bool {
+	if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil || unix.Access(dir, unix.W_OK) != nil {
+		return false
+	}
+	var value [8]byte
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		if n, err := unix.Getxattr(dir, name, value[:]); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	_, err := os.Stat("/run/systemd/system")
+	return os.Geteuid() != 0 || errors.Is(err, fs.ErrNotExist)
+}
+
+// newCgroup makes a control group. It is nil where none can be made.
+func newCgroup() *cgroup {
+	home := cgroupDir()
+	if home == "" || cgroups.refused.Load() {
+		return nil
+	}
+	cgroups.mu.Lock()
+	defer cgroups.mu.Unlock()
+	if err := os.Mkdir(home, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	cgroups.count++
+	g := &cgroup{dir: filepath.Join(home, fmt.Sprint(cgroups.count))}
+	err := os.Mkdir(g.dir, 0o755)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(g.dir, "cgroup.kill")) // since Linux 5.14
+	}
+	if err == nil {
+		g.fd, err = os.Open(g.dir)
+	}
+	if err != nil {
+		_ = os.Remove(g.dir)
+		g.leaveLocked()
+		return nil
+	}
+	cgroups.open++
+	return g
+}
+
+// leaveLocked removes the directory of all groups if it is empty.
+func (*cgroup) leaveLocked() {
+	if cgroups.open == 0 {
+		_ = os.Remove(cgroupDir())
+	}
+}
+
+// attr makes a program start in the group.
+func (g *cgroup) attr(attr *syscall.SysProcAttr) {
+	if g != nil && !cgroups.refused.Load() {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(g.fd.Fd())
+	}
+}
+
+// end kills what is in the group, removes it and returns how many processes it
+// killed.
+func (g *cgroup) end() int {
+	if g == nil {
+		return 0
+	}
+	g.fd.Close()
+	killed := endCgroup(g.dir)
+	cgroups.mu.Lock()
+	defer cgroups.mu.Unlock()
+	cgroups.open--
+	g.leaveLocked()
+	return killed
+}
+
+// endCgroup kills what is in a group and those below it, removes them and returns how
+// many processes it killed.
+func endCgroup(dir string) int {
+	procs, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	killed := strings.Count(string(procs), "\n")
+	for pause, until := 100*time.Microsecond, time.Now().Add(maxDying); ; pause = min(2*pause, 20*time.Millisecond) {
+		if removeCgroup(dir) == nil || time.Now().After(until) {
+			return killed
+		}
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+		time.Sleep(pause)
+	}
+}
+
+// removeCgroup removes groups without processes, the deepest first.
+func removeCgroup(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			_ = removeCgroup(filepath.Join(dir, e.Name()))
+		}
+	}
+	return os.Remove(dir)
+}
+
+// refused reports whether a program could not be started because of its group. Then
+// none is used any more.
+func (g *cgroup) refused(err error) bool {
+	if g == nil || err == nil || cgroups.refused.Load() {
+		return false
+	}
+	for _, no := range []syscall.Errno{syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP, syscall.EBADF} {
+		if errors.Is(err, no) {
+			cgroups.refused.Store(true)
+			return true
+		}
+	}
+	return false
+}
