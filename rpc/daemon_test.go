@@ -222,6 +222,15 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, last.Error, s.Error)
 	second.must("run.cancel", map[string]any{"runId": id}, &s)
 	require.Equal(t, "interrupted", s.Status)
+
+	// The first event after the end had the number of the end.
+	second.must("run.resume", map[string]any{"runId": id}, nil)
+	resumed := second.next()
+	require.Equal(t, "run_resumed", resumed.Params.Event)
+	require.Equal(t, last.Seq+1, resumed.Params.Seq)
+	second.cancel(id)
+	second.must("run.subscribe", map[string]any{"runId": id}, nil)
+	consecutive(t, 1, second.follow(id))
 	require.NoError(t, second.w.Close())
 	require.Empty(t, second.rest())
 	require.Equal(t, 0, second.code())

@@ -72,6 +72,10 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 	if err != nil {
 		return nil, err
 	}
+	was, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
 	log, err := reopen(ctx, h.run)
 	if err != nil {
 		return nil, err
@@ -91,6 +95,11 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 	}
 	if err := errors.Join(clearUp(id, log), log.ForgetEnd(r.reportFiles()...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	if !e.ended {
+		if err := recordEnd(log, was, e.last); err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
 	}
 	if err := log.WriteRequest(b); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
@@ -131,6 +140,25 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID, GoesOn: true, PID: rec.PID})
 		}
 	}
+}
+
+// recordEnd writes the end of a session that could not do so itself. Its subscribers
+// got that end with the number after the last event, which therefore must not be the
+// number of the next event.
+func recordEnd(log *journal.Writer, was Progress, at time.Time) error {
+	if at.IsZero() {
+		at = was.StartedAt
+	}
+	e := &Event{Seq: log.Number(), Time: at, Type: End, Status: StatusInterrupted}
+	if was.Status != StatusRunning { // as its result has it
+		e.Status, e.Error = was.Status, was.Error
+	}
+	line, _, err := newEncoder().line(e, nil)
+	if err != nil {
+		return err
+	}
+	log.Append(line)
+	return log.Flush()
 }
 
 // clearUp removes what the session before left, and what was asked of it. That goes

@@ -19,6 +19,8 @@ type earlier struct {
 	rec   *Record    // of the run from now on
 	state *foldState // what is kept, by that record
 	ran   time.Duration
+	ended bool          // the last session recorded its end
+	last  time.Time     // of the last event; zero without any
 	tasks []earlierTask // of the plan
 	tally *runTally     // of what is kept
 
@@ -70,6 +72,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *Plan) (*earlier, erro
 	}
 	e.overBudget = chargeEarlier(run, p, e.rec)
 	e.ran = e.state.clock.total()
+	e.ended, e.last = e.state.progress.EndedAt != nil, e.state.clock.last
 	e.rec.Resumed = e.state.resumed + 1
 	e.state.reopen()
 	e.state.keepOnly(e.ranges())
