@@ -14,7 +14,8 @@ import (
 // ListenTCP listens on an address such as "localhost:9000", port 0 meaning any
 // that is free. The port must be given; no host, as in ":9000", means localhost.
 // Addresses that other machines can reach are refused without Options.AllowRemote
-// and a token.
+// and a token. So is every address without a token where the system does not reveal
+// which user connects, which Linux does.
 func (s *Server) ListenTCP(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {
@@ -28,6 +29,8 @@ func (s *Server) ListenTCP(address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	switch {
+	case addr.IP.IsLoopback() && !revealsTCPPeers && s.o.Token == "":
+		return nil, fmt.Errorf("listen on %s: this system does not reveal which user connects, so TCP needs a token (--token-file); a unix socket (--socket) does not", address)
 	case addr.IP.IsLoopback():
 	case !s.o.AllowRemote:
 		return nil, fmt.Errorf("listen on %s: other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token", address)
@@ -111,7 +114,7 @@ func (s *Server) accept(l net.Listener, clients *group) error {
 
 // serveConn serves one client, if it may be.
 func (s *Server) serveConn(conn net.Conn) {
-	if err := checkPeer(conn); err != nil {
+	if err := s.admitPeer(conn); err != nil {
 		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
 		conn.Close()
 		return

@@ -26,8 +26,8 @@ func (s *Server) ListenUnix(path string) (net.Listener, error) {
 	defer dir.Close()
 	// The lock keeps two servers that start at once from each taking the
 	// other's fresh socket for a stale one.
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
-		return nil, fmt.Errorf("listen on %s: lock its directory: %w", path, err)
+	if err := s.lockDirectory(dir, socketLockTime); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	if err := removeStale(path); err != nil {
 		return nil, err
@@ -41,6 +41,36 @@ func (s *Server) ListenUnix(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	return l, nil
+}
+
+const (
+	// socketLockTime is how long ListenUnix waits for another process to release
+	// the lock on the directory of a socket, which servers hold for milliseconds.
+	socketLockTime = 5 * time.Second
+	lockPause      = 20 * time.Millisecond
+)
+
+// lockDirectory locks a directory until it is closed. It waits at most as long as
+// limit, and logs that it waits.
+func (s *Server) lockDirectory(dir *os.File, limit time.Duration) error {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	retry := time.NewTicker(lockPause)
+	defer retry.Stop()
+	for waiting := false; ; waiting = true {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if !waiting {
+			s.log.Warn("waiting for the lock on the socket's directory, which another process holds", "directory", dir.Name(), "limit", limit)
+		}
+		select {
+		case <-retry.C:
+		case <-deadline.C:
+			return fmt.Errorf("another process holds the lock on directory %s; it was not released within %v", dir.Name(), limit)
+		}
+	}
 }
 
 // removeStale removes a socket that nobody listens on.

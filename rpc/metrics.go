@@ -1,13 +1,13 @@
 package rpc
 
 import (
-	"crypto/subtle"
 	"errors"
 	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -89,16 +89,18 @@ func (s *session) queuedBytes() int {
 const headerTimeout = 5 * time.Second
 
 // serveMetrics serves Options.Metrics at /metrics until stop is called. The rules
-// of [Server.ListenTCP] hold for the address, and clients show the token as
-// "Authorization: Bearer".
+// of [Server.ListenTCP] hold for the address, connections of other users are refused
+// as [Server.Serve] refuses them, and clients show the token as "Authorization:
+// Bearer". On a loopback address the Host must be one, too: a web page can let its own
+// name point to this machine, and read what it gets from that name.
 func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.withToken(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", onLoopbackHost(s.withToken(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, WriteTimeout: s.o.WriteTimeout}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(guardedListener{l, s}); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("metrics are not served any more", "error", err)
 		}
 	}()
@@ -108,13 +110,46 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	}
 }
 
+// withToken lets requests with the token pass. Replies to wrong tokens are delayed as
+// those of initialize are.
 func (s *Server) withToken(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if given := r.Header.Get("Authorization"); s.o.Token != "" && subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+s.o.Token)) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+		given := r.Header.Get("Authorization")
+		if s.o.Token == "" || sameSecret(given, "Bearer "+s.o.Token) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		if given != "" {
+			delay := time.NewTimer(s.guesses.wrong(time.Now()))
+			defer delay.Stop()
+			select {
+			case <-delay.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+	})
+}
+
+// onLoopbackHost refuses requests that reach a loopback address by another name.
+func onLoopbackHost(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if here != nil && here.IP.IsLoopback() && !isLoopbackHost(r.Host) {
+			http.Error(w, "the host must be localhost or a loopback address", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+func isLoopbackHost(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]") // without a port
+	}
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errOtherUser says that a connection is not this user's.
-var errOtherUser = errors.New("the connection is another user's")
+// revealsTCPPeers says whether checkPeer can tell whose a TCP connection is.
+const revealsTCPPeers = true
 
 // checkPeer refuses connections of other users of this machine. Clients on
 // other machines are the token's business.

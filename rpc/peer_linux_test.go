@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -89,4 +90,25 @@ func TestOtherUsersConnections(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	require.ErrorIs(t, checkPeer(s), errOtherUser)
+
+	// The metrics do not accept it either.
+	server := &Server{log: slog.New(slog.DiscardHandler)}
+	again := &oneConn{Listener: l, conn: s}
+	_, err = guardedListener{again, server}.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// oneConn is a listener that has one connection.
+type oneConn struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, net.ErrClosed
+	}
+	conn := l.conn
+	l.conn = nil
+	return conn, nil
 }

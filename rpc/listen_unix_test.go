@@ -1,0 +1,33 @@
+//go:build unix
+
+package rpc
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A daemon waited without a word and without end for the lock on the directory of its
+// socket, which any process can hold that may read the directory.
+func TestLockedSocketDirectory(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	other, err := os.Open(path)
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
+	dir, err := os.Open(path)
+	require.NoError(t, err)
+	defer dir.Close()
+	var log lockedBuffer
+	s := &Server{log: slog.New(slog.NewTextHandler(&log, nil))}
+	require.EqualError(t, s.lockDirectory(dir, time.Millisecond), "another process holds the lock on directory "+path+"; it was not released within 1ms")
+	require.Contains(t, log.String(), "waiting for the lock")
+	require.NoError(t, other.Close())
+	require.NoError(t, s.lockDirectory(dir, time.Hour))
+}
