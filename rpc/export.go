@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"waza/eval"
@@ -27,7 +29,7 @@ type exportParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
 	Format  string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
 	Against string `json:"against" doc:"Earlier run to compare with, for html: the report tells what has changed since."`
-	Path    string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Absent: the reply holds the content."`
+	Path    string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Over a socket it must be below a workspace folder of initialize or the state directory. Absent: the reply holds the content."`
 }
 
 type runExported struct {
@@ -62,7 +64,7 @@ func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, er
 		return nil, err
 	}
 	r := &runExported{RunID: h.ID(), Format: format.Name, Path: path}
-	err = report.WriteFile(path, func(w io.Writer) error {
+	err = c.writeExport(path, func(w io.Writer) error {
 		out := &exportWriter{ctx: ctx, w: w}
 		err := format.Write(out, h)
 		r.Bytes = out.written
@@ -77,6 +79,23 @@ func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, er
 		return nil, &paramError{parameter: "path", message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), data: map[string]any{"path": clip(p.Path)}}
 	}
 	return nil, &runFailedError{fmt.Errorf("%s: %w", path, err)}
+}
+
+// writeExport writes a file. A client of a socket, which need not be the process that
+// owns this one, writes only below its workspace folders and the state directory.
+func (c *call) writeExport(path string, write func(io.Writer) error) error {
+	if c.stdio {
+		return report.WriteFile(path, write)
+	}
+	c.mu.Lock()
+	dirs := append(slices.Clone(c.folders), c.server.runner.StateDir())
+	c.mu.Unlock()
+	for _, dir := range dirs {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			return report.WriteFileWithin(dir, path, write)
+		}
+	}
+	return &fs.PathError{Op: "write", Path: path, Err: errors.New("outside of the workspace folders of initialize and of the state directory; over a socket, files are written only there")}
 }
 
 func (c *call) exportFormat(name string) (report.Format, error) {

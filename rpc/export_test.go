@@ -83,3 +83,34 @@ tasks: [{id: a, prompt: x}]
 	c.must("run.export", map[string]any{"runId": id, "format": "junit"}, &small)
 	require.Less(t, small.Bytes, 20_000)
 }
+
+// Over a socket run.export wrote any file of the user.
+func TestExportOverSocketStaysInside(t *testing.T) {
+	t.Parallel()
+	c := tcp(t, newServer(t, rpc.Options{}))
+	id := c.start(map[string]any{"path": suite(t, many(1, 1, 1))})
+	c.follow(id)
+	one, two, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	export := func(path string) message {
+		return c.call("run.export", map[string]any{"runId": id, "format": "junit", "path": path})
+	}
+	require.NotNil(t, export(filepath.Join(one, "early.xml")).Error, "no folder is named yet")
+	c.must("initialize", map[string]any{"workspaceFolders": []string{one, two}}, nil)
+	for _, path := range []string{filepath.Join(one, "a.xml"), filepath.Join(two, "b.xml"), "relative.xml"} {
+		require.Nil(t, export(path).Error, path)
+	}
+	require.FileExists(t, filepath.Join(one, "relative.xml"))
+	require.NoError(t, os.Symlink(outside, filepath.Join(one, "link")))
+	victim := filepath.Join(outside, "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o600))
+	require.NoError(t, os.Symlink(victim, filepath.Join(one, "file")))
+	for _, path := range []string{victim, "../" + filepath.Base(outside) + "/victim", "link/victim", "file", filepath.Join(one, "none", "x")} {
+		m := export(path)
+		require.NotNil(t, m.Error, path)
+		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)
+		require.Equal(t, "path", m.Error.Data["parameter"], path)
+	}
+	content, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(content))
+}

@@ -125,13 +125,15 @@ func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeRe
 		return nil, err
 	}
 	client, isEditor := lsp.ClientOf(p.Capabilities)
-	if folder := p.folder(isEditor); folder != "" {
+	var folders []string
+	for _, folder := range p.folders(isEditor) {
 		abs, err := absolute("workspaceFolders", folder, "")
 		if err != nil {
 			return nil, err
 		}
-		c.setFolder(abs)
+		folders = append(folders, abs)
 	}
+	c.setFolders(folders)
 	if c.stdio && p.ProcessID > 0 {
 		c.watchProcess(p.ProcessID)
 	}
@@ -156,22 +158,22 @@ func (p *initializeParams) lenient(given []member) bool {
 	return false
 }
 
-// folder is the first that the client works in. An editor may have some that are
-// no directories of this machine, which it cannot help.
-func (p *initializeParams) folder(isEditor bool) string {
-	folders := []string{}
+// folders are those that the client works in. An editor may have some that are no
+// directories of this machine, which it cannot help.
+func (p *initializeParams) folders(isEditor bool) []string {
+	given := []string{}
 	for _, w := range p.WorkspaceFolders {
-		folders = append(folders, w.path)
+		given = append(given, w.path)
 	}
-	for _, folder := range append(folders, p.RootURI, p.RootPath) {
-		if isEditor && strings.Contains(folder, ":") && !isDirectoryOfThisMachine(folder) {
-			continue
-		}
-		if folder != "" {
-			return folder
-		}
+	usable := func(list []string) []string {
+		return slices.DeleteFunc(list, func(folder string) bool {
+			return folder == "" || isEditor && strings.Contains(folder, ":") && !isDirectoryOfThisMachine(folder)
+		})
 	}
-	return ""
+	if folders := usable(given); len(folders) > 0 {
+		return folders
+	}
+	return usable([]string{p.RootURI, p.RootPath})
 }
 
 func isDirectoryOfThisMachine(folder string) bool {
@@ -193,10 +195,13 @@ func (s *Server) describe() *initializeResult {
 	return r
 }
 
-func (s *session) setFolder(path string) {
+// setFolders notes the folders of the client. None leaves those it has.
+func (s *session) setFolders(paths []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.folder = path
+	if len(paths) > 0 {
+		s.folders = paths
+	}
 }
 
 // leave lets the owner of the session end it.

@@ -60,11 +60,11 @@ type session struct {
 
 	mu         sync.Mutex // guards the fields below
 	authorised bool
-	turnedAway bool // the client has shown a wrong token
-	shutdown   bool // the method shutdown was called
-	gone       bool // runs of this client are cancelled as soon as they start
-	folder     string
-	unanswered int // long notifications being served
+	turnedAway bool     // the client has shown a wrong token
+	shutdown   bool     // the method shutdown was called
+	gone       bool     // runs of this client are cancelled as soon as they start
+	folders    []string // workspace folders, absolute
+	unanswered int      // long notifications being served
 	inFlight   map[jsonrpc2.ID]context.CancelFunc
 	runs       map[string]*runner.Run // started by this client and going on
 	followers  map[string]*follower

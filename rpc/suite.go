@@ -19,7 +19,10 @@ type suiteParams struct {
 // workspace folder or, where it has none, from the process's directory.
 func (s *session) resolve(parameter, given string) (string, error) {
 	s.mu.Lock()
-	folder := s.folder
+	folder := ""
+	if len(s.folders) > 0 {
+		folder = s.folders[0]
+	}
 	s.mu.Unlock()
 	return absolute(parameter, given, folder)
 }

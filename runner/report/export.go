@@ -69,6 +69,25 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not a regular file")}
 	}
 	f, err := files.Replace(path)
+	return fill(f, err, write)
+}
+
+// WriteFileWithin is [WriteFile] for a file below dir. A path that links lead out of
+// dir is [files.ErrEscapes].
+func WriteFileWithin(dir, path string, write func(io.Writer) error) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not a regular file")}
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("its directory does not exist")}
+	}
+	f, err := files.ReplaceWithin(dir, path)
+	return fill(f, err, write)
+}
+
+// fill writes a file that was begun, unless that failed.
+func fill(f *files.Replacement, err error, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
