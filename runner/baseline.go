@@ -113,6 +113,7 @@ func (c *comparison) add(task int, role Role, res *TrialResult) {
 func (s *sideTally) add(res *TrialResult) {
 	if res.Verdict == TimedOut {
 		s.share.N++
+		s.other = append(s.other, 0)
 		return
 	}
 	var common []grader.Result

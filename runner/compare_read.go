@@ -160,7 +160,7 @@ func (s *side) add(task int, res *comparedTrial) error {
 	if !res.Verdict.counted() {
 		return nil
 	}
-	trial := sideTrial{num: res.TrialNum, passed: res.Verdict == Passed, score: res.Score, ms: float64(res.DurationMS)}
+	trial := sideTrial{num: res.TrialNum, passed: res.Verdict == Passed, score: countedScore(res.Verdict, res.Score), ms: float64(res.DurationMS)}
 	if res.Cached != nil {
 		s.cached[res.Cached.RunID]++
 	}

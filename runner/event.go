@@ -183,7 +183,8 @@ type TrialResult struct {
 	Hash    string  `json:"hash"`
 	Verdict Verdict `json:"verdict"`
 	// Score is the weighted mean of the graders' scores, 0 to 1, of those that
-	// gave one; nil when none did.
+	// gave one; 0 for a timeout, so that each trial that counts has a score. It is nil
+	// for other trials that no grader scored.
 	Score *float64 `json:"score"`
 	// Error says why the verdict is error, timeout or cancelled.
 	Error      string    `json:"error,omitempty"`
@@ -215,6 +216,20 @@ type TrialResult struct {
 	// Cached is nil for a trial that was executed by its own run. Of one that was
 	// taken over, all but its graders, score and verdict are of the run it is from.
 	Cached *CachedFrom `json:"cached,omitempty"`
+}
+
+// CountedScore is the score of a trial that counts; nil when the trial does not count.
+// Older records have no score for a timeout: it is 0.
+func (res *TrialResult) CountedScore() *float64 { return countedScore(res.Verdict, res.Score) }
+
+func countedScore(v Verdict, score *float64) *float64 {
+	switch {
+	case !v.counted():
+		return nil
+	case v == TimedOut:
+		return new(float64)
+	}
+	return score
 }
 
 func (res *TrialResult) executorTook() time.Duration {

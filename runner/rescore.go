@@ -61,7 +61,7 @@ func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, lef
 	a = &attempt{AttemptResult: &AttemptResult{}, before: r.before}
 	a.grade(ctx, r.graders, grader.NewSubject(s))
 	if a.Verdict == TimedOut {
-		a.Verdict, a.Error = Errored, fmt.Sprintf("the graders had not finished after %v", r.task.Timeout)
+		a.Verdict, a.Score, a.Error = Errored, nil, fmt.Sprintf("the graders had not finished after %v", r.task.Timeout)
 	}
 	return a, nil
 }

@@ -82,7 +82,8 @@ type TaskResult struct {
 	// known; nil when all were.
 	Decided *Decided    `json:"decided,omitempty"`
 	Trials  TrialCounts `json:"counts"`
-	// Score describes the scores of the counted trials; nil when none was graded, and
+	// Score describes the scores of the counted trials, of which a timeout's is 0; nil
+	// when none counts, and
 	// while trials wait for a person's score.
 	Score *ScoreStats `json:"score"`
 	// Flaky: some counted trials passed and some did not.

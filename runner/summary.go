@@ -42,12 +42,12 @@ func (t *taskTally) add(res *TrialResult) {
 	t.counts.Add(res.Verdict)
 	if res.Verdict.counted() {
 		t.durations = append(t.durations, float64(res.DurationMS))
-		switch {
-		case res.Score == nil:
+		switch score := res.CountedScore(); {
+		case score == nil:
 		case res.Verdict == Passed:
-			t.scoresPassed = append(t.scoresPassed, *res.Score)
+			t.scoresPassed = append(t.scoresPassed, *score)
 		default:
-			t.scoresFailed = append(t.scoresFailed, *res.Score)
+			t.scoresFailed = append(t.scoresFailed, *score)
 		}
 	}
 	t.spent = t.spent.plus(res.Ledger())

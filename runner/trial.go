@@ -277,7 +277,7 @@ func (a *attempt) fail(ctx context.Context, err error) {
 	case errors.As(why, &expansion):
 		a.Verdict, a.Error, a.cause = Errored, why.Error(), executor.Permanent(why)
 	case errors.Is(why, errDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
-		a.Verdict, a.Error = TimedOut, "timeout exceeded"
+		a.Verdict, a.Score, a.Error = TimedOut, new(float64), "timeout exceeded"
 		if errors.Is(err, executor.ErrTimeout) {
 			a.Error = err.Error()
 		}

@@ -42,11 +42,11 @@ func CSVColumns() []CSVColumn {
 		{"tags", "Tags of the task, separated by semicolons.", func(c csvTrial) string { return strings.Join(c.task.Tags, ";") }},
 		{"trial", "Number of the trial.", func(c csvTrial) string { return strconv.Itoa(c.t.TrialNum) }},
 		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", func(c csvTrial) string { return string(c.t.Verdict) }},
-		{"score", "Score, 0 to 1; empty when no grader gave one.", func(c csvTrial) string {
-			if c.t.Score == nil {
-				return ""
+		{"score", "Score, 0 to 1; that of a timeout is 0. Empty when no grader gave one.", func(c csvTrial) string {
+			if s := scoreOf(c.t); s != nil {
+				return number(*s)
 			}
-			return number(*c.t.Score)
+			return ""
 		}},
 		{"started_at", "When the trial began, in UTC.", func(c csvTrial) string {
 			if c.t.StartedAt.IsZero() {

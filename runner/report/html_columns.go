@@ -18,15 +18,15 @@ const (
 // htmlColumns are numbers of each trial that has ended, in the order of tasks and
 // trials: a column each, which is small and quickly read.
 type htmlColumns struct {
-	Num     []int    `json:"num"`
-	Verdict string   `json:"verdict"` // a letter each, see verdictLetters
-	Score   []score4 `json:"score"`
-	MS      []int64  `json:"ms"`
-	Tokens  []int64  `json:"tokens"` // -1: not known
-	Cost    []cost   `json:"cost"`   // US dollars
-	Tries   []int    `json:"tries"`  // attempts
-	Why     []int    `json:"why"`    // index in Whys, -1 for none
-	Whys    []string `json:"whys"`
+	Num     []int         `json:"num"`
+	Verdict string        `json:"verdict"` // a letter each, see verdictLetters
+	Score   []scoreColumn `json:"score"`
+	MS      []int64       `json:"ms"`
+	Tokens  []int64       `json:"tokens"` // -1: not known
+	Cost    []cost        `json:"cost"`   // US dollars
+	Tries   []int         `json:"tries"`  // attempts
+	Why     []int         `json:"why"`    // index in Whys, -1 for none
+	Whys    []string      `json:"whys"`
 	// Cached are the indexes of trials that were taken over from earlier runs.
 	Cached []int `json:"cached"`
 	// Was holds the verdicts in the run that this one is compared with, a blank
@@ -34,11 +34,11 @@ type htmlColumns struct {
 	Was string `json:"was,omitempty"`
 }
 
-// score4 is a score or -1 for none, with no more digits than anybody reads.
-type score4 float64
+// scoreColumn is a score or -1 for none, with no more digits than anybody reads.
+type scoreColumn float64
 
 // MarshalJSON rounds.
-func (s score4) MarshalJSON() ([]byte, error) { return rounded(float64(s), 1e4) }
+func (s scoreColumn) MarshalJSON() ([]byte, error) { return rounded(float64(s), 1e6) }
 
 // cost is in US dollars, or -1 when it is not known.
 type cost float64
@@ -91,9 +91,9 @@ func (d *htmlData) gatherTrials(h runner.Handle) error {
 }
 
 func (c *htmlColumns) add(t *runner.TrialResult, why int) {
-	score, tokens, usd := score4(-1), int64(-1), cost(-1)
-	if t.Score != nil {
-		score = score4(*t.Score)
+	score, tokens, usd := scoreColumn(-1), int64(-1), cost(-1)
+	if s := scoreOf(t); s != nil {
+		score = scoreColumn(*s)
 	}
 	if u := t.Ledger().Total(); u != nil {
 		tokens = u.Total()

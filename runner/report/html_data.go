@@ -136,7 +136,7 @@ func gatherHTML(h, against runner.Handle) (*htmlData, error) {
 	if damage != nil {
 		d.page.Damage = damage.String()
 	}
-	d.columns = htmlColumns{Num: []int{}, Score: []score4{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
+	d.columns = htmlColumns{Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}

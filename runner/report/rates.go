@@ -27,6 +27,14 @@ func rateCells(r runner.Rate, thresholds ...float64) (rate, in string) {
 	return rate, in
 }
 
+// scoreOf is the score of a trial, also in older records, where timeouts had none.
+func scoreOf(t *runner.TrialResult) *float64 {
+	if s := t.CountedScore(); s != nil {
+		return s
+	}
+	return t.Score
+}
+
 // thresholds are what the pass rate of the task is compared with.
 func (t *Task) thresholds() []float64 {
 	if t.PassThreshold == nil {

@@ -219,8 +219,12 @@ func (r *results) value(v any) error {
 
 // plainScore is the mean of a counted trial's scores without their weights.
 func plainScore(t *runner.TrialResult) (float64, bool) {
-	if t.Score == nil || t.Verdict != runner.Passed && t.Verdict != runner.Failed && t.Verdict != runner.TimedOut {
+	score := t.CountedScore()
+	if score == nil {
 		return 0, false
+	}
+	if t.Verdict == runner.TimedOut {
+		return 0, true // whatever the graders said that had their turn
 	}
 	sum, n := 0.0, 0
 	for i := range t.Graders {
@@ -230,7 +234,7 @@ func plainScore(t *runner.TrialResult) (float64, bool) {
 		}
 	}
 	if n == 0 {
-		return *t.Score, true
+		return *score, true
 	}
 	return sum / float64(n), true
 }
