@@ -43,6 +43,8 @@ const (
 	CodeNothingChecked  Code = "nothing-checked"
 	CodeUnavailable     Code = "unavailable"
 
+	CodeUnmeasuredMetric Code = "unmeasured-metric"
+
 	// Tasks and skills.
 	CodeNoTasks            Code = "no-tasks"
 	CodeBadGlob            Code = "bad-glob"
@@ -103,6 +105,7 @@ func Codes() []CodeDoc {
 		{CodeChecksNothing, "A grader's options leave it nothing to check."},
 		{CodeNothingChecked, "A task has neither graders nor expectations, so every trial of it passes."},
 		{CodeUnavailable, "Something that a grader or executor needs is not installed or not set."},
+		{CodeUnmeasuredMetric, "A metric has a threshold, and nothing in the suite measures it, so it never fails; `waza run --fail-on unmeasured` makes it fail."},
 
 		{CodeNoTasks, "The suite has no task to run."},
 		{CodeBadGlob, "A pattern of files is malformed."},

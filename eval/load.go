@@ -209,6 +209,7 @@ func (l *loader) load(src *source) {
 	l.variants()
 	l.checkBaseline()
 	s.Triggers = l.triggers()
+	l.checkMeasured()
 	for _, dir := range slices.Sorted(maps.Keys(l.skills)) {
 		s.skills = append(s.skills, l.skills[dir]...)
 	}

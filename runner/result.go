@@ -174,6 +174,17 @@ func (s *Summary) Waiting() int {
 	return n
 }
 
+// Unmeasured names the metrics with a threshold that could not be measured.
+func (s *Summary) Unmeasured() []string {
+	var names []string
+	for _, m := range s.Metrics {
+		if m.Value == nil && m.Threshold > 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // MetricResult is a metric and what it must reach.
 type MetricResult struct {
 	MetricRef

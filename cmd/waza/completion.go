@@ -161,6 +161,9 @@ func (p *program) valuesOf(f cli.Flag) []string {
 	case "log-level":
 		return logLevels
 	case "fail-on":
+		if d, ok := f.(cli.DocGenerationFlag); ok && strings.Contains(d.GetUsage(), failOnUnmeasured) {
+			return []string{failOnUnmeasured}
+		}
 		return []string{failOnRegression, failOnDrop}
 	}
 	return nil

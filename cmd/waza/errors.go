@@ -26,7 +26,8 @@ const (
 // exitCodes tells what the codes mean, in help texts and documents.
 const exitCodes = `  0    all tasks passed, or the command did its work
   1    some task failed, a metric missed its threshold, a trigger test timed out
-       unanswered, or a trial waits for review
+       unanswered, or a trial waits for review; with --fail-on unmeasured, a metric
+       with a threshold could not be measured
   2    wrong usage, or an invalid suite
   3    the harness could not do its work (errors; they outrank failures), or the
        run's budget was spent

@@ -39,6 +39,7 @@ Exit codes: as of waza run, by how the run stands now.
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
 			&cli.BoolFlag{Name: "rejudge", Usage: "ask models also where they were asked the same before"},
+			failOnFlag(""),
 			jsonFlag("print what has changed as JSON"),
 		},
 		Action: p.grade,
@@ -63,6 +64,9 @@ type graded struct {
 func (p *program) grade(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usage("waza runs lists the runs", "waza grade takes one run, not %d", c.NArg())
+	}
+	if err := checkFailOn(c); err != nil {
+		return err
 	}
 	rn, err := p.newRunner()
 	if err != nil {
@@ -98,7 +102,7 @@ func (p *program) grade(c *cli.Context) error {
 	case err != nil:
 		return &problem{exitError, err, "what was graded until then is recorded; waza grade goes on from there"}
 	}
-	return exit(exitCode(g.Status, g.Error, g.Summary))
+	return exit(failOn(c.String("fail-on"), exitCode(g.Status, g.Error, g.Summary), g.Summary))
 }
 
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.

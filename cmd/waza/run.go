@@ -76,7 +76,7 @@ func printFlags(category string) []cli.Flag {
 		&cli.BoolFlag{Name: "json", Category: category, Usage: "print the whole result as one line of JSON per suite, no table"},
 		&cli.BoolFlag{Name: "events", Category: category, Usage: "print the run's events as they happen, one line of JSON each, no table"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: category, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
-		reportFlag(category),
+		reportFlag(category), failOnFlag(category),
 	}
 }
 
@@ -88,6 +88,7 @@ type runOptions struct {
 	output       string
 	reports      []reportSpec
 	watch        bool
+	failOn       string
 }
 
 func runOptionsOf(c *cli.Context) (runOptions, error) {
@@ -99,6 +100,10 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
 		},
 		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"), watch: c.Bool("watch"),
+		failOn: c.String("fail-on"),
+	}
+	if err := checkFailOn(c); err != nil {
+		return o, err
 	}
 	for _, name := range []string{"trials", "trial", "workers"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
@@ -382,7 +387,7 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 	if err != nil {
 		return exitError, err
 	}
-	code := exitCode(rep.Status, rep.Error, rep.Summary)
+	code := failOn(s.options.failOn, exitCode(rep.Status, rep.Error, rep.Summary), rep.Summary)
 	if !written {
 		code = max(code, exitError)
 	}

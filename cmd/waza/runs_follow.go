@@ -29,6 +29,7 @@ Exit codes: as of waza run, by how the run ended; 130 also after Ctrl-C.
 			&cli.BoolFlag{Name: "events", Usage: "print the run's events, one line of JSON each, no table"},
 			&cli.Int64Flag{Name: "from", Usage: "with --events: begin with the event of number `SEQ`", DefaultText: "the first"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print everything the run has to tell, to stderr"},
+			failOnFlag(""),
 			jsonFlag("print the whole result as JSON, no table"),
 		},
 		Action: p.runsFollow,
@@ -44,7 +45,7 @@ func checkFollow(c *cli.Context) error {
 	case c.Int64("from") < 0:
 		return usage("leave it out for all", "--from: %d is not the number of an event", c.Int64("from"))
 	}
-	return nil
+	return checkFailOn(c)
 }
 
 func (p *program) runsFollow(c *cli.Context) error {
@@ -68,7 +69,7 @@ func (p *program) runsFollow(c *cli.Context) error {
 	case err != nil:
 		return err
 	}
-	return p.tellRun(h, c.Bool("json"), c.Bool("events"))
+	return p.tellRun(h, c.Bool("json"), c.Bool("events"), c.String("fail-on"))
 }
 
 // leftRun says what becomes of a run that is not followed any more.
@@ -85,7 +86,7 @@ func (p *program) leftRun(h runner.Handle) error {
 
 // tellRun prints what was asked for of a run of any process that is over, and
 // returns its exit code.
-func (p *program) tellRun(h runner.Handle, json, events bool) error {
+func (p *program) tellRun(h runner.Handle, json, events bool, fail string) error {
 	rep, err := report.Of(h)
 	if err != nil {
 		return err
@@ -99,5 +100,5 @@ func (p *program) tellRun(h runner.Handle, json, events bool) error {
 	if err != nil {
 		return err
 	}
-	return exit(exitCode(rep.Status, rep.Error, rep.Summary))
+	return exit(failOn(fail, exitCode(rep.Status, rep.Error, rep.Summary), rep.Summary))
 }

@@ -98,7 +98,11 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 		switch {
 		case m.Value == nil:
 			note := strings.TrimPrefix(Clean(m.Note), "not measured: ")
-			rows = append(rows, row{[]string{name, "–", "not measured: " + note}, []colour{0, 0, yellow}})
+			what := "not measured: "
+			if m.Threshold > 0 {
+				what = "not measured, and should be at least " + figure.Threshold(m.Threshold) + ": "
+			}
+			rows = append(rows, row{[]string{name, "–", what + note}, []colour{0, 0, yellow}})
 		case m.Passed != nil && !*m.Passed:
 			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "missed: at least " + figure.Threshold(m.Threshold)}, []colour{0, red, red}})
 		case m.Threshold > 0:

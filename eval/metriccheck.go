@@ -1,0 +1,107 @@
+package eval
+
+import (
+	"maps"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The metrics that are not the mean score of graders of their name.
+const (
+	metricTaskCompletion  = "task_completion"
+	metricTriggerAccuracy = "trigger_accuracy"
+	metricComposite       = "composite"
+	metricBehaviorQuality = "behavior_quality" // the mean score of graders of the type behavior
+)
+
+// checkMeasured reports thresholds of metrics that nothing in the suite measures: such a
+// metric neither passes nor fails, so the threshold stops no run.
+func (l *loader) checkMeasured() {
+	if len(l.found.Errors()) > 0 {
+		return // what is missing may be what measures them
+	}
+	measured := l.suite.measures()
+	for i, m := range l.suite.Metrics.List {
+		if !m.Enabled || m.Threshold <= 0 || m.Name == "" || measured[m.Name] {
+			continue
+		}
+		why := "no task of the suite has a grader of this name or type"
+		switch m.Name {
+		case metricTriggerAccuracy:
+			why = "the suite has no trigger tests (" + triggerTestsNames[0] + ")"
+		case metricTaskCompletion, metricComposite:
+			why = "the suite has no tasks"
+		case metricBehaviorQuality:
+			why = "no task of the suite has a grader of the type behavior"
+		}
+		name := l.metricName(i)
+		d := l.src.diagnostic(name, Warning, CodeUnmeasuredMetric, "")
+		d.Suggestion = Nearest(m.Name, slices.Sorted(maps.Keys(measured)))
+		d.Message = "metric \"" + clip(m.Name, 60) + "\" cannot be measured, so its threshold has no effect: " + why
+		l.report(d)
+	}
+}
+
+// metricName is where the name of the i-th metric is written, in either shape of metrics.
+func (l *loader) metricName(i int) *yaml.Node {
+	metrics := follow(lookup(l.src.root, "metrics"))
+	if metrics != nil && metrics.Kind == yaml.MappingNode {
+		key, _ := lookupPair(metrics, l.suite.Metrics.List[i].Name)
+		return key
+	}
+	return place(l.src.root, "metrics", i, "name")
+}
+
+// measures are the names of metrics that the suite has something to measure by.
+func (s *Suite) measures() map[string]bool {
+	all := map[string]bool{}
+	if len(s.Tasks) > 0 {
+		all[metricTaskCompletion] = true
+	}
+	if s.Triggers != nil && s.Triggers.Prompts() > 0 {
+		all[metricTriggerAccuracy] = true
+	}
+	for _, t := range s.Tasks {
+		for _, g := range slices.Concat(s.Graders, t.Graders) {
+			all[g.Name], all[g.Type] = true, true
+		}
+		for _, name := range t.Expected.graders() {
+			all[name] = true
+		}
+	}
+	delete(all, "")
+	if all["behavior"] {
+		all[metricBehaviorQuality] = true
+	}
+	if len(all) > 0 {
+		all[metricComposite] = true
+	}
+	return all
+}
+
+// graders are the names and types of the graders that stand for expectations.
+func (e *Expected) graders() []string {
+	if e == nil {
+		return nil
+	}
+	var all []string
+	for _, x := range []struct {
+		given      bool
+		name, kind string
+	}{
+		{len(e.OutputContains) > 0, "_output_contains", "text"},
+		{len(e.OutputNotContains) > 0, "_output_not_contains", "text"},
+		{len(e.OutputContainsAny) > 0, "_output_contains_any", "text"},
+		{len(e.Matches) > 0, "_matches", "text"},
+		{e.Behavior != nil, "_behavior", "behavior"},
+		{e.ToolCalls != nil, "_tool_calls", "tool_calls"},
+		{e.ShouldTrigger != nil, "_should_trigger", "skill_invocation"},
+		{len(e.Outcomes) > 0, "_outcomes", "outcomes"},
+	} {
+		if x.given {
+			all = append(all, x.name, x.kind)
+		}
+	}
+	return all
+}
