@@ -29,7 +29,11 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 			continue
 		}
 		first := true
-		for _, why := range res.Reasons {
+		reasons := res.Reasons
+		if res.Error != "" { // of the task, beside its trials
+			reasons = append([]runner.Reason{{Verdict: runner.Errored, Message: res.Error}}, reasons...)
+		}
+		for _, why := range reasons {
 			if !take(t, why) {
 				continue
 			}
@@ -59,6 +63,9 @@ const mostReasonLines = 6
 
 func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
 	head := fmt.Sprintf("in %d of %s: ", why.Trials, count(total, "trial", "trials"))
+	if why.Trials == 0 {
+		head = "the task: "
+	}
 	if why.Grader != "" {
 		head = Clean(why.Grader) + " " + head
 	}

@@ -258,6 +258,9 @@ func Line(e *runner.Event, o Options) string {
 	if e.Task.Flaky {
 		s += "  flaky"
 	}
+	if e.Task.Error != "" {
+		s += "  " + Clean(firstLine(e.Task.Error))
+	}
 	switch n := e.Task.Cached; {
 	case n > 0 && n == e.Task.Trials.Total:
 		s += "  from the cache"

@@ -1,0 +1,17 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner"
+)
+
+// It said "1 more trials".
+func TestTrialsToDecide(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "1 more trial", needed(&runner.Needed{Trials: 6, More: 1}))
+	require.Equal(t, "2 more trials", needed(&runner.Needed{Trials: 7, More: 2}))
+	require.Equal(t, "more than 10,000 trials", needed(&runner.Needed{}))
+}
