@@ -351,7 +351,7 @@ complete -p waza`
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, `validate
---fail-fast
+--fail-fast --fail-on
 mock
 mock command acp copilot-sdk openai anthropic
 

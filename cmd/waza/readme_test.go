@@ -31,7 +31,9 @@ tasks:
 `), 0o600))
 	out, code := waza(t, environment(t), "run", dir)
 	require.Equal(t, exitFailed, code)
-	untimed := func(table string) string { return regexp.MustCompile(`(?m)  [^ ]+ m?s$`).ReplaceAllString(table, "  TIME") }
+	untimed := func(table string) string {
+		return regexp.MustCompile(`(?m)  [^ ]+ m?s$`).ReplaceAllString(table, "  TIME")
+	}
 	_, example, _ := strings.Cut(section, "```\n")
 	example, _, _ = strings.Cut(example, "```")
 	require.Contains(t, untimed(out), untimed(example))
