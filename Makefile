@@ -87,7 +87,7 @@ test-editors:
 
 # What make test does of this in little. A seed that is printed repeats it.
 test-crash:
-	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' ./cmd/waza ./runner
+	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' ./cmd/waza ./runner ./rpc
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' ./runner
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^(TestStuckInOneOperation|TestMemoryLimit|TestProcessorTimeLimit)$$' ./runner/grader/assertion
 

@@ -219,6 +219,10 @@ func (c *call) reply(result any, err error) {
 			err = fmt.Errorf("result of %s: %w", c.req.Method, err)
 		}
 	}
+	done := false
+	if err == nil {
+		done, err = c.replyLarge(result, raw)
+	}
 	var fault *wire.Error
 	code := int64(0)
 	if err != nil {
@@ -229,7 +233,7 @@ func (c *call) reply(result any, err error) {
 		}
 	}
 	c.server.counts.answered(c, code)
-	if c.req.Notif {
+	if done || c.req.Notif {
 		return
 	}
 	resp := &jsonrpc2.Response{ID: c.req.ID, Result: &raw}

@@ -72,14 +72,3 @@ func (c *call) findAgainst(id string) (runner.Handle, error) {
 	}
 	return c.find(id)
 }
-
-// alone waits until no other large reply is made or waits to be read.
-func (c *call) alone(ctx context.Context) error {
-	select {
-	case c.result <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	c.after = func() { <-c.result }
-	return c.stream.Room(ctx)
-}

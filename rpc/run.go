@@ -180,6 +180,7 @@ type runResult struct {
 	Damage    *runner.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
 	Tasks     []taskWithTrials `json:"tasks"`
 	bytes     json.RawMessage
+	body      *wire.Body // instead of bytes, when there are many
 }
 
 type taskWithTrials struct {
@@ -190,6 +191,9 @@ type taskWithTrials struct {
 
 // rawJSON gives the bytes that the runner wrote.
 func (r *runResult) rawJSON() json.RawMessage { return r.bytes }
+
+// held gives the body that the runner wrote; nil when that was little.
+func (r *runResult) held() *wire.Body { return r.body }
 
 // maxResult bounds a result that is sent in one message.
 const maxResult = 64 << 20
@@ -204,14 +208,21 @@ func (c *call) runResult(ctx context.Context, p *runParams) (*runResult, error) 
 	if err := c.alone(ctx); err != nil {
 		return nil, err
 	}
-	out := limitedBuffer{limit: maxResult}
-	if err := h.WriteResult(&out); err != nil {
-		if out.full {
-			return nil, newFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
-		}
-		return nil, err
+	out := spill{bodies: c.server.bodies, limit: maxResult}
+	err = h.WriteResult(&exportWriter{ctx: ctx, w: &out})
+	if err == nil {
+		return &runResult{bytes: bytes.TrimSpace(out.buf.Bytes()), body: out.body}, nil
 	}
-	return &runResult{bytes: bytes.TrimSpace(out.Bytes())}, nil
+	out.discard()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, errTooLarge):
+		return nil, newFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
+	case errors.Is(err, wire.ErrBodies):
+		return nil, c.server.tooManyBodies()
+	}
+	return nil, err
 }
 
 // limitedBuffer takes no more than limit bytes.
@@ -220,8 +231,6 @@ type limitedBuffer struct {
 	limit int
 	full  bool
 }
-
-var errTooLarge = errors.New("too large")
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.limit {

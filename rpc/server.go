@@ -30,6 +30,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"waza/rpc/wire"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -94,6 +95,9 @@ type Server struct {
 	counts  *counts
 	slots   chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
 
+	bodies *wire.Bodies
+	making chan struct{} // taken while a large reply is made
+
 	standings standings
 	guesses   guesses
 
@@ -130,6 +134,8 @@ func New(o Options) (*Server, error) {
 		}
 		s.runner = r
 	}
+	s.making = make(chan struct{}, maxMaking)
+	s.bodies = wire.NewBodies(s.runner.StateDir(), maxBodies)
 	for _, m := range append(table(), languageTable()...) {
 		s.methods[m.name] = m
 	}

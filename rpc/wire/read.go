@@ -180,5 +180,5 @@ func (s *Stream) refuse(j job, fault *Error) {
 	reply := encodeReply(j.id, nil, fault.Reply())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answerLocked(j, reply, true)
+	s.answerLocked(j, payload{data: reply}, true)
 }

@@ -21,14 +21,14 @@ type inFlight struct {
 // A batch gathers the replies of its members. Guarded by the stream's mu once
 // its members are handed out.
 type batch struct {
-	replies [][]byte // by member; nil where none is owed or given
-	owed    int      // replies still to come
-	size    int      // bytes of replies
+	replies []payload // by member; empty where none is owed or given
+	owed    int       // replies still to come
+	size    int       // bytes of replies
 	waiting []chan struct{}
 }
 
 func newBatch(list []envelope) *batch {
-	b := &batch{replies: make([][]byte, len(list))}
+	b := &batch{replies: make([]payload, len(list))}
 	for i := range list {
 		if list[i].owed() {
 			b.owed++
@@ -38,18 +38,28 @@ func newBatch(list []envelope) *batch {
 }
 
 // array gives the replies as one message.
-func (b *batch) array() []byte {
-	out := make([]byte, 0, b.size+len(b.replies)+3)
+func (b *batch) array() payload {
+	out := payload{data: make([]byte, 0, min(b.size, maxOwnQueued)+len(b.replies)+3)}
 	for _, r := range b.replies {
-		if r == nil {
+		if r.data == nil {
 			continue
 		}
-		if out = append(out, ','); len(out) == 1 {
-			out[0] = '['
+		if len(out.data) == 0 {
+			out.add('[')
+		} else {
+			out.add(',')
 		}
-		out = append(out, r...)
+		out.addPayload(r)
 	}
-	return append(out, ']')
+	out.add(']')
+	return out
+}
+
+// discard frees the bodies of a batch that is never answered.
+func (b *batch) discard() {
+	for i := range b.replies {
+		b.replies[i].discard()
+	}
 }
 
 // closedChan is what Replied gives where there is nothing to wait for.
@@ -146,7 +156,13 @@ func (s *Stream) reply(resp *jsonrpc2.Response) error {
 	if s.pending[resp.ID.Num] != p { // replied to meanwhile
 		return s.notOwedLocked(resp.ID)
 	}
-	delete(s.pending, resp.ID.Num)
+	s.repliedLocked(resp.ID, p, payload{data: reply})
+	return wrong
+}
+
+// repliedLocked takes a request out of flight and queues its reply.
+func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
+	delete(s.pending, id.Num)
 	s.holding -= p.size
 	if p.replied != nil && p.batch != nil {
 		p.batch.waiting = append(p.batch.waiting, p.replied)
@@ -157,7 +173,6 @@ func (s *Stream) reply(resp *jsonrpc2.Response) error {
 		close(p.replied)
 	}
 	s.changedLocked()
-	return wrong
 }
 
 // notOwed says why a reply was not taken.
@@ -176,21 +191,21 @@ func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
 
 // answerLocked queues the reply to a job, or the replies of its batch when
 // this was the last.
-func (s *Stream) answerLocked(j job, reply []byte, own bool) {
+func (s *Stream) answerLocked(j job, reply payload, own bool) {
 	b := j.batch
 	if b == nil {
-		s.queueLocked(reply, own)
+		s.queuePayloadLocked(reply, own)
 		return
 	}
 	b.replies[j.slot] = reply
-	b.size += len(reply)
+	b.size += reply.size()
 	b.owed--
-	s.held += len(reply)
+	s.held += reply.size()
 	if b.owed > 0 {
 		return
 	}
 	s.held -= b.size
-	s.queueLocked(b.array(), own)
+	s.queuePayloadLocked(b.array(), own)
 	closeAll(b.waiting)
 	delete(s.batches, b)
 }
@@ -199,6 +214,9 @@ func (s *Stream) answerLocked(j job, reply []byte, own bool) {
 func (s *Stream) releaseLocked() {
 	for id, p := range s.pending {
 		delete(s.pending, id)
+		if p.batch != nil {
+			p.batch.discard()
+		}
 		if p.replied != nil {
 			close(p.replied)
 		}
@@ -226,15 +244,20 @@ func encodeReply(id json.RawMessage, result *json.RawMessage, fault *jsonrpc2.Er
 	case result != nil:
 		value = *result
 	}
+	out := append(replyHead(id, name, len(value)), value...)
+	return append(out, '}')
+}
+
+// replyHead gives a reply up to the value of the member that name begins, with room
+// for that many bytes.
+func replyHead(id json.RawMessage, name string, room int) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	out := make([]byte, 0, len(id)+len(value)+40)
+	out := make([]byte, 0, len(id)+room+40)
 	out = append(out, `{"jsonrpc":"2.0","id":`...)
 	out = append(out, id...)
-	out = append(out, name...)
-	out = append(out, value...)
-	return append(out, '}')
+	return append(out, name...)
 }
 
 // encodeError gives the error object. Data that is no object is put into one.

@@ -198,6 +198,7 @@ func (s *Stream) Fail(err error) {
 	first := s.err == nil
 	if first {
 		s.err = err
+		discardAll(s.queue)
 		s.queue = nil
 		s.releaseLocked()
 		s.cancel()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -18,13 +17,14 @@ var ErrFull = errors.New("client does not read: too much output waits")
 
 // An outgoing is a message in the queue.
 type outgoing struct {
-	data []byte // with its framing
-	own  bool   // an error of the stream's own
+	payload      // with its framing
+	own     bool // an error of the stream's own
 }
 
 // cost is what the message counts for against the limits: its bytes and about
-// what keeping it takes.
-func (o outgoing) cost() int { return len(o.data) + 64 }
+// what keeping it takes. Bodies count, too, although they are not kept in memory, so
+// that a client which does not read cannot pile them up.
+func (o *outgoing) cost() int { return o.size() + 64 }
 
 // deadliner is a writer that can give up: a socket.
 type deadliner interface{ SetWriteDeadline(time.Time) error }
@@ -90,17 +90,20 @@ func encodeNotification(method string, params json.RawMessage) []byte {
 }
 
 // queueLocked frames a message and hands it to the writer.
-func (s *Stream) queueLocked(data []byte, own bool) {
+func (s *Stream) queueLocked(data []byte, own bool) { s.queuePayloadLocked(payload{data: data}, own) }
+
+func (s *Stream) queuePayloadLocked(t payload, own bool) {
 	if s.err != nil {
+		t.discard()
 		return
 	}
 	if s.in.framed.Load() {
-		head := append([]byte("Content-Length: "), strconv.Itoa(len(data))...)
-		data = slices.Concat(head, []byte("\r\n\r\n"), data)
+		head := append([]byte("Content-Length: "), strconv.Itoa(t.size())...)
+		t.data = slices.Concat(head, []byte("\r\n\r\n"), t.data)
 	} else {
-		data = append(data, '\n')
+		t.add('\n')
 	}
-	m := outgoing{data, own}
+	m := outgoing{t, own}
 	s.queue = append(s.queue, m)
 	s.queued += m.cost()
 	if own {
@@ -134,6 +137,7 @@ func (s *Stream) write() {
 		for i, m := range batch {
 			if err := s.writeOne(m); err != nil {
 				s.Fail(err)
+				discardAll(batch[i:])
 				return
 			}
 			batch[i] = outgoing{}
@@ -145,25 +149,34 @@ func (s *Stream) write() {
 	}
 }
 
-// writeOne writes one message with one Write.
+func discardAll(list []outgoing) {
+	for i := range list {
+		list[i].discard()
+	}
+}
+
+// writeOne writes one message, with one Write unless it has a body.
 func (s *Stream) writeOne(m outgoing) error {
-	if d, ok := s.w.(deadliner); ok && s.opts.WriteTimeout > 0 {
-		if err := d.SetWriteDeadline(time.Now().Add(s.opts.WriteTimeout)); err != nil {
+	cost := m.cost() // the bodies are gone afterwards
+	if err := s.writeBytes(m.data); err != nil {
+		return err
+	}
+	for _, c := range m.rest {
+		var err error
+		if c.body != nil {
+			err = s.writeBody(c.body)
+		} else {
+			err = s.writeBytes(c.data)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	n, err := s.w.Write(m.data)
-	if err == nil && n < len(m.data) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
-		return fmt.Errorf("write: %w", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queued -= m.cost()
+	s.queued -= cost
 	if m.own {
-		s.own -= m.cost()
+		s.own -= cost
 	}
 	s.stalled = false
 	s.changedLocked()

@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// ErrBodies is what Body.Write gives when the bodies of all clients together are too large.
+var ErrBodies = errors.New("too many large replies wait for their clients")
+
+// Bodies makes the bodies of large replies, for all streams of a server, and bounds
+// their bytes.
+type Bodies struct {
+	dir   string
+	limit int64
+	used  atomic.Int64
+}
+
+// NewBodies makes bodies in files below dir, which is made when it is needed. Together
+// they hold at most limit bytes.
+func NewBodies(dir string, limit int64) *Bodies { return &Bodies{dir: dir, limit: limit} }
+
+// Limit is how many bytes all bodies together may have.
+func (b *Bodies) Limit() int64 { return b.limit }
+
+// New makes an empty body. The caller closes it, or gives it to Stream.ReplyBody.
+func (b *Bodies) New() (*Body, error) {
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(b.dir, ".reply-*")
+	if err != nil {
+		return nil, err
+	}
+	body := &Body{all: b, f: f}
+	body.named = os.Remove(f.Name()) != nil // some systems keep the names of open files
+	return body, nil
+}
+
+// A Body is the result of a large reply, which waits for its client in a file rather
+// than in memory. The file has no name where the system allows that, so that nothing
+// is left of it when the process ends. One goroutine at a time uses a body.
+type Body struct {
+	all    *Bodies
+	f      *os.File
+	named  bool
+	size   int64
+	closed sync.Once
+}
+
+// Write adds JSON text, the line breaks of which become spaces.
+func (b *Body) Write(p []byte) (int, error) {
+	if n := b.all.used.Add(int64(len(p))); n > b.all.limit {
+		b.all.used.Add(-int64(len(p)))
+		return 0, ErrBodies
+	}
+	b.size += int64(len(p))
+	text := p
+	if bytes.ContainsAny(p, "\n\r") {
+		text = squeeze(p)
+	}
+	return b.f.Write(text)
+}
+
+// Size is how many bytes were written.
+func (b *Body) Size() int64 { return b.size }
+
+// Close frees the file. It may be called more than once.
+func (b *Body) Close() {
+	b.closed.Do(func() {
+		b.f.Close()
+		if b.named {
+			_ = os.Remove(b.f.Name())
+		}
+		b.all.used.Add(-b.size)
+	})
+}
+
+// A payload is a message, or part of one: bytes and, with large replies, what follows.
+type payload struct {
+	data []byte
+	rest []chunk
+}
+
+// A chunk is a body, or bytes.
+type chunk struct {
+	body *Body
+	data []byte
+}
+
+func (t *payload) size() int {
+	n := len(t.data)
+	for _, c := range t.rest {
+		n += len(c.data)
+		if c.body != nil {
+			n += int(c.body.size)
+		}
+	}
+	return n
+}
+
+// add appends bytes.
+func (t *payload) add(b ...byte) {
+	if t.rest == nil {
+		t.data = append(t.data, b...)
+		return
+	}
+	last := &t.rest[len(t.rest)-1]
+	if last.body != nil {
+		t.rest = append(t.rest, chunk{data: b})
+		return
+	}
+	last.data = append(last.data, b...)
+}
+
+// addPayload appends another.
+func (t *payload) addPayload(u payload) {
+	t.add(u.data...)
+	t.rest = append(t.rest, u.rest...)
+}
+
+// discard frees the bodies.
+func (t *payload) discard() {
+	for _, c := range t.rest {
+		if c.body != nil {
+			c.body.Close()
+		}
+	}
+}
+
+// ReplyBody replies to a request with a body that holds its result, which must be
+// JSON. The stream closes the body, also when there is an error: the request is not in
+// flight.
+func (s *Stream) ReplyBody(id jsonrpc2.ID, body *Body) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pending[id.Num]
+	if p == nil || id.IsString {
+		body.Close()
+		return s.notOwedLocked(id)
+	}
+	t := payload{data: replyHead(p.id, `,"result":`, 0), rest: []chunk{{body: body}}}
+	t.add('}')
+	s.repliedLocked(id, p, t)
+	return nil
+}
+
+// writeBody writes a body piece by piece, each of which the client must take in time.
+func (s *Stream) writeBody(b *Body) error {
+	defer b.Close()
+	piece := make([]byte, readSize)
+	for at := int64(0); at < b.size; {
+		n, err := b.f.ReadAt(piece[:min(int64(len(piece)), b.size-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return fmt.Errorf("a large reply cannot be read back: %w", err)
+		}
+		if err := s.writeBytes(piece[:n]); err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+// writeBytes writes with one Write.
+func (s *Stream) writeBytes(b []byte) error {
+	if d, ok := s.w.(deadliner); ok && s.opts.WriteTimeout > 0 {
+		if err := d.SetWriteDeadline(time.Now().Add(s.opts.WriteTimeout)); err != nil {
+			return err
+		}
+	}
+	n, err := s.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
