@@ -123,7 +123,7 @@ func TestComplete(t *testing.T) {
 	for in, want := range map[string]string{
 		"v":                     "validate version",
 		"--":                    "--version --help",
-		"run --fa":              "--fail-fast",
+		"run --fa":              "--fail-fast --fail-on",
 		"run --executor mo":     "mock",
 		"run --executor = mo":   "mock",
 		"run --executor=mo":     "mock",
