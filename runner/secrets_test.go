@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/executor"
 )
 
 // A program has keys in its environment, from the suite, its task and an MCP
@@ -68,6 +70,30 @@ test "$(cat)" != fail
 		}
 	}
 	require.Equal(t, 2, trials)
+}
+
+// A key that the limit of an output cut in two was recorded in part.
+func TestNoPartOfAKeyLeftBehind(t *testing.T) {
+	t.Parallel()
+	const key = "sk-suite-0123456789abcdef"
+	for _, left := range []int{6, 12, len(key) - 1} {
+		state := t.TempDir()
+		r, err := runner.New(runner.Options{StateDir: state})
+		require.NoError(t, err)
+		live := start(t, r, fmt.Sprintf(`
+-- eval.yaml --
+name: cut
+config: {executor: command, command: 'head -c %d /dev/zero | tr "\0" " "; printf "%%s and more" "$DEPLOY_PASS"', env: {DEPLOY_PASS: %s}}
+tasks: [{id: a, prompt: x}]
+`, executor.MaxOutputBytes-left, key), runner.Request{})
+		<-live.Done()
+		require.NoError(t, live.Trials(func(_ int, res *runner.TrialResult) error {
+			require.Equal(t, "[redacted]", strings.TrimSpace(res.Output))
+			require.Positive(t, res.OutputDropped)
+			return nil
+		}))
+		recorded(t, state, key[:left])
+	}
 }
 
 // Grading anew knew no keys but those of models, so what a grader told of its

@@ -1,33 +1,31 @@
 package provider
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
 // minSecret is the length below which a value is no secret: to take every "x"
 // out of a text would destroy it and protect nothing.
 const minSecret = 6
 
-// Redactor takes secrets out of texts, by their value. The zero value knows
-// none. It is safe for concurrent use.
+// Redactor takes secrets out of texts, by their value: as they are, cut short at the
+// end of a text, and encoded in base64, hexadecimal digits or escapes, also within
+// larger encoded texts and in several encodings at once. See docs/secrets.md for
+// what it cannot find. The zero value knows no secret. It is safe for concurrent use.
 type Redactor struct {
-	mu       sync.RWMutex // guards the fields below
-	known    []string
-	replacer *strings.Replacer
+	mu    sync.RWMutex // guards the fields below
+	known []string
+	index *secretIndex // nil when nothing is known
 }
 
-// Add makes a secret known, in the spellings in which it may turn up: as it is,
-// escaped in JSON and in URLs, and in base64. Values of fewer than 6 bytes are
-// left alone.
+// Add makes a secret known. Values of fewer than 6 bytes are left alone.
 func (r *Redactor) Add(secret string) {
 	r.add([]string{secret})
 }
@@ -37,38 +35,100 @@ func (r *Redactor) add(secrets []string) {
 	defer r.mu.Unlock()
 	before := len(r.known)
 	for _, secret := range secrets {
-		if len(secret) < minSecret || slices.Contains(r.known, secret) {
-			continue
-		}
-		for _, s := range spellings(secret) {
-			if !slices.Contains(r.known, s) {
+		// In a query, spaces are written as plus signs.
+		for _, s := range []string{secret, strings.ReplaceAll(secret, " ", "+")} {
+			if len(s) >= minSecret && !slices.Contains(r.known, s) {
 				r.known = append(r.known, s)
 			}
 		}
 	}
-	if len(r.known) == before {
-		return
+	if len(r.known) > before {
+		r.index = newSecretIndex(r.known)
 	}
-	// The longest first: one secret may be the beginning of another.
-	slices.SortFunc(r.known, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range r.known {
-		pairs = append(pairs, s, Redacted)
-	}
-	r.replacer = strings.NewReplacer(pairs...)
 }
 
-func spellings(secret string) []string {
-	out := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))}
-	for _, escapeHTML := range []bool{true, false} {
-		once := inJSON(secret, escapeHTML)
-		// Tools print JSON, which is a text of JSON then; and some escape slashes.
-		out = append(out, once, inJSON(once, escapeHTML), strings.ReplaceAll(once, "/", `\/`))
+func (r *Redactor) current() *secretIndex {
+	if r == nil {
+		return nil
 	}
-	return out
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.index
 }
 
-// inJSON is a text as it stands between the quotes of a JSON string.
+// Empty reports whether no secret is known.
+func (r *Redactor) Empty() bool { return r.current() == nil }
+
+// Text returns s without the secrets.
+func (r *Redactor) Text(s string) string {
+	x := r.current()
+	if x == nil {
+		return s
+	}
+	spans := x.find(s, maxDecodings)
+	if len(spans) == 0 {
+		return s
+	}
+	var b strings.Builder
+	at := 0
+	for _, p := range spans {
+		b.WriteString(s[at:p.start])
+		b.WriteString(Redacted)
+		at = p.end
+	}
+	b.WriteString(s[at:])
+	return b.String()
+}
+
+// JSON returns a JSON text without the secrets; raw itself when it holds none.
+// Only text between quotes is changed, so JSON stays JSON.
+func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
+	x := r.current()
+	if x == nil {
+		return raw
+	}
+	text := string(raw)
+	spans := x.find(text, maxDecodings+1) // a JSON string is an encoding, too
+	if len(spans) == 0 {
+		return raw
+	}
+	var b strings.Builder
+	for at := 0; at < len(text); {
+		n := strings.IndexByte(text[at:], '"')
+		if n < 0 {
+			n = len(text) - at
+		}
+		b.WriteString(text[at : at+n])
+		at += n
+		end := at + quotedLen(text[at:])
+		for len(spans) > 0 && spans[0].end <= at {
+			spans = spans[1:]
+		}
+		if len(spans) > 0 && spans[0].start < end {
+			b.WriteString(r.quoted(text[at:end]))
+		} else {
+			b.WriteString(text[at:end])
+		}
+		at = end
+	}
+	return json.RawMessage(b.String())
+}
+
+// quoted returns a JSON string without the secrets. It is unquoted for that: in
+// "\needle" there is no needle.
+func (r *Redactor) quoted(quoted string) string {
+	var text string
+	if json.Unmarshal([]byte(quoted), &text) != nil {
+		return r.Text(quoted)
+	}
+	clean := r.Text(text)
+	if clean == text {
+		return quoted
+	}
+	return `"` + inJSON(clean, false) + `"`
+}
+
+// inJSON is a text as it is written between the quotes of a JSON string.
 func inJSON(text string, escapeHTML bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -78,55 +138,6 @@ func inJSON(text string, escapeHTML bool) string {
 	}
 	quoted := strings.TrimSuffix(b.String(), "\n")
 	return quoted[1 : len(quoted)-1]
-}
-
-// Text returns s without the secrets.
-func (r *Redactor) Text(s string) string {
-	if r == nil {
-		return s
-	}
-	r.mu.RLock()
-	replacer := r.replacer
-	r.mu.RUnlock()
-	if replacer == nil {
-		return s
-	}
-	return replacer.Replace(s)
-}
-
-// JSON returns a JSON text without the secrets; raw itself when it holds none.
-// Only what stands between quotes is looked at, so JSON stays JSON.
-func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
-	if r.Empty() {
-		return raw
-	}
-	text := string(raw)
-	if r.Text(text) == text {
-		return raw
-	}
-	var b strings.Builder
-	for text != "" {
-		n := strings.IndexByte(text, '"')
-		if n < 0 {
-			n = len(text)
-		}
-		b.WriteString(text[:n])
-		quoted := text[n : n+quotedLen(text[n:])]
-		text = text[n+len(quoted):]
-		b.WriteString(r.quoted(quoted))
-	}
-	return json.RawMessage(b.String())
-}
-
-// quoted returns a JSON string without the secrets. It is unquoted for that: in
-// "\needle" there is no needle.
-func (r *Redactor) quoted(quoted string) string {
-	clean := r.Text(quoted)
-	var text string
-	if clean == quoted || json.Unmarshal([]byte(quoted), &text) != nil {
-		return clean
-	}
-	return `"` + inJSON(r.Text(text), false) + `"`
 }
 
 // quotedLen is the length of the JSON string that text begins with, 0 when text is empty.
@@ -140,16 +151,6 @@ func quotedLen(text string) int {
 		}
 	}
 	return len(text)
-}
-
-// Empty reports whether no secret is known.
-func (r *Redactor) Empty() bool {
-	if r == nil {
-		return true
-	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.replacer == nil
 }
 
 // error takes the secrets out of what an error says.

@@ -39,6 +39,34 @@ func TestLearn(t *testing.T) {
 		{"TOKENIZERS_PARALLELISM", "something-long", false},
 		{"KEYBOARD_LAYOUT", "something-long", false},
 		{"MONKEY", "something-long", false},
+		{"DB_PASS", "hunter22", true},
+		{"DBPASS", "hunter22", true},
+		{"MYSQL_PWD", "20250101", true},
+		{"API_KEYS", "0a1b2c3d,4e5f6a7b", true},
+		{"SECRETS", "s3cr3t-value", true},
+		{"OPENAIKEY", "sk-0123456789", true},
+		{"JWT", "eyJhbGciOi.e30.abc", true},
+		{"clientSecret", "s3cr3t-value", true},
+		{"GITHUB_PAT", "ghp_0123456789", true},
+		{"SESSION_COOKIE", "a-0123456789", true},
+		{"GIT_CREDENTIALS", "me-0123456789", true},
+		{"CI_JOB", "glpat-0123456789abcdefgh", true}, // by its beginning
+		{"DEPLOY", "Zx81kQpLmN4vT7wR2yB5", true},     // by its looks
+		{"PWD", "/no/such/place/at/all", false},
+		{"OLDPWD", "/no/such/place/at/all", false},
+		{"BYPASS_LIST", "a-0123456789", false},
+		{"GIT_AUTHOR_NAME", "Some Author 12", false},
+		{"AUTH_METHOD", "device-code-flow", false},
+		{"MAX_TOKENS", "100000000", false},
+		{"DB_PASSWORD", "changeme", false},
+		{"API_KEY", "your-api-key-here", false},
+		{"API_KEY", "<insert key here>", false},
+		{"API_KEY", "xxxxxxxxxxxxxxxx", false},
+		{"API_KEY", "${OTHER_API_KEY}", false},
+		{"GITHUB_SHA", "4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d", false},
+		{"INVOCATION_ID", "Zx81kQpLmN4vT7wR2yB5", false},
+		{"LANG_NAMES", "ThisIsALongNameOfNoUse", false},
+		{"TOKEN_URL", "https://login.example.com/oauth2/token", false},
 		{"PATH", "/usr/bin:/something-long", false},
 	} {
 		var r Redactor
@@ -51,6 +79,33 @@ func TestLearn(t *testing.T) {
 	var r Redactor
 	r.Learn([]string{"AUTHORIZATION=Bearer abc-0123456789", "DEPLOY_KEY=-----BEGIN KEY-----\nMIIEvQIBADANBgkqhk\n-----END KEY-----"})
 	require.Equal(t, "[redacted]; [redacted]; [redacted]", r.Text("Bearer abc-0123456789; abc-0123456789; MIIEvQIBADANBgkqhk"))
+}
+
+// Passwords in URLs, connection strings, lists and headers are secrets by themselves.
+func TestLearnParts(t *testing.T) {
+	t.Parallel()
+	for kv, parts := range map[string]string{
+		"DATABASE_URL=postgres://app:hunter22@db.example.com:5432/shop?sslmode=require": "hunter22",
+		"BACKEND=amqp://me:p%40ss-w0rd@queue/":                                          "p%40ss-w0rd p@ss-w0rd",
+		"REDIS=redis://:only-a-pass1@cache":                                             "only-a-pass1",
+		"CONNECTION=Server=db;User Id=sa;Password=Str0ng-One;Encrypt=true":              "Str0ng-One",
+		"STORAGE=AccountName=a;AccountKey=abcd0123efgh4567==":                           "abcd0123efgh4567==",
+		"CALLBACK=https://x.example.com/cb?state=1&access_token=tok-0123456789":         "tok-0123456789",
+		"API_KEYS=key-one-11111, key-two-22222":                                         "key-one-11111 key-two-22222",
+		"SECRETS={\"a\": \"key-one-11111\", \"b\": [\"key-two-22222\"]}":                "key-one-11111 key-two-22222",
+		"GIT_CONFIG_VALUE_0=AUTHORIZATION: basic eDphYmNkZWZnaA==":                      "eDphYmNkZWZnaA==",
+		"SLACK_WEBHOOK=https://hooks.slack.com/services/T0AA/B0BB/abcdEFGH0123456789":   "abcdEFGH0123456789",
+		"SENTRY_DSN=https://0a1b2c3d4e5f60718293a4b5c6d7e8f9@o0.example.com/1":          "0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+	} {
+		var r Redactor
+		r.Learn([]string{kv})
+		for _, part := range strings.Fields(parts) {
+			require.Equal(t, "it is "+Redacted+", so", r.Text("it is "+part+", so"), kv)
+		}
+		for _, plain := range []string{"db.example.com", "postgres", "hooks.slack.com", "services", "app", "Encrypt=true", "https://x.example.com/cb", "one two"} {
+			require.Equal(t, plain, r.Text(plain), kv)
+		}
+	}
 }
 
 // Only strings of a JSON text are changed, whatever a secret looks like.

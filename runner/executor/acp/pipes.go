@@ -199,15 +199,18 @@ func (o *outbox) Close() error {
 
 // tail keeps the last bytes written to it. It is safe for concurrent use.
 type tail struct {
-	mu  sync.Mutex // guards buf
+	mu  sync.Mutex // guards the fields below
 	buf []byte
+	cut bool // something was before buf
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.cut = t.cut || len(b) > maxStderr
 	t.buf = append(t.buf, b[max(0, len(b)-maxStderr):]...)
 	if len(t.buf) > maxStderr {
+		t.cut = true
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-maxStderr:]...)
 	}
 	return len(b), nil
@@ -218,5 +221,8 @@ func (t *tail) lines(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	if t.cut {
+		all[0] = "…" + all[0] // what follows may be half a key
+	}
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }

@@ -1,0 +1,153 @@
+package provider
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// nameKind is what the name of a variable says of its value.
+type nameKind int
+
+const (
+	nameOrdinary nameKind = iota
+	nameSecret
+	namePassword // short ones and numbers are secret, too
+)
+
+// The parts of names. Those that end names without a separator, as in OPENAIKEY, are
+// told from the words that end so, too.
+var (
+	passwordParts = []string{"pass", "passwd", "password", "passwords", "passphrase", "passcode", "pwd", "pw", "pin", "otp"}
+	secretParts   = []string{
+		"secret", "secrets", "token", "tokens", "key", "keys", "apikey", "apikeys", "jwt", "jwts", "bearer", "credential", "credentials",
+		"cred", "creds", "auth", "authorization", "cookie", "cookies", "dsn", "pat", "webhook", "signature", "connstr", "connectionstring",
+	}
+	// aboutParts end the names of variables that say something of a secret, and where it is.
+	aboutParts = []string{
+		"name", "type", "method", "mode", "file", "path", "dir", "sock", "socket", "algorithm", "provider", "limit", "count", "size", "length",
+		"ttl", "expires", "expiry", "timeout", "enabled", "required", "prefix", "version", "host", "port", "region", "parallelism",
+	}
+	secretEnds   = []string{"secret", "secrets", "token", "tokens", "key", "keys", "jwt", "credential", "credentials", "dsn"}
+	passwordEnds = []string{"pass", "passwd", "password", "passwords", "passphrase", "pwd"}
+	otherWords   = []string{
+		"monkey", "donkey", "turkey", "hockey", "jockey", "whiskey", "hotkey", "hotkeys", "lackey", "mickey", "rickey", "sheepkey", "disney",
+		"bypass", "compass", "trespass", "surpass", "overpass", "underpass", "oldpwd", "cwdpwd",
+	}
+)
+
+// nameOf says what the name of a variable, a header or a parameter tells of its
+// value, by its parts: DB_PASS, X-Api-Key, clientSecret2, OPENAIKEY.
+func nameOf(name string) nameKind {
+	if name == "PWD" || name == "OLDPWD" {
+		return nameOrdinary
+	}
+	kind := nameOrdinary
+	parts := nameParts(name)
+	if n := len(parts); n > 1 && slices.Contains(aboutParts, parts[n-1]) {
+		return nameOrdinary
+	}
+	for _, part := range parts {
+		switch {
+		case slices.Contains(otherWords, part):
+		case slices.Contains(passwordParts, part), hasEnd(part, passwordEnds):
+			return namePassword
+		case slices.Contains(secretParts, part), hasEnd(part, secretEnds):
+			kind = nameSecret
+		}
+	}
+	return kind
+}
+
+func hasEnd(part string, ends []string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(part, end) })
+}
+
+// nameParts splits a name where its words begin: at what is no letter, and where a
+// capital follows a small letter or begins a capitalised word.
+func nameParts(name string) (parts []string) {
+	var part []rune
+	flush := func() {
+		if len(part) > 0 {
+			parts = append(parts, strings.ToLower(string(part)))
+		}
+		part = nil
+	}
+	runes := []rune(name)
+	for i, c := range runes {
+		if !unicode.IsLetter(c) {
+			flush()
+			continue
+		}
+		after := i > 0 && unicode.IsLower(runes[i-1])
+		before := i > 0 && i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1])
+		if unicode.IsUpper(c) && (after || before) {
+			flush()
+		}
+		part = append(part, c)
+	}
+	flush()
+	return parts
+}
+
+const (
+	minKey  = 20  // bytes of a value that is taken for a key by its looks
+	maxKey  = 512 // bytes
+	minBits = 3.5 // bits of entropy of each of its characters
+)
+
+var (
+	// keyPrefix recognises the keys of services that mark theirs.
+	keyPrefix = regexp.MustCompile(`^(sk-|pk-|rk_|sk_live_|gh[opsur]_|github_pat_|glpat-|xox[abpors]-|xapp-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|shpat_|sq0|SG\.|eyJ[A-Za-z0-9_-]+\.|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	keyShape  = regexp.MustCompile(`^[A-Za-z0-9+_.=~-]+$`)
+	// ordinaryParts are in the names of variables whose values are random and public.
+	ordinaryParts = []string{
+		"sha", "commit", "digest", "hash", "checksum", "id", "ids", "uuid", "guid", "ref", "rev", "revision", "version", "path", "dir", "home", "file",
+		"host", "hostname", "name", "url", "uri", "image", "tag", "branch", "model", "nonce", "etag", "options", "flags", "args", "colors",
+	}
+)
+
+// isLikeKey reports whether a value is a key, whatever its variable: it begins as
+// the keys of a service do, or it is one long word of small and capital letters and
+// digits without order.
+func isLikeKey(name, value string) bool {
+	if len(value) < minKey || len(value) > maxKey && !strings.HasPrefix(value, "-----") {
+		return false
+	}
+	if keyPrefix.MatchString(value) && !strings.ContainsAny(value, " ") || strings.HasPrefix(value, "-----BEGIN") && keyPrefix.MatchString(value) {
+		return true
+	}
+	parts := nameParts(name)
+	if slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(ordinaryParts, part) }) {
+		return false
+	}
+	return keyShape.MatchString(value) &&
+		strings.ContainsFunc(value, unicode.IsUpper) && strings.ContainsFunc(value, unicode.IsLower) && digits(value) >= 2 && entropy(value) >= minBits
+}
+
+func digits(value string) (n int) {
+	for _, c := range value {
+		if c >= '0' && c <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// entropy is how many bits a character of a text says, by how often each is in it.
+func entropy(text string) float64 {
+	var counts [256]int
+	for i := range len(text) {
+		counts[text[i]]++
+	}
+	bits := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
