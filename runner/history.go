@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"waza/runner/executor"
 	"waza/runner/journal"
 	"waza/runner/stats"
 )
@@ -47,6 +48,9 @@ type HistoryRun struct {
 	Model     string    `json:"model,omitempty"`
 	// Amended: it was graded anew or reviewed since.
 	Amended bool `json:"amended,omitempty"`
+	// Usage is that of the run's summary; nil when nothing is known of it, and while the
+	// run goes on.
+	Usage *executor.Usage `json:"usage,omitempty"`
 	// Damage is what of the run's record is damaged; absent when nothing is.
 	Damage *Damage `json:"damage,omitempty"`
 }
@@ -204,6 +208,9 @@ func readHistoryRun(h Handle) (*historyRun, error) {
 		if hr.head.Damage, err = past.Damage(); err != nil {
 			return nil, err
 		}
+	}
+	if progress.Summary != nil {
+		hr.head.Usage = progress.Summary.Usage
 	}
 	for i, t := range rec.Tasks {
 		if t.Role == RoleTask {

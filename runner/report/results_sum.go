@@ -120,6 +120,9 @@ func (r *results) metadata() map[string]any {
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		m["missed_metrics"] = r.Summary.Missed
 	}
+	if r.Summary != nil && r.Summary.PassRateBounds != nil { // the members know a rate only
+		m["pass_rate_bounds"] = r.Summary.PassRateBounds
+	}
 	if r.Summary != nil && r.Summary.Usage != nil { // of baselines and trigger tests as well
 		m["usage"], m["usage_by_role"] = r.Summary.Usage, r.Summary.UsageByRole
 	}

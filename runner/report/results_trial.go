@@ -50,7 +50,7 @@ func resultsRunOf(t *runner.TrialResult) resultsRun {
 }
 
 func resultsUsageOf(turns int, u executor.Usage) *resultsUsage {
-	return &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
+	return &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens)}
 }
 
 // take adds a transcript, and returns how often the agent was spoken to.

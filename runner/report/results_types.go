@@ -71,7 +71,6 @@ type resultsUsage struct {
 	CacheReadTokens  int64   `json:"cache_read_tokens"`
 	CacheWriteTokens int64   `json:"cache_write_tokens"`
 	PremiumRequests  float64 `json:"premium_requests"`
-	CostUSD          float64 `json:"cost_usd,omitempty"`
 }
 
 type resultsStatistics struct {
