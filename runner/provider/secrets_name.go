@@ -93,9 +93,10 @@ func nameParts(name string) (parts []string) {
 }
 
 const (
-	minKey  = 20  // bytes of a value that is taken for a key by its looks
-	maxKey  = 512 // bytes
-	minBits = 3.5 // bits of entropy of each of its characters
+	minKey    = 20  // bytes of a value that is taken for a key by its looks
+	maxKey    = 512 // bytes
+	minRandom = 16  // bytes of a word in it that has no order
+	minBits   = 3.5 // bits of entropy of each character of that
 )
 
 var (
@@ -123,17 +124,19 @@ func isLikeKey(name, value string) bool {
 	if slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(ordinaryParts, part) }) {
 		return false
 	}
-	return keyShape.MatchString(value) &&
-		strings.ContainsFunc(value, unicode.IsUpper) && strings.ContainsFunc(value, unicode.IsLower) && digits(value) >= 2 && entropy(value) >= minBits
+	return keyShape.MatchString(value) && slices.ContainsFunc(strings.FieldsFunc(value, isSeparator), isRandom)
 }
 
-func digits(value string) (n int) {
-	for _, c := range value {
-		if c >= '0' && c <= '9' {
-			n++
-		}
+func isSeparator(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+
+// isRandom reports whether a word is long and has small letters, capital letters and,
+// in more than one place, digits, without order. The name of a model or a release is not.
+func isRandom(word string) bool {
+	if len(word) < minRandom || !strings.ContainsFunc(word, unicode.IsUpper) || !strings.ContainsFunc(word, unicode.IsLower) {
+		return false
 	}
-	return n
+	numbers := strings.FieldsFunc(word, unicode.IsLetter)
+	return len(numbers) > 1 && entropy(word) >= minBits
 }
 
 // entropy is how many bits a character of a text says, by how often each is in it.

@@ -65,7 +65,8 @@ func TestLearn(t *testing.T) {
 		{"API_KEY", "${OTHER_API_KEY}", false},
 		{"GITHUB_SHA", "4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d", false},
 		{"INVOCATION_ID", "Zx81kQpLmN4vT7wR2yB5", false},
-		{"LANG_NAMES", "ThisIsALongNameOfNoUse", false},
+		{"LANGUAGES", "ThisIsALongNameOfNoUse2026", false},
+		{"DEPLOYMENT", "some-Model-4o-Mini-2026-07-18", false},
 		{"TOKEN_URL", "https://login.example.com/oauth2/token", false},
 		{"PATH", "/usr/bin:/something-long", false},
 	} {
