@@ -1,5 +1,6 @@
 -- What became better or worse between runs.
 
+local figures = require('waza.figures')
 local notice = require('waza.notice')
 local pages = require('waza.page')
 
@@ -21,10 +22,10 @@ local function points(contrast)
   if type(contrast) ~= 'table' then
     return ''
   end
-  local text = ('%+.0f points'):format(contrast.difference * 100)
+  local text = figures.points(contrast.difference) .. ' points'
   local i = contrast.interval
   if type(i) == 'table' then
-    text = text .. (' [%+.0f, %+.0f]'):format(i.low * 100, i.high * 100)
+    text = text .. ' ' .. figures.points_interval(i)
   end
   return text
 end

@@ -1,6 +1,7 @@
 -- The results of a run, task by task.
 
 local buffers = require('waza.buffers')
+local figures = require('waza.figures')
 local notice = require('waza.notice')
 local pages = require('waza.page')
 
@@ -10,7 +11,7 @@ local function interval(of)
   if type(of) ~= 'table' then
     return ''
   end
-  return ('%.0f–%.0f %%'):format(of.low * 100, of.high * 100)
+  return figures.interval(of)
 end
 
 -- rate is a pass rate or, while trials wait for a person, the rates it can become.
@@ -18,11 +19,11 @@ local function rate(counts)
   if type(counts.passRateBounds) == 'table' then
     return interval(counts.passRateBounds)
   end
-  return type(counts.passRate) == 'number' and ('%.0f %%'):format(counts.passRate * 100) or '–'
+  return type(counts.passRate) == 'number' and figures.percent(counts.passRate) or '–'
 end
 
 local function score(of)
-  return type(of) == 'table' and type(of.mean) == 'number' and ('%.2f'):format(of.mean) or '–'
+  return type(of) == 'table' and type(of.mean) == 'number' and figures.score(of.mean) or '–'
 end
 
 local function row(task)

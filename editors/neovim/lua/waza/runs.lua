@@ -2,6 +2,7 @@
 
 local config = require('waza.config')
 local daemons = require('waza.daemon')
+local figures = require('waza.figures')
 local model = require('waza.model')
 local notice = require('waza.notice')
 local output = require('waza.output')
@@ -161,7 +162,7 @@ end
 
 local function told(params)
   if params.event == 'trial_complete' then
-    local score = params.score and (' (score %.2f)'):format(params.score) or ''
+    local score = params.score and ' (score ' .. figures.score(params.score) .. ')' or ''
     local cached = params.cached and ', taken over' or ''
     output.write(
       ('[%s] trial %d/%d %s%s%s'):format(

@@ -2,6 +2,7 @@
 -- graded, and what became of the files.
 
 local buffers = require('waza.buffers')
+local figures = require('waza.figures')
 local notice = require('waza.notice')
 local pages = require('waza.page')
 
@@ -77,7 +78,7 @@ local function graders(page, trial)
     local verdict = g.error and 'error' or g.needsReview and 'needs_review' or g.passed and 'passed' or 'failed'
     page:line(
       { buffers.icon(verdict) .. ' ' .. g.name, buffers.group(verdict) },
-      { ('  %s  score %.2f'):format(g.type, g.score), 'WazaQuiet' }
+      { ('  %s  score %s'):format(g.type, figures.score(g.score)), 'WazaQuiet' }
     )
     local why = g.error or g.feedback
     if why and why ~= '' then
@@ -126,7 +127,7 @@ end
 function M.render(result, name)
   local trial = result.trial
   local page = pages.new()
-  local score = type(trial.score) == 'number' and ('  score %.2f'):format(trial.score) or ''
+  local score = type(trial.score) == 'number' and '  score ' .. figures.score(trial.score) or ''
   page:line(
     { ('%s · trial %d  '):format(name or trial.taskId, trial.trialNum), 'WazaTitle' },
     { buffers.icon(trial.verdict) .. ' ' .. trial.verdict:gsub('_', ' '), buffers.group(trial.verdict) },

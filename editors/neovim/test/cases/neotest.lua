@@ -80,7 +80,7 @@ t.same({
   short = '0/2 trials passed',
   errors = {
     {
-      message = 'polite: the output does not contain "hello"\noutput: "The letter is in letter.md."',
+      message = 'polite: the output does not contain "Hello"\noutput: "The letter is in letter.md."',
       line = 19,
     },
   },

@@ -12,7 +12,7 @@ end)
 t.same('waza: ' .. run.id, vim.fn.getqflist({ title = 0 }).title)
 local item = vim.fn.getqflist()[1]
 t.same({ 20, 'E', path }, { item.lnum, item.type, vim.api.nvim_buf_get_name(item.bufnr) })
-t.same('letter: polite: the output does not contain "hello" (2 trials)', item.text)
+t.same('letter: polite: the output does not contain "Hello" (2 trials)', item.text)
 
 vim.cmd('enew | cfirst')
 t.same({ path, 20 }, { vim.api.nvim_buf_get_name(0), vim.api.nvim_win_get_cursor(0)[1] })

@@ -15,7 +15,7 @@ t.same({ run = run.id, task = 'letter', trial = 1 }, vim.b[buffer].waza_trial)
 local text = t.text(buffer)
 for _, part in ipairs({
   'Write a letter · trial 1  ✗ failed  score 0.00',
-  '✗ polite  text  score 0.00\n    the output does not contain "hello"',
+  '✗ polite  text  score 0.00\n    the output does not contain "Hello"',
   '▌ User\n  Write a letter.',
   '▶ write\n  {"path":"letter.md"}\n  → done',
   '▌ Assistant\n  The letter is in letter.md.',

@@ -88,6 +88,8 @@ export interface Rate {
   passRate: number | null;
   passRateInterval: Interval | null;
   passRateBounds?: Interval;
+  /** 'tasks' for a mean over tasks, which weigh the same; absent for the share of all that counts. */
+  passRateBasis?: 'tasks';
 }
 
 export interface Summary extends Counts, Rate {

@@ -1,4 +1,5 @@
 import type { GraderResult, TrialResult } from '../daemon/protocol';
+import { scoreText } from '../runs/format';
 
 /** What a grader held against one trial or several of a task. */
 export interface Finding {
@@ -50,7 +51,7 @@ export function merged(findings: readonly Finding[]): Finding[] {
 
 /** What to say of a verdict of which nothing more is known. */
 export function plainMessage(verdict: string, score: number | undefined): string {
-  const scored = score === undefined ? '' : ` with score ${score.toFixed(2)}`;
+  const scored = score === undefined ? '' : ` with score ${scoreText(score)}`;
   switch (verdict) {
     case 'error':
       return 'The trial could not be carried out.';
@@ -63,7 +64,7 @@ export function plainMessage(verdict: string, score: number | undefined): string
 
 function ofGrader(g: GraderResult, trial: TrialResult): Finding {
   const said = g.error ?? g.feedback ?? '';
-  const finding: Finding = { grader: g.name, message: said === '' ? `score ${g.score.toFixed(2)}` : said, trials: [trial.trialNum] };
+  const finding: Finding = { grader: g.name, message: said === '' ? `score ${scoreText(g.score)}` : said, trials: [trial.trialNum] };
   return { ...finding, ...compared(g.details, trial.output) };
 }
 

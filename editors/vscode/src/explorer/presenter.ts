@@ -3,6 +3,7 @@ import type { Daemon } from '../daemon/daemon';
 import type { ProgressParams, Verdict } from '../daemon/protocol';
 import { passedTrials, type RunModel, type TaskModel } from '../model/run';
 import type { RunEvent, RunTracker } from '../model/tracker';
+import { scoreText } from '../runs/format';
 import { merged, type Finding } from './findings';
 import { Origin, RunGroup } from './group';
 import { Messages } from './messages';
@@ -209,7 +210,7 @@ export class RunPresenter implements vscode.Disposable {
   /** One line for each task in the output, as the command line has it. */
   private outcome(shown: Shown, task: vscode.TestItem, p: ProgressParams, model: TaskModel | undefined): void {
     const trials = model ? `  trials ${passedTrials(model)}/${model.trials.size}` : '';
-    const score = p.score === undefined ? '' : `  score ${p.score.toFixed(2)}`;
+    const score = p.score === undefined ? '' : `  score ${scoreText(p.score)}`;
     this.output(shown, `${(p.status ?? '').padEnd(9)}  ${task.label}${trials}${score}  ${duration(p.durationMs ?? 0)}`, p.taskId);
   }
 

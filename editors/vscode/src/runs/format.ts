@@ -96,7 +96,7 @@ export function rateText(rate: Rate & Counts): string {
     return '';
   }
   const digits = percentDigits(rate.passRate);
-  return `, ${(rate.passRate * 100).toFixed(digits)} %${rate.passRateInterval ? ` [${rangeText(rate.passRateInterval, digits)}]` : ''}`;
+  return `, ${(rate.passRate * 100).toFixed(digits)} %${rate.passRateBasis === 'tasks' ? ' by task' : ''}${rate.passRateInterval ? ` [${rangeText(rate.passRateInterval, digits)}]` : ''}`;
 }
 
 // rangeText rounds outward, so that a range never excludes what lies in it.
@@ -117,6 +117,20 @@ export function shortText(n: number): string {
   return String(n);
 }
 
+/** A score with two decimals, and with more where it is close to 0 or 1. */
+export function scoreText(score: number): string {
+  let digits = 2;
+  while (digits < 9 && score > 0 && score < 1 && [0, 1].includes(Number(score.toFixed(digits)))) {
+    digits++;
+  }
+  return score.toFixed(digits);
+}
+
+/** US dollars with four decimals as everywhere in waza, and with more for less than that. */
 export function moneyText(usd: number): string {
-  return usd < 1 ? `$${usd.toFixed(usd < 0.01 ? 4 : 3)}` : `$${usd.toFixed(2)}`;
+  let digits = 4;
+  while (digits < 9 && usd > 0 && Number(usd.toFixed(digits)) === 0) {
+    digits++;
+  }
+  return `$${usd.toFixed(digits)}`;
 }

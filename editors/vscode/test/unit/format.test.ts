@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Counts, RunInfo } from '../../src/daemon/protocol';
 import {
-  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText,
+  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, scoreText, shortText,
 } from '../../src/runs/format';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -28,7 +28,8 @@ test('how long ago', () => {
 test('times, tokens and money', () => {
   assert.deepEqual([7, 999, 1500, 59_400, 59_900, 200_000, 3_600_000].map(durationText), ['7 ms', '999 ms', '1.5 s', '59 s', '60 s', '3 min 20 s', '1 h 0 min']);
   assert.deepEqual([950, 1234, 34_000, 5_600_000, 999_900].map(shortText), ['950', '1.2k', '34k', '5.6M', '1.0M']);
-  assert.deepEqual([0.0042, 0.25, 12.5].map(moneyText), ['$0.0042', '$0.250', '$12.50']);
+  assert.deepEqual([0.00001, 0.0042, 0.0525, 12.5].map(moneyText), ['$0.00001', '$0.0042', '$0.0525', '$12.5000']);
+  assert.deepEqual([0, 0.5, 0.999, 1].map(scoreText), ['0.00', '0.50', '0.999', '1.00']);
 });
 
 test('a pass rate with its interval, or the rates that reviews can make of it', () => {
