@@ -4,6 +4,7 @@ package acp_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 //
 //	say TEXT · think TEXT · tool JSON · update JSON · ask JSON · read PATH · write PATH
 //	stop REASON · usage IN OUT · quota IN OUT · fail CODE MESSAGE · die CODE · die-once · hang · sleeping · flood MIB · model · mcp · args ·
-//	burst N · long MIB · print TEXT · stderr TEXT · orphan · await-cancel · work MS · ls PATH · cat PATH · preface · env NAME · pid · cwd · close-output
+//	burst N · long MIB · print TEXT · stderr TEXT · orphan · daemon · await-cancel · work MS · ls PATH · cat PATH · preface · env NAME · pid · cwd · close-output
 type fake struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
@@ -372,6 +373,9 @@ func (f *fake) actOnSelf(verb, rest string) {
 		cmd.Start()
 		f.say("%d", cmd.Process.Pid)
 		os.Exit(1)
+	case "daemon": // a process that a tool leaves behind and that hides
+		pid, _ := exec.Command("sh", "-c", "setsid env -i sleep 1000 </dev/null >/dev/null 2>&1 & echo $!").Output()
+		f.say("%s", bytes.TrimSpace(pid))
 	case "sleeping": // a tool of the agent's that runs in a session of its own
 		cmd := exec.Command("sleep", "1000")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
