@@ -227,6 +227,9 @@ func (c *call) reply(result any, err error) {
 	code := int64(0)
 	if err != nil {
 		fault = faultOf(err)
+		if fault.Code == wire.CodeRunNotFound && fault.Data == nil {
+			fault = newFault(fault.Code, "", c.runAsked())
+		}
 		code = fault.Code
 		if fault.Code == wire.CodeInternalError && !errors.Is(err, errPanicked) {
 			c.server.log.Error("internal error", "method", c.req.Method, "error", err)
@@ -242,6 +245,15 @@ func (c *call) reply(result any, err error) {
 	}
 	// It fails only when the client is gone, which the session notices itself.
 	_ = c.conn.SendResponse(context.Background(), resp)
+}
+
+// runAsked names the run of the request, of which it turned out later that it is gone.
+func (c *call) runAsked() map[string]any {
+	var p runParams
+	if c.req.Params == nil || json.Unmarshal(*c.req.Params, &p) != nil || p.RunID == "" {
+		return nil
+	}
+	return map[string]any{"runId": clip(p.RunID)}
 }
 
 // encode gives a result as JSON; one that is JSON already is not copied.

@@ -119,25 +119,34 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 // child that it had forked and that has not come to its own program.
 const lingering = 2 * time.Second
 
+// patientPause is the pause after which a run whose record somebody changes is not
+// being resumed.
+const patientPause = 5 * time.Millisecond
+
 // reopen takes the locks of a run.
 func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
 	for pause := leastPause; ; pause = nextPause(pause) {
-		rec, _, err := readRecord(run) // anew: whoever has the run may have taken it up just now
+		rec, _, err := readRecord(run) // again: another process may have resumed the run just now
 		if err != nil {
 			return nil, err
 		}
 		log, err := run.Reopen()
+		pid := cmp.Or(run.Resumer(), rec.PID)
 		switch {
 		case err == nil:
 			return log, nil
-		case errors.Is(err, journal.ErrAmended):
-			return nil, &BusyError{RunID: rec.RunID}
-		case !errors.Is(err, journal.ErrRecorded):
+		case !errors.Is(err, journal.ErrAmended) && !errors.Is(err, journal.ErrRecorded):
 			return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
-		case proc.Exists(rec.PID) || pauseFor(late, pause) != nil:
-			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID, GoesOn: true, PID: rec.PID})
+		case errors.Is(err, journal.ErrAmended) && !run.Alive():
+			// By who resumes the run the lock of amendments is held for a moment only.
+			if pause < patientPause && pauseFor(late, pause) == nil {
+				continue
+			}
+			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID})
+		case proc.Exists(pid) || pauseFor(late, pause) != nil:
+			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID, GoesOn: true, PID: pid})
 		}
 	}
 }

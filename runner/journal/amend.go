@@ -21,7 +21,7 @@ func (r *Run) Amend() (*Writer, error) {
 	}
 	if err != nil {
 		release(l)
-		return nil, err
+		return nil, r.gone(err)
 	}
 	return r.continued(f, l)
 }

@@ -38,7 +38,7 @@ func (r *Run) Archive(w io.Writer) error {
 		}
 		return archiveFile(out, path, filepath.ToSlash(filepath.Join(filepath.Base(r.dir), rel)))
 	}); err != nil {
-		return fmt.Errorf("archive: %w", err)
+		return fmt.Errorf("archive: %w", r.gone(err))
 	}
 	if err := out.Close(); err != nil {
 		return fmt.Errorf("archive: %w", err)

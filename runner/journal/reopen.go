@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,13 +26,30 @@ func (r *Run) Reopen() (*Writer, error) {
 	r.dropRequests() // to a process that is gone
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
-		return nil, err
+		return nil, r.gone(err)
 	}
 	if err := lockPatiently(f); err != nil {
 		f.Close()
 		return nil, ErrRecorded
 	}
+	if err := amend.Truncate(0); err == nil { // who cannot learn the process learns that there is one
+		_, _ = fmt.Fprintln(amend, os.Getpid())
+	}
 	return r.continued(f, f)
+}
+
+// Resumer is the process that resumed the run last, from the moment on at which it has
+// the run; 0 when none did.
+func (r *Run) Resumer() int {
+	b, err := os.ReadFile(filepath.Join(r.dir, amendFile))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // continued makes the writer of a journal that has lines already. It takes over
