@@ -161,7 +161,15 @@ func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, e
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(infos, func(a, b runner.Info) int { return b.StartedAt.Compare(a.StartedAt) })
+	slices.SortStableFunc(infos, func(a, b runner.Info) int {
+		switch {
+		case a.Ahead && !b.Ahead:
+			return 1
+		case b.Ahead && !a.Ahead:
+			return -1
+		}
+		return b.StartedAt.Compare(a.StartedAt)
+	})
 	return &runListResult{Runs: infos}, ctx.Err()
 }
 

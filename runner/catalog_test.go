@@ -219,6 +219,7 @@ func TestCatalogInfo(t *testing.T) {
 			require.False(t, decodeInfo(line[:i], new(Info)) && line[i-1] != '\t', "cut off within a field")
 		}
 		fill(reflect.ValueOf(&want).Elem())
+		want.Ahead = false // depends on the clock
 	}
 }
 

@@ -38,7 +38,9 @@ func (r *Runner) Remove(id string) (bytes int64, err error) {
 }
 
 // Retention says which runs are not to be kept. The zero value keeps all. A run
-// goes when every field that is set says so; one that goes on never does.
+// goes when every field that is set says so; one that goes on never does. A run that is
+// dated in the future is neither new nor old: Keep does not count it, and it
+// stays unless Keep is 0.
 type Retention struct {
 	// Keep, when not nil, keeps that many of the newest, of those that have one
 	// of Statuses.
@@ -67,6 +69,7 @@ func (o Retention) choose(infos []Info, now time.Time) []Info {
 		switch {
 		case info.Status == StatusRunning:
 		case len(o.Statuses) > 0 && !slices.Contains(o.Statuses, info.Status):
+		case info.Ahead && (o.Keep != nil && *o.Keep > 0 || o.OlderThan > 0): // nobody knows its age
 		case o.Keep != nil && kept < *o.Keep:
 			kept++
 		case o.OlderThan > 0 && now.Sub(ended) < o.OlderThan:

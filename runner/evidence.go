@@ -39,11 +39,12 @@ func readRecord(run *journal.Run) (rec *Record, broken *DamagedFile, err error) 
 		return nil, nil, fmt.Errorf("%w: %s", ErrRunNotFound, filepath.Base(run.Dir()))
 	}
 	broken = &DamagedFile{File: "run.json", Error: fileFault(err)}
+	id := filepath.Base(run.Dir())
 	if rec, err = recordInJournal(run); err == nil && rec != nil {
 		broken.Restored = true
+		rec.RunID = id
 		return rec, broken, nil
 	}
-	id := filepath.Base(run.Dir())
 	return &Record{RunID: id, CreatedAt: dateOf(id)}, broken, nil
 }
 

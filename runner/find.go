@@ -3,11 +3,13 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// LatestRun stands for the newest run where one is named.
+// LatestRun stands for the newest run where one is named. A run that is dated in the
+// future is it only when there is no other.
 const LatestRun = "latest"
 
 // leastPrefix is how much of an id must be given.
@@ -119,10 +121,7 @@ func (r *Runner) earlier(id string, visit func(Handle) bool) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range ids {
-		if id != "" && other >= id {
-			continue
-		}
+	for _, other := range ids[slices.Index(ids, id)+1:] { // all when there is no such id
 		h, err := r.Run(other)
 		if err == nil && !visit(h) {
 			break

@@ -27,6 +27,9 @@ type Info struct {
 	Trials    Counts     `json:"trials"`
 	// Damage is what of the record is damaged; absent when nothing is.
 	Damage *Damage `json:"damage,omitempty"`
+	// Ahead: the run is dated in the future, so nobody knows how old it is. It is listed
+	// last and no age makes it go.
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 func newInfo(rec *Record, p Progress) Info {
@@ -71,7 +74,7 @@ func (r *Runner) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit:
 const listBlock = 512
 
 // ListBy returns the chosen runs of the state directory, newest first, those whose
-// record is damaged included. A run of this runner that was cancelled is,
+// record is damaged included; those that are dated in the future come last. A run of this runner that was cancelled is,
 // from then on, even while its processes are being ended.
 func (r *Runner) ListBy(f Filter) ([]Info, error) {
 	ids, err := r.store.List()
@@ -123,12 +126,14 @@ func (l *lister) look(ids []string) []Info {
 		})
 	}
 	workers.Wait()
+	now := time.Now()
 	var infos []Info
 	for i := range found {
 		if found[i].stamp != "" {
 			l.catalog.put(ids[i], found[i].stamp, &found[i].info)
 		}
 		if found[i].taken {
+			found[i].info.Ahead = journal.IsAhead(ids[i], now)
 			infos = append(infos, found[i].info)
 		}
 	}

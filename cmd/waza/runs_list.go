@@ -55,6 +55,9 @@ func (p *program) runsList(c *cli.Context) error {
 			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
 		p.warnDamage(i.RunID, i.Damage)
+		if i.Ahead {
+			fmt.Fprintf(p.stderr, "waza: warning: run %s is dated in the future, so it is listed last and runs gc keeps it; waza runs rm removes it\n", clean(i.RunID))
+		}
 	}
 	o := p.reportOptions(p.stdout)
 	o.Width = 0 // an id that is cut off is of no use

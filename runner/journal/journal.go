@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // The files of a run's directory, and the directory of all workspaces.
@@ -133,7 +134,26 @@ func (r *Run) takeWork() (dir string, ok bool) {
 	return dir, os.Rename(r.work, dir) == nil
 }
 
-// List returns the ids of all runs, newest first: ids begin with their time.
+// aheadBy is how far the date of a run may be ahead of the clock: clocks are set, and
+// those of machines that share a state directory differ.
+const aheadBy = 5 * time.Minute
+
+// idTime is how the ids of runs begin.
+const idTime = "20060102-150405"
+
+// IsAhead reports whether a run is dated in the future: the clock was wrong when it
+// was made, or is wrong now, and nobody knows how old the run is.
+func IsAhead(id string, now time.Time) bool {
+	limit := now.Add(aheadBy).UTC().Format(idTime)
+	if id < limit || len(id) < len(idTime) {
+		return false
+	}
+	_, err := time.Parse(idTime, id[:len(idTime)])
+	return err == nil
+}
+
+// List returns the ids of all runs, newest first: ids begin with their time. Those
+// that are dated in the future come last.
 func (s *Store) List() ([]string, error) {
 	entries, err := os.ReadDir(s.runs())
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,7 +170,16 @@ func (s *Store) List() ([]string, error) {
 	}
 	slices.Sort(ids)
 	slices.Reverse(ids)
-	return ids, nil
+	var ahead []string
+	now := time.Now()
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		is := IsAhead(id, now)
+		if is {
+			ahead = append(ahead, id)
+		}
+		return is
+	})
+	return append(ids, ahead...), nil
 }
 
 // Create makes the directory of a run, writes run.json and takes the lock that
