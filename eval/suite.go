@@ -69,7 +69,7 @@ type Suite struct {
 
 // Config says how a suite is run.
 type Config struct {
-	// How often each task is done.
+	// How often each task is done. A run has at most 500000 trials of all tasks together.
 	TrialsPerTask int `yaml:"trials_per_task" json:"trials_per_task" alias:"trials" jsonschema:"minimum=1"`
 	// Seconds that one attempt at a trial may take, graders included; 0 means the default.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" json:"timeout_seconds" jsonschema:"minimum=0"`

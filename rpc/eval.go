@@ -28,7 +28,7 @@ type RunOptions struct {
 	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
 	Agent          string   `json:"agent" doc:"Agent to drive instead of the suite's, by the executor acp unless executor says otherwise."`
 	Model          names    `json:"model" alias:"models" doc:"Model to ask for instead of the suite's, or a list: then the suite is run with each."`
-	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task."`
+	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=500000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 500000 trials of all tasks together."`
 	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Trials to run at once, instead of the suite's setting."`
 	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Seconds that one attempt at a trial may take, instead of the timeouts of suite and tasks."`
 	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`

@@ -43,6 +43,7 @@ type progressParams struct {
 	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
 	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
 	DurationMS  *int64           `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
+	Error       string           `json:"error,omitempty" doc:"Why the trial that completed is in error, took too long or was cancelled, cut to some KiB; absent for others."`
 	Cached      bool             `json:"cached,omitempty" doc:"Whether the trial that completed was taken over from an earlier run; absent when not."`
 }
 
@@ -84,10 +85,11 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 	case runner.RunResumed:
 		p.KeptTrials = &e.KeptTrials
 	case runner.RunComplete:
-		p.Status = string(e.Status)
-		fallthrough
-	case runner.TrialComplete, runner.TaskComplete:
+		p.Status, p.DurationMS = string(e.Status), &e.DurationMS
+	case runner.TaskComplete:
 		p.DurationMS = &e.DurationMS
+	case runner.TrialComplete:
+		p.DurationMS, p.Error = &e.DurationMS, e.Error
 	}
 	return "eval.progress", p
 }

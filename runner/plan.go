@@ -72,18 +72,28 @@ func (e *UnknownExecutorError) Error() string {
 // Limits on what one run may ask for: enough for any real suite, and few enough
 // that a slip of a digit or a stranger's request cannot exhaust memory.
 const (
-	MaxTrials  = 1_000_000
+	MaxTrials  = 500_000 // of all tasks together
 	MaxWorkers = 10_000
 )
+
+// shareOfTrials is the limit on each of n things that share MaxTrials.
+func shareOfTrials(what string, got, n int) *LimitError {
+	e := &LimitError{What: what, Got: got, Limit: MaxTrials / n}
+	if n > 1 {
+		e.Why = fmt.Sprintf(": a run has at most %d trials", MaxTrials)
+	}
+	return e
+}
 
 // LimitError says that a run would be larger than waza runs.
 type LimitError struct {
 	What       string
 	Got, Limit int
+	Why        string // what the limit follows from, to be put after it; may be empty
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%d %s are more than the limit of %d", e.Got, e.What, e.Limit)
+	return fmt.Sprintf("%d %s are more than the limit of %d%s", e.Got, e.What, e.Limit, e.Why)
 }
 
 // Plan is a suite made ready to run once: tasks chosen, trials counted and
@@ -203,7 +213,11 @@ func (p *Plan) limits() error {
 	}
 	// Divided rather than multiplied: the product may overflow.
 	if n := p.config.Trials; n > MaxTrials/len(p.Tasks) {
-		return &LimitError{What: fmt.Sprintf("trials of %d tasks each", len(p.Tasks)), Got: n, Limit: MaxTrials / len(p.Tasks)}
+		what := "trials"
+		if len(p.Tasks) > 1 {
+			what = fmt.Sprintf("trials of each of %d tasks", len(p.Tasks))
+		}
+		return shareOfTrials(what, n, len(p.Tasks))
 	}
 	return nil
 }
@@ -269,7 +283,11 @@ func (p *Plan) planTasks(req Request) error {
 	}
 	// Before there are so many tasks: cells multiply them.
 	if n := len(chosen) + len(tests); n > MaxTrials/len(p.cells) {
-		return &LimitError{What: fmt.Sprintf("tasks in each of %d combinations", len(p.cells)), Got: n, Limit: MaxTrials / len(p.cells)}
+		what := "tasks"
+		if len(p.cells) > 1 {
+			what = fmt.Sprintf("tasks in each of %d combinations", len(p.cells))
+		}
+		return shareOfTrials(what, n, len(p.cells))
 	}
 	wanted := req.wanted()
 	if total := max(1, p.config.TrialsPerTask); req.Trial > total {

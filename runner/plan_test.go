@@ -118,7 +118,7 @@ tasks:
 		{runner.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; there are cold, even, warm`},
 		{runner.Request{Tasks: []string{"blue-1"}, Tags: []string{"warm"}}, `no task of the suite matches both task and tag "blue-1", "warm"`},
 		{runner.Request{Trial: 2}, `no task of the suite matches trial "2"; there are trials 1 to 1`},
-		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 3 tasks each are more than the limit of 333333"},
+		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 3 tasks are more than the limit of 166666: a run has at most 500000 trials"},
 		{runner.Request{Workers: 10_001}, "10001 workers are more than the limit of 10000"},
 		{runner.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk, openai, anthropic (did you mean "mock"?)`},
 	} {

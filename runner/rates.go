@@ -18,7 +18,7 @@ const BasisTasks RateBasis = "tasks"
 // and while something waits for a person's score: what failed an automatic grader is
 // known at once, so a rate of what is known would be too low.
 type Rate struct {
-	PassRate *float64 `json:"passRate"`
+	PassRate *float64 `json:"passRate" doc:"Share of what counts that passed. Null when nothing counts, because all trials ended in error, were cancelled or were skipped: such trials say nothing of the agent. Null also while something waits for a person's score."`
 	// PassRateInterval is Wilson's; of a task that could stop early [stats.Sample.Interval];
 	// of a mean over tasks [stats.MeanInterval].
 	PassRateInterval *stats.Interval `json:"passRateInterval"`

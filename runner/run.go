@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,11 +190,23 @@ func (r *Run) logRetry(t *taskRun, num, attempt int, level, why string) {
 	r.feed.emit(e)
 }
 
-func logEvent(t *taskRun, level, msg string) *Event {
-	if len(msg) > maxLogBytes {
-		msg = strings.ToValidUTF8(msg[:maxLogBytes], "") + " …"
+// logTrial logs why a trial is in error.
+func (r *Run) logTrial(t *taskRun, res *TrialResult) {
+	e := logEvent(t, "error", fmt.Sprintf("task %s, trial %d: %s", t.ID, res.TrialNum, cmp.Or(res.Error, "error")))
+	e.TrialNum, e.Verdict = res.TrialNum, res.Verdict
+	r.feed.emit(e)
+}
+
+// clipReason bounds what an event says of a reason, of which the trial's result has all.
+func clipReason(reason string) string {
+	if len(reason) <= maxLogBytes {
+		return reason
 	}
-	e := &Event{Type: Log, Level: level, Message: msg}
+	return strings.ToValidUTF8(reason[:maxLogBytes], "") + " …"
+}
+
+func logEvent(t *taskRun, level, msg string) *Event {
+	e := &Event{Type: Log, Level: level, Message: clipReason(msg)}
 	if t != nil {
 		e.TaskID, e.TaskName, e.TaskNum = t.ID, t.Name, t.num
 	}

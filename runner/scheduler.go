@@ -329,10 +329,13 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 // complete announces how a trial ended and, after the task's last, the task. It
 // returns the number of the trial's event.
 func (s *scheduler) complete(t *taskRun, res *TrialResult) (seq int64) {
+	if res.Verdict == Errored {
+		s.run.logTrial(t, res)
+	}
 	seq = s.run.feed.emit(&Event{
 		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
-		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Trial: res,
+		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
 	})
 	s.tally.addTrial(t.num-1, res)
 	t.mu.Lock()

@@ -245,7 +245,7 @@ func TestTriggerSelection(t *testing.T) {
 		{runner.Request{Tags: []string{"warm"}, Tasks: []string{"should_*"}}, `no task of the suite matches both task and tag "should_*", "warm"`},
 		{runner.Request{Tasks: []string{"shold_*"}}, `no task of the suite matches task "shold_*"; there are a`},
 		{runner.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; there are a`},
-		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of 4 tasks each are more than the limit of 250000"},
+		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 4 tasks are more than the limit of 125000: a run has at most 500000 trials"},
 	} {
 		require.Equal(t, c.want, plannedIDs(r.Plan(t.Context(), suite, c.req)))
 	}

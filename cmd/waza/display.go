@@ -73,7 +73,8 @@ func resumedLine(e *runner.Event) string { return "waza: " + clean(e.Message) }
 
 // tells reports whether a log event is for those who did not ask for more.
 func (l *lines) tells(e *runner.Event) bool {
-	return l.verbose || e.Level == "warning" || e.Level == "error"
+	// The table has the reasons of trials in error, once each.
+	return l.verbose || (e.Level == "warning" || e.Level == "error") && e.Verdict == ""
 }
 
 func logLine(e *runner.Event) string {

@@ -49,7 +49,7 @@ Exit codes:
 ` + exitCodes,
 		Flags: append([]cli.Flag{
 			taskFlag(), tagFlag(),
-			&cli.IntFlag{Name: "trials", Category: which, Usage: "do each task `N` times", DefaultText: "the suite's"},
+			&cli.IntFlag{Name: "trials", Category: which, Usage: fmt.Sprintf("do each task `N` times; a run has at most %d trials", runner.MaxTrials), DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
 			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
 			&cli.BoolFlag{Name: "resume", Category: which, Usage: "go on with a run: the one named, the newest unfinished one of the suite named, or of all; see waza runs resume --help"},
