@@ -113,7 +113,8 @@ type RunComparison struct {
 	Score    *Contrast `json:"score"`
 	// Verdicts counts tasks by their verdict in both runs.
 	Verdicts Verdicts `json:"verdicts"`
-	// What a counted trial takes, as the mean over tasks; nil when not known.
+	// What a counted trial takes, as the mean over tasks; nil when not known. Tokens and
+	// costs are those of agents in all attempts: judges say nothing of an agent.
 	DurationMS *Ratio `json:"durationMs"`
 	Tokens     *Ratio `json:"tokens"`
 	CostUSD    *Ratio `json:"costUsd"`
