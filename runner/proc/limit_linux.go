@@ -57,6 +57,10 @@ func startWithLimit(r limitRange, start func() error) error {
 
 // limitOf returns the number that a process carries; 0 for none.
 func limitOf(pid int) uint64 {
+	var limit unix.Rlimit
+	if unix.Prlimit(pid, rlimitLocks, nil, &limit) == nil { // a tenth of the time that the file takes
+		return limit.Cur
+	}
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
 		return 0

@@ -111,22 +111,69 @@ func (s *sweep) kill() (found, starting bool) {
 	if err != nil {
 		return false, false
 	}
+	seen := make(map[int]known, len(environs))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || pid == os.Getpid() || pid == guardPid() {
 			continue
 		}
 		stat := readStat(name)
-		if stat == "" || hasNoMemory(stat) || startOf(stat) < s.since {
+		fields := statFields(stat)
+		if stat == "" || noMemory(fields) || startAt(fields) < s.since {
 			continue
 		}
-		env, err := os.ReadFile("/proc/" + name + "/environ")
-		if err == nil && len(env) == 0 && statStarting(stat) {
-			starting = true
+		k, ok := environs[pid], false
+		if k.program, ok = programOf(fields, k.program); !ok {
+			env, err := os.ReadFile("/proc/" + name + "/environ")
+			if err == nil && len(env) == 0 && startingAt(fields) {
+				starting = true
+			}
+			k.marks = onlyMarks(env)
+			ok = err == nil && len(env) > 0
 		}
-		found = s.killIfMarked(pid, stat, env) || found
+		if ok {
+			seen[pid] = k
+		}
+		found = s.killIfMarked(pid, stat, k.marks) || found
 	}
+	environs = seen
 	return found, starting
+}
+
+// known is what a look at a process found in its environment.
+type known struct {
+	program program
+	marks   []byte // the variables that may be marks, each with a NUL before and after
+}
+
+// program tells the programs that a process runs in turn apart: when it was started,
+// and where in its memory its arguments and environment are, which differs with each
+// program that it runs.
+type program [3]string
+
+// environs remembers the environments of processes from one look to the next: reading
+// them is most of the work, and many runs may end at once. It belongs to the one sweep
+// that is under way.
+var environs map[int]known
+
+// programOf returns what a process runs, and whether that is still the same.
+func programOf(fields []string, was program) (now program, same bool) {
+	if len(fields) <= statEnvEnd || fields[statEnvEnd] == "0" {
+		return program{}, false
+	}
+	now = program{strings.Clone(fields[statStart]), strings.Clone(fields[statArgs]), strings.Clone(fields[statEnvEnd])}
+	return now, now == was
+}
+
+// onlyMarks returns the variables of an environment that are waza's.
+func onlyMarks(env []byte) []byte {
+	var marks []byte
+	for variable := range bytes.SplitSeq(env, []byte{0}) {
+		if bytes.HasPrefix(variable, []byte("WAZA_")) {
+			marks = append(append(append(marks, 0), variable...), 0)
+		}
+	}
+	return marks
 }
 
 func (s *sweep) killIfMarked(pid int, stat string, env []byte) bool {
@@ -145,12 +192,19 @@ func (s *sweep) killIfMarked(pid int, stat string, env []byte) bool {
 	return found
 }
 
+// readStat returns /proc/PID/stat, which one read takes; empty when it is gone.
 func readStat(pid string) string {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	f, err := unix.Open("/proc/"+pid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
-	return string(stat)
+	defer unix.Close(f)
+	var b [4096]byte
+	n, err := unix.Read(f, b[:])
+	if err != nil {
+		return ""
+	}
+	return string(b[:n])
 }
 
 // dated says that the system dates the start of processes: some that only look like
@@ -203,6 +257,7 @@ const (
 	statParent = 1
 	statFlags  = 6
 	statStart  = 19
+	statArgs   = 45
 	statEnvEnd = 48
 
 	ticksPerSecond = 100 // USER_HZ, which is the same on all architectures that Go has
@@ -217,8 +272,9 @@ func statFields(stat string) []string {
 }
 
 // startOf is when a process was started, in ticks since the system was.
-func startOf(stat string) uint64 {
-	fields := statFields(stat)
+func startOf(stat string) uint64 { return startAt(statFields(stat)) }
+
+func startAt(fields []string) uint64 {
 	if len(fields) <= statStart {
 		return 0
 	}
@@ -226,9 +282,8 @@ func startOf(stat string) uint64 {
 	return start
 }
 
-// hasNoMemory reports whether a process has ended or is a thread of the kernel.
-func hasNoMemory(stat string) bool {
-	fields := statFields(stat)
+// noMemory reports whether a process has ended or is a thread of the kernel.
+func noMemory(fields []string) bool {
 	if len(fields) <= statFlags {
 		return true
 	}
@@ -236,11 +291,10 @@ func hasNoMemory(stat string) bool {
 	return err != nil || flags&(flagExiting|flagKernel) != 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// statStarting reports whether a process is in the midst of an exec: it has the
+// startingAt reports whether a process is in the midst of an exec: it has the
 // memory of the new program, but its environment is not in it yet.
-func statStarting(stat string) bool {
-	fields := statFields(stat)
-	return len(fields) > statEnvEnd && fields[statEnvEnd] == "0" && !hasNoMemory(stat)
+func startingAt(fields []string) bool {
+	return len(fields) > statEnvEnd && fields[statEnvEnd] == "0" && !noMemory(fields)
 }
 
 // hasVariable reports whether a NUL-separated environment has a variable that

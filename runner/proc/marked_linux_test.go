@@ -25,10 +25,10 @@ func TestStatStarting(t *testing.T) {
 		"77 (cut off) R 1":              false,
 		"":                              false,
 	} {
-		require.Equal(t, want, statStarting(stat), stat)
+		require.Equal(t, want, startingAt(statFields(stat)), stat)
 	}
 	own, err := os.ReadFile("/proc/self/stat")
 	require.NoError(t, err)
-	require.False(t, statStarting(string(own)))
+	require.False(t, startingAt(statFields(string(own))))
 	require.NotEqual(t, "0", strings.Fields(string(own)[strings.LastIndexByte(string(own), ')')+1:])[statEnvEnd])
 }
