@@ -380,3 +380,22 @@ func (d *daemon) address(t *testing.T) string {
 	require.NotNil(t, found, line)
 	return found[1]
 }
+
+// Nobody learned that every process of the user could run programs by way of the daemon.
+func TestDaemonSaysWhoCanConnect(t *testing.T) {
+	t.Parallel()
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600))
+	for want, args := range map[string][]string{
+		`level=WARN msg=listening .* clients="every process of this user, and each can run programs as this user; --token-file FILE or --token-env NAME requires a token"`: {"--tcp", "localhost:0"},
+		`level=INFO msg=listening .* clients="those that show the token"`:                                                                                                  {"--tcp", "localhost:0", "--token-file", token},
+		`level=INFO msg=listening network=unix .* clients="every process of this user"`:                                                                                    {"--socket", filepath.Join(t.TempDir(), "s")},
+	} {
+		d := startDaemon(t, args...)
+		line, err := d.errors.ReadString('\n')
+		require.NoError(t, err)
+		require.Regexp(t, want, line)
+		require.NoError(t, d.cmd.Process.Signal(unix.SIGTERM))
+		require.Zero(t, d.exitCode(t), "it is idle")
+	}
+}
