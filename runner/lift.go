@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"waza/runner/executor"
+	"waza/runner/grader"
 )
 
 var (
@@ -288,4 +291,26 @@ func (t *tallied) lift(b []byte) error {
 		return json.Unmarshal(b, t)
 	}
 	return err
+}
+
+// notStartedEnd is how the JSON of a trial ends that never began.
+const notStartedEnd = `"output":"","graders":[],"transcript":[]}`
+
+// liftNotStarted takes a trial that never began out of its JSON, and reports whether it
+// is one. A large run that is cancelled has little else, so that decoding them was most
+// of its end.
+func (res *TrialResult) liftNotStarted(raw []byte) bool {
+	if !bytes.HasSuffix(raw, []byte(notStartedEnd)) || bytes.Contains(raw, []byte(`"startedAt"`)) {
+		return false
+	}
+	var t tallied
+	if t.lift(raw) != nil {
+		return false
+	}
+	*res = t.TrialResult
+	res.Output, res.Transcript = "", []executor.Entry{}
+	if res.Graders == nil {
+		res.Graders = []grader.Result{}
+	}
+	return true
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+	"waza/runner/grader"
 )
 
 // What is lifted out of a line is what decoding it gives.
@@ -84,4 +87,23 @@ func FuzzMembers(f *testing.F) {
 			require.Equal(t, string(value), got[i+1])
 		}
 	})
+}
+
+// A trial that never began is lifted as it is decoded, and no other is.
+func TestLiftNotStarted(t *testing.T) {
+	t.Parallel()
+	task := &taskRun{PlannedTask: &PlannedTask{ID: "a \"b\"", Trials: 3, First: 1}}
+	for _, res := range []*TrialResult{
+		task.notStarted(2, Skipped, notStartedStopped),
+		task.notStarted(3, Cancelled, "not started: \"x\"\n"),
+		{TaskID: "a", TrialNum: 1, Verdict: Errored, StartedAt: time.Unix(1, 0).UTC(), Graders: []grader.Result{}, Transcript: []executor.Entry{}},
+		{TaskID: "a", TrialNum: 1, Verdict: Passed, Output: "x", Graders: []grader.Result{}, Transcript: []executor.Entry{}},
+	} {
+		raw, err := compactJSON(res)
+		require.NoError(t, err)
+		var got TrialResult
+		require.Equal(t, res.StartedAt.IsZero() && res.Output == "", got.liftNotStarted(raw))
+		require.NoError(t, new(trialFiles).decodeRaw(raw, &got))
+		require.Equal(t, res, &got)
+	}
 }

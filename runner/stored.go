@@ -178,7 +178,10 @@ func (f *trialFiles) decode(at place, v any) error {
 }
 
 func (f *trialFiles) decodeRaw(raw []byte, v any) (err error) {
-	if _, ok := v.(*TrialResult); ok {
+	if res, ok := v.(*TrialResult); ok {
+		if res.liftNotStarted(raw) {
+			return nil
+		}
 		if raw, err = f.whole(raw); err != nil {
 			return err
 		}

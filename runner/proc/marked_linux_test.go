@@ -32,3 +32,30 @@ func TestStatStarting(t *testing.T) {
 	require.False(t, startingAt(statFields(string(own))))
 	require.NotEqual(t, "0", strings.Fields(string(own)[strings.LastIndexByte(string(own), ')')+1:])[statEnvEnd])
 }
+
+// The environment of a process is read once for each program that it runs. Reading it
+// at each look made the end of 100 runs take ten times as long.
+func TestProgramOf(t *testing.T) {
+	t.Parallel()
+	fields := func(start, args, end string) []string {
+		f := strings.Fields(strings.Repeat("1 ", 50))
+		f[statStart], f[statArgs], f[statEnvEnd] = start, args, end
+		return f
+	}
+	was, same := programOf(fields("7", "100", "200"), program{})
+	require.False(t, same)
+	for name, now := range map[string][]string{
+		"another process":       fields("8", "100", "200"),
+		"another program":       fields("7", "101", "200"),
+		"a longer environment":  fields("7", "100", "201"),
+		"in the midst of exec":  fields("7", "100", "0"),
+		"without what tells it": fields("7", "100", "200")[:statArgs],
+	} {
+		_, same := programOf(now, was)
+		require.False(t, same, name)
+	}
+	_, same = programOf(fields("7", "100", "200"), was)
+	require.True(t, same)
+	require.Equal(t, "\x00WAZA_A=1\x00\x00WAZA_B=\x00", string(onlyMarks([]byte("HOME=/\x00WAZA_A=1\x00X=WAZA_C=1\x00WAZA_B=\x00"))))
+	require.True(t, hasVariable(onlyMarks([]byte("A=\x00WAZA_A=1\x00")), "WAZA_A=1\x00"))
+}
