@@ -6,9 +6,7 @@ t.setup({ restart = { delay = 20, max_delay = 100, attempts = 5 } })
 local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
 local events = {}
 require('waza.daemon').listen(function(_, _, method, params)
-  if params.status ~= 'interrupted' then
-    table.insert(events, params.seq)
-  end
+  table.insert(events, params.seq)
   if method == 'eval.complete' then
     events.ends = (events.ends or 0) + 1
   end
@@ -42,7 +40,7 @@ t.wait('the end', function()
 end)
 t.same({ 'passed', 'passed', 'passed' }, run.tasks.wait.trials)
 for i, seq in ipairs(events) do
-  t.same(i, seq, 'every event once, in order')
+  t.same(i, seq, 'every event once, in order, the end of the interrupted session included')
 end
 t.same(run.seq, #events)
 t.same(2, events.ends, 'one end of what was interrupted, one of the run')
