@@ -107,6 +107,8 @@ type Config struct {
 	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty" jsonschema_extras:"x-refers=suite-file"`
 	// Put SKILL.md into the system prompt of model executors.
 	InjectSkillBody bool `yaml:"inject_skill_body" json:"inject_skill_body"`
+	// Variables of waza's environment that agents, graders and hooks get, by name; * stands for any characters. Absent means all. PATH, HOME, USER, LOGNAME, SHELL, TERM, TZ, LANG, LC_* and TMPDIR are always among them.
+	Environment []string `yaml:"environment" json:"environment,omitzero"`
 	// MCP servers handed to executors that take them, by name.
 	MCPServers map[string]any `yaml:"mcp_servers" json:"mcp_servers,omitempty"`
 	// Seconds within which the agent must show a sign of life; 0 means no such limit.

@@ -28,6 +28,7 @@ func (l *loader) checkSuite() {
 	}
 	l.checkWorkers()
 	l.checkStopping()
+	l.checkEnvironment()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
 		l.checkMetric(i)

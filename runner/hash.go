@@ -134,6 +134,9 @@ func (d *digests) suite(p *Plan, cell *cell) (string, error) {
 		contentVersion, cell.executor.Name, cell.settings.Model, cell.settings.Options, program, c.InjectSkillBody, c.MCPServers,
 		c.DisabledSkills, instructions, c.MaxAttempts, s.Skill, s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask, scripts,
 	})
+	if err == nil && c.Environment != nil {
+		sum, err = digestJSON([]any{sum, "environment", c.Environment})
+	}
 	if err == nil && len(cell.params) > 0 { // texts and programs see them
 		sum, err = digestJSON([]any{sum, cell.params})
 	}

@@ -57,7 +57,7 @@ func (g *grading) run(ctx context.Context, a *amendment) error {
 		if t.graders, err = g.plan.bind(t.PlannedTask); err != nil {
 			return err
 		}
-		t.env = t.environ(g.rec.RunID)
+		t.env = t.environ(g.plan.inherited(), g.rec.RunID)
 	}
 	var err error
 	if g.blobs, err = a.run.Blobs(); err != nil {

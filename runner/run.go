@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -254,7 +254,7 @@ func (r *Run) main() {
 // itself could not go on.
 func (r *Run) execute(s *scheduler) (err error) {
 	p := r.plan
-	env := append(os.Environ(), "WAZA_RUN_ID="+r.ID())
+	env := append(slices.Clone(p.inherited()), "WAZA_RUN_ID="+r.ID())
 	timeout := seconds(p.config.TimeoutSeconds)
 	before := proc.Started()
 	defer func() {

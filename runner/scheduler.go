@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -95,10 +94,10 @@ func (t *taskRun) executes() bool {
 
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
-// environ is the environment of a task's processes: this process's, then the
-// task's own, then what tells them where they are.
-func (t *PlannedTask) environ(runID string) []string {
-	env := os.Environ()
+// environ is the environment of a task's processes: what they get of this process's,
+// then the task's own, then what tells them where they are.
+func (t *PlannedTask) environ(inherited []string, runID string) []string {
+	env := slices.Clone(inherited)
 	for k, v := range t.Inputs.Environment {
 		env = append(env, k+"="+v)
 	}
@@ -284,7 +283,7 @@ func (t *taskRun) notStarted(num int, verdict Verdict, reason string) *TrialResu
 func (s *scheduler) start(t *taskRun) {
 	t.begin.Do(func() {
 		r := s.run
-		t.env = t.environ(r.ID())
+		t.env = t.environ(r.plan.inherited(), r.ID())
 		r.feed.emit(&Event{
 			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,

@@ -7,6 +7,9 @@ import (
 	"waza/runner/executor"
 )
 
+// inherited is what the programs of a run get of this process's environment.
+func (p *Plan) inherited() []string { return p.config.Inherited(os.Environ()) }
+
 // learnSecrets makes known to the run's redactor what nothing of the run may
 // show: keys in the environment of its agents, graders and hooks, and those that
 // the suite hands to the executor and to MCP servers.
