@@ -7,7 +7,7 @@
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
-# make test-crash  kill runs, fill their disk, cut their journals and exhaust their workers, at length  (WAZA_TEST_SEED=of a test that failed)
+# make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, at length  (WAZA_TEST_SEED=of a test that failed)
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -89,7 +89,8 @@ test-editors:
 test-crash:
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' ./cmd/waza ./runner ./rpc
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' ./runner
-	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^(TestStuckInOneOperation|TestMemoryLimit|TestProcessorTimeLimit)$$' ./runner/grader/assertion
+	WAZA_TEST_CRASH=1 $(GO) test -count=5 -timeout 60m -run '^TestAttack' ./cmd/... ./eval/... ./rpc/... ./runner/...
+	$(GO) test -run '^$$' -fuzz '^FuzzRedactEncoded$$' -fuzztime 30s ./runner/provider
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...

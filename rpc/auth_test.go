@@ -20,7 +20,7 @@ func show(id int, token string) string {
 }
 
 // A batch of guesses was evaluated as a whole, and so were the lines after it.
-func TestWrongTokenEndsConnection(t *testing.T) {
+func TestAttackWrongTokenEndsConnection(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{Token: goodToken}))
 	var batch []string
@@ -43,7 +43,7 @@ func TestWrongTokenEndsConnection(t *testing.T) {
 }
 
 // Silent connections took all places, and kept out the client that had the token.
-func TestSilentConnectionsLockNobodyOut(t *testing.T) {
+func TestAttackSilentConnectionsLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{Token: goodToken, MaxConnections: 2}))
 	first := dial(t, addr)

@@ -85,7 +85,7 @@ tasks: [{id: a, prompt: x}]
 }
 
 // Over a socket run.export wrote any file of the user.
-func TestExportOverSocketStaysInside(t *testing.T) {
+func TestAttackExportOverSocketStaysInside(t *testing.T) {
 	t.Parallel()
 	c := tcp(t, newServer(t, rpc.Options{}))
 	id := c.start(map[string]any{"path": suite(t, many(1, 1, 1))})

@@ -8,7 +8,7 @@ import (
 )
 
 // There was no delay after wrong tokens.
-func TestDelaysGrowWithWrongTokens(t *testing.T) {
+func TestAttackDelaysGrowWithWrongTokens(t *testing.T) {
 	t.Parallel()
 	var g guesses
 	now := time.Unix(1_000_000, 0)

@@ -76,7 +76,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // A web page could start runs: an HTTPS server hands out a session ticket that
 // holds a request, and the browser sends it to the daemon in a TLS ClientHello.
-func TestForeignProtocolIsRefused(t *testing.T) {
+func TestAttackForeignProtocolIsRefused(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{}))
 	for _, first := range []string{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "POST / HTTP/1.1\r\nHost: localhost\r\n", "GET / HTTP/1.1\r\n", "CONNECT / HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n"} {

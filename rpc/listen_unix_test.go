@@ -14,7 +14,7 @@ import (
 
 // A daemon waited without a word and without end for the lock on the directory of its
 // socket, which any process can hold that may read the directory.
-func TestLockedSocketDirectory(t *testing.T) {
+func TestAttackLockedSocketDirectory(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	other, err := os.Open(path)

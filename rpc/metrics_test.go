@@ -13,7 +13,7 @@ import (
 )
 
 // Metrics without a token answered whatever name a web page had this machine known by.
-func TestMetricsHost(t *testing.T) {
+func TestAttackMetricsHost(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // An agent that deleted its workspace had trials in error, which count for nothing,
 // in place of failed ones. One that replaced it by a link was graded by what the link
 // leads to.
-func TestDestroyedWorkspace(t *testing.T) {
+func TestAttackDestroyedWorkspace(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "done.txt"), []byte("done"), 0o600))

@@ -16,7 +16,7 @@ import (
 
 // A worker started its next trial while the one before only waited to be recorded.
 // When the process was killed then, trials that had ended and were paid for were lost.
-func TestTrialsAreRecordedBeforeTheNext(t *testing.T) {
+func TestAttackTrialsAreRecordedBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	large := strings.Repeat("0123456789abcdef", 1<<16)

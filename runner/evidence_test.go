@@ -94,7 +94,7 @@ func (d *damagedRun) faces(name string, h runner.Handle, status runner.Status, t
 
 // A journal that was cut, a bad byte in run.json or result.json, and an empty
 // result.json: each was believed, hid the run or broke what read it.
-func TestDamagedRecord(t *testing.T) {
+func TestAttackDamagedRecord(t *testing.T) {
 	t.Parallel()
 	d := newDamagedRun(t)
 	h := d.with(nil)

@@ -22,7 +22,7 @@ func expanding(config, task string) string {
 
 // Template variables could make a prompt, a reply or a check of any length, until
 // the memory of the machine was full.
-func TestTextsDoNotGrowWithoutBound(t *testing.T) {
+func TestAttackTextsDoNotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	often := strings.Repeat("{{a}}", 10_000)
 	nearly := strings.Repeat("{{a}}", 75)

@@ -142,7 +142,7 @@ func TestFeedOfDamagedJournal(t *testing.T) {
 
 // The queue was bounded by 4,096 events: trials with 4 MB of output took gigabytes of
 // memory, and all that waited was lost with the process.
-func TestFeedBoundsBytes(t *testing.T) {
+func TestAttackFeedBoundsBytes(t *testing.T) {
 	t.Parallel()
 	f, log := newTestFeed(t, nil)
 	const size = 4 << 20

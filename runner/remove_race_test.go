@@ -14,7 +14,7 @@ import (
 
 // A run that was removed while it was read gave internal errors: a reader gets what
 // there was, or learns that there is no such run.
-func TestRemoveBesideReaders(t *testing.T) {
+func TestAttackRemoveBesideReaders(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
 	suite := load(t, r, twoTasks)

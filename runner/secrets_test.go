@@ -73,7 +73,7 @@ test "$(cat)" != fail
 }
 
 // A key that the limit of an output cut in two was recorded in part.
-func TestNoPartOfAKeyLeftBehind(t *testing.T) {
+func TestAttackNoPartOfAKeyLeftBehind(t *testing.T) {
 	t.Parallel()
 	const key = "sk-suite-0123456789abcdef"
 	for _, left := range []int{6, 12, len(key) - 1} {

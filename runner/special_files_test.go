@@ -87,7 +87,7 @@ func soon(t *testing.T, what string, do func()) {
 
 // A file that became a pipe after its suite was checked made the plan of a run
 // wait for a writer, for ever.
-func TestPlanWaitsForNoPipe(t *testing.T) {
+func TestAttackPlanWaitsForNoPipe(t *testing.T) {
 	t.Parallel()
 	for kind, replace := range special {
 		for _, name := range []string{"fixtures/in.txt", "check.sh", "rules.md", "fixtures/want.txt", "skills/x/more.md"} {
@@ -117,7 +117,7 @@ func TestPlanWaitsForNoPipe(t *testing.T) {
 
 // The same after the run was planned hung the trial, beyond its deadline and
 // although it was cancelled.
-func TestTrialWaitsForNoPipe(t *testing.T) {
+func TestAttackTrialWaitsForNoPipe(t *testing.T) {
 	t.Parallel()
 	for kind, replace := range special {
 		t.Run(kind, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestTrialWaitsForNoPipe(t *testing.T) {
 
 // An agent that replaces the fixtures of its suite by pipes hung what compares its
 // workspace with them, and graders that read their snapshots.
-func TestNothingWaitsForThePipesOfAnAgent(t *testing.T) {
+func TestAttackNothingWaitsForThePipesOfAnAgent(t *testing.T) {
 	t.Parallel()
 	var suite *eval.Suite
 	r := agentRunner(t, t.TempDir(), func(_ context.Context, tr *executor.Trial) (string, error) {
@@ -175,7 +175,7 @@ func sparse(t *testing.T, path string, size int64) {
 
 // Sparse files of hundreds of gigabytes were read to their end for the name of a
 // trial, and nothing could stop that.
-func TestHugeFilesStopNoPlan(t *testing.T) {
+func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 	t.Parallel()
 	r := agentRunner(t, t.TempDir(), nil)
 	for _, name := range []string{"check.sh", "skills/x/more.md", "fixtures/want.txt"} {
@@ -207,7 +207,7 @@ func TestHugeFilesStopNoPlan(t *testing.T) {
 }
 
 // A fixture that grows after it was checked is not copied beyond the limit.
-func TestHugeFixtureStopsTheTrial(t *testing.T) {
+func TestAttackHugeFixtureStopsTheTrial(t *testing.T) {
 	t.Parallel()
 	r := agentRunner(t, t.TempDir(), func(_ context.Context, tr *executor.Trial) (string, error) {
 		_, err := tr.Dir()

@@ -18,7 +18,7 @@ const secretText = "---\nname: [hunter2\ntoken-hunter2: hunter2\n---\nhunter2: {
 // /proc, say, whose lines then were quoted in findings. Only prompts and task
 // files were held in. Each case names one file that a suite can name, and has a
 // link in its place.
-func TestLinksLeadNoSuiteToOtherFiles(t *testing.T) {
+func TestAttackLinksLeadNoSuiteToOtherFiles(t *testing.T) {
 	t.Parallel()
 	const head = "name: s\ntasks: [{id: a, prompt: hi, graders: [{type: text, config: {contains: [hi]}}]}]\n"
 	grader := func(grader string) string {
@@ -121,7 +121,7 @@ func TestLinksWithinTheRepositoryWork(t *testing.T) {
 
 // Links also led what waza writes for a suite to other places: results of a project,
 // and snapshots, whose content an agent makes.
-func TestLinksLeadNothingOut(t *testing.T) {
+func TestAttackLinksLeadNothingOut(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{

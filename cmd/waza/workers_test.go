@@ -39,7 +39,7 @@ func workersOf(waza int) []int {
 
 // An assertion that is stuck in one operation of its engine must not outlive a waza
 // that is killed.
-func TestKilledWazaLeavesNoWorker(t *testing.T) {
+func TestAttackKilledWazaLeavesNoWorker(t *testing.T) {
 	t.Parallel()
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(suite, []byte(`name: stuck

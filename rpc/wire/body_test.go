@@ -45,7 +45,7 @@ func bodyStream(t *testing.T, all *Bodies, size int) (s *Stream, in io.WriteClos
 func large(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"large"}` }
 
 // Large replies waited for their clients in memory.
-func TestLargeRepliesWaitInFiles(t *testing.T) {
+func TestAttackLargeRepliesWaitInFiles(t *testing.T) {
 	t.Parallel()
 	const size = 200_000
 	result := `"` + strings.Repeat("x", size-3) + ` "`

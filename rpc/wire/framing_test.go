@@ -77,7 +77,7 @@ func TestContentLength(t *testing.T) {
 
 // Input of other protocols got a parse error, and its next line was served: a TLS
 // session ticket, which browsers send back, could hold requests.
-func TestRefuseForeign(t *testing.T) {
+func TestAttackRefuseForeign(t *testing.T) {
 	t.Parallel()
 	for in, refused := range map[string]bool{
 		"\x16\x03\x01\x02\x00\x01\n" + ping("1") + "\n": true,

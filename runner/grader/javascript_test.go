@@ -78,7 +78,7 @@ func TestJavaScript(t *testing.T) {
 
 // A promise is an object, and objects are true: assertions that are promises passed
 // whatever came of them, and so did iterators, of which nobody asked for an element.
-func TestJavaScriptPromises(t *testing.T) {
+func TestAttackJavaScriptPromises(t *testing.T) {
 	t.Parallel()
 	requireJavaScript(t, subject("hello"), map[string]string{
 		"(async () => output === 'hello')()":                                   "",

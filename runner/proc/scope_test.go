@@ -32,7 +32,7 @@ var escapes = map[string]string{
 
 // A process that made a session of its own and closed its output outlived its trial,
 // and one that cleared its environment its run.
-func TestScopeEndsWhatGotAway(t *testing.T) {
+func TestAttackScopeEndsWhatGotAway(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid from util-linux")

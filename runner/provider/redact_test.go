@@ -143,7 +143,7 @@ var secretValues = []string{"sk-proj-Zx81kQpLmN4vT7wR2yB5", "hunter2\"<correct>/
 
 // Secrets were missed in base64 with a line end, behind a user or without padding, in
 // hexadecimal digits and in lower-case escapes.
-func TestRedactEncodings(t *testing.T) {
+func TestAttackRedactEncodings(t *testing.T) {
 	t.Parallel()
 	for _, secret := range secretValues {
 		var r Redactor
@@ -168,7 +168,7 @@ func TestRedactEncodings(t *testing.T) {
 }
 
 // A key that a limit cut in two was kept in part.
-func TestRedactCut(t *testing.T) {
+func TestAttackRedactCut(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-proj-Zx81kQpLmN4vT7wR2yB5"
 	var r Redactor

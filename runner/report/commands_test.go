@@ -66,7 +66,7 @@ func attacked() runner.Handle {
 
 // Later lines of what an agent printed stood at the beginning of lines of the table
 // and of exports, where they are commands of the CI system, and so did task ids.
-func TestNothingIsACommandOfCI(t *testing.T) {
+func TestAttackNothingIsACommandOfCI(t *testing.T) {
 	t.Parallel()
 	h := attacked()
 	for _, f := range Formats() {
@@ -95,7 +95,7 @@ func TestNothingIsACommandOfCI(t *testing.T) {
 }
 
 // Findings quote lines of suites, one character at a time.
-func TestNoFindingIsACommandOfCI(t *testing.T) {
+func TestAttackNoFindingIsACommandOfCI(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "::warning::.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("a ##[add-mask]b ###[x: 1\n::error::x: 1\n"), 0o644))

@@ -37,7 +37,7 @@ func viewer(t *testing.T) *goja.Runtime {
 // A detail of a grader that repeats "expected" and "got" kept the tab of a browser
 // busy for seconds: the regular expression that looked for them took time with the
 // cube of the text's length. So did texts of many line ends, with the square of it.
-func TestViewerShowsHostileTextsAtOnce(t *testing.T) {
+func TestAttackViewerShowsHostileTextsAtOnce(t *testing.T) {
 	t.Parallel()
 	const size = maxHTMLText / 4 // in an interpreter
 	repeat := func(s string) string { return strings.Repeat(s, size/len(s)) }

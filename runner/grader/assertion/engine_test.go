@@ -33,7 +33,7 @@ var stuck = map[string]string{
 // An assertion stuck in one operation burnt a processor, and gigabytes, long after
 // its time was up: it ran in the process of waza. Its worker is killed now, and what
 // comes after it goes on in another.
-func TestStuckInOneOperation(t *testing.T) {
+func TestAttackStuckInOneOperation(t *testing.T) {
 	t.Parallel()
 	timeout := 300 * time.Millisecond
 	if os.Getenv("WAZA_TEST_CRASH") != "" {
@@ -61,7 +61,7 @@ func TestStuckInOneOperation(t *testing.T) {
 }
 
 // What takes too much memory ends before its time is up.
-func TestMemoryLimit(t *testing.T) {
+func TestAttackMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"growing array", "large text", "large buffer"} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestMemoryLimit(t *testing.T) {
 
 // A worker whose waza was killed, so that nobody watches the time, ends by its
 // limit of processor time.
-func TestProcessorTimeLimit(t *testing.T) {
+func TestAttackProcessorTimeLimit(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("WAZA_TEST_CRASH") == "" {
 		t.Skip("takes seconds of processor time; set WAZA_TEST_CRASH=1")

@@ -169,7 +169,7 @@ func TestGradeCancelled(t *testing.T) {
 
 // Workers had all that waza itself was started with: variables that hold keys, and
 // descriptors.
-func TestWorkersInheritNothing(t *testing.T) {
+func TestAttackWorkersInheritNothing(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("this system does not show what a process has inherited")
 	}
