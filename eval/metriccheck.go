@@ -80,7 +80,7 @@ func (s *Suite) measures() map[string]bool {
 	return all
 }
 
-// graders are the names and types of the graders that stand for expectations.
+// graders are the names and types of the graders that check expectations.
 func (e *Expected) graders() []string {
 	if e == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// revealsTCPPeers says whether checkPeer can tell whose a TCP connection is.
+// revealsTCPPeers reports whether checkPeer finds the user of a TCP connection.
 const revealsTCPPeers = false
 
 // solLocal is the level of LOCAL_PEERCRED, which not every system's package names.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// revealsTCPPeers says whether checkPeer can tell whose a TCP connection is.
+// revealsTCPPeers reports whether checkPeer finds the user of a TCP connection.
 const revealsTCPPeers = true
 
 // checkPeer refuses connections of other users of this machine. Clients on

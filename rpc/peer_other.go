@@ -4,7 +4,7 @@ package rpc
 
 import "net"
 
-// revealsTCPPeers says whether checkPeer can tell whose a TCP connection is.
+// revealsTCPPeers reports whether checkPeer finds the user of a TCP connection.
 const revealsTCPPeers = false
 
 // checkPeer knows nothing of connections here.

@@ -74,7 +74,7 @@ func (p *pairing) over(parts []suitePart, stopping bool) *Contrast {
 	mean, _ := stats.Mean(differences)
 	if stopping {
 		// The tasks' own intervals are about other estimates than those without bias, whose
-		// spread over tasks tells how sure they are. Differences lie between -1 and 1.
+		// spread over tasks shows how sure they are. Differences lie between -1 and 1.
 		i := stats.MeanInterval(halved, p.options.Confidence)
 		mean.Interval = stats.Interval{Low: 2*i.Low - 1, High: 2*i.High - 1}
 	}

@@ -9,7 +9,7 @@ import (
 	"waza/runner/journal"
 )
 
-// Damage tells what of a run's record is not as it was written.
+// Damage says which parts of a run's record are not as they were written.
 type Damage struct {
 	// Events is how many events the journal lost, at least. A trial that was in one
 	// has not ended, as far as anyone can tell, unless result.json has it.
@@ -109,7 +109,7 @@ func damageOf(run *journal.Run) (d *Damage, last int64, err error) {
 
 // Damage goes through all files of the run's record, but decodes little.
 func (r *recorded) Damage() (*Damage, error) {
-	// result.json comes first: whoever writes it has written the journal before.
+	// result.json comes first, because the journal is written before it.
 	head, broken, err := r.believed()
 	if err != nil {
 		return nil, err

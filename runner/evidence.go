@@ -227,7 +227,7 @@ func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial))
 	})
 }
 
-// decodeResultTrial passes over a trial and tells its place.
+// decodeResultTrial skips a trial and returns its place.
 func decodeResultTrial(dec *json.Decoder) (t resultTrial, err error) {
 	var raw json.RawMessage
 	if err := dec.Decode(&raw); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// LatestRun stands for the newest run where one is named. A run that is dated in the
+// LatestRun names the newest run. A run that is dated in the
 // future is it only when there is no other.
 const LatestRun = "latest"
 

@@ -36,7 +36,7 @@ type place struct {
 	size    int32 // 0 when there is no trial
 	verdict verdictCode
 	stored  bool // it refers to contents that are elsewhere
-	// inResult: it stands in result.json, because the journal lost it.
+	// inResult: it is in result.json, because the journal lost it.
 	inResult bool
 }
 

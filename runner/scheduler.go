@@ -95,7 +95,7 @@ func (t *taskRun) executes() bool {
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
 // environ is the environment of a task's processes: what they get of this process's,
-// then the task's own, then what tells them where they are.
+// then the task's own, then those that say where they are.
 func (t *PlannedTask) environ(inherited []string, runID string) []string {
 	env := slices.Clone(inherited)
 	for k, v := range t.Inputs.Environment {

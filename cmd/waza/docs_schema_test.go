@@ -229,7 +229,7 @@ func gradersDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
 	w.printf(`# Graders
 
 A grader gives a finished trial a score from 0 to 1 and says whether it passed. A suite lists graders under ` + "`graders`" + `,
-which apply to all its tasks, and so does a task. Their options stand in ` + "`config`" + `.
+which apply to all its tasks, and so does a task. Their options are in ` + "`config`" + `.
 
 ## Failed or error
 

@@ -35,7 +35,7 @@ func percent(s float64) string { return figure.Percent(s) }
 func took(ms float64) string   { return report.Duration(time.Duration(ms * float64(time.Millisecond))) }
 func whole(n float64) string   { return fmt.Sprint(int64(n)) }
 
-// trials is how a table tells counts, which it does of those that are not 0.
+// trials prints the counts that are not 0, as a table does.
 func (l *ledger) trials(place, at string) string {
 	n := map[string]int{}
 	for _, name := range countNames {
@@ -125,7 +125,7 @@ func (l *ledger) passedOf(at string) string {
 	return fmt.Sprintf("%v/%v", passed, total)
 }
 
-// gain is how a number with skills and without is told.
+// gain prints a number with skills and without.
 func (l *ledger) gain(place, at string, form, change func(float64) string, interval func(low, high float64) string, unit string) (with, without, gain string) {
 	for name, to := range map[string]*string{"with": &with, "without": &without} {
 		n, ok := l.number(at + "/" + name)
@@ -140,7 +140,7 @@ func (l *ledger) gain(place, at string, form, change func(float64) string, inter
 	return with, without, change(n) + unit + " " + l.intervalText(place, at+"/interval", interval)
 }
 
-// beside holds what is told of the baseline and of trigger tests.
+// beside holds the texts about the baseline and trigger tests.
 func (l *ledger) beside(place, text string) {
 	base := "summary/baseline"
 	with, without, gain := l.gain(place, base+"/passRate", percent, figure.Points, figure.PointsInterval, " points")

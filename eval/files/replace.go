@@ -135,7 +135,7 @@ func (r *Replacement) Discard() {
 	r.root.Close()
 }
 
-// at makes an error tell the path that was asked for: nobody knows the temporary one.
+// at names the path that was asked for in an error: nobody knows the temporary one.
 func at(path string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError

@@ -36,7 +36,7 @@ func TestCutOutput(t *testing.T) {
 	})
 	runCases(t, "json_schema", []graderCase{{"json", "schema: {type: integer}", nil, subject("42", cutOutput), errs("the output was cut")}})
 	runCases(t, "program", []graderCase{
-		{"a program is told", `{command: sh, args: [-c, 'test "$WAZA_OUTPUT_DROPPED" = 7']}`, nil, subject("42", cutOutput, workspace(t, nil)), passes()},
+		{"a program gets the number", `{command: sh, args: [-c, 'test "$WAZA_OUTPUT_DROPPED" = 7']}`, nil, subject("42", cutOutput, workspace(t, nil)), passes()},
 	})
 	for _, language := range []string{languagePython, languageJavaScript} {
 		if language == languagePython {

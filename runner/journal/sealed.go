@@ -123,7 +123,7 @@ type Result struct {
 	sum    uint32
 }
 
-// linesHead begins the member that tells the number of the journal's last line.
+// linesHead begins the member with the number of the journal's last line.
 const linesHead = `,"lines":`
 
 // Result opens result.json. The error is [os.ErrNotExist] when the run has not ended

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Stamp tells two states of a recorded run apart: it changes with each of its files
+// Stamp distinguishes two states of a recorded run: it changes with each of its files
 // beside contents and locks. It holds no blanks, and is empty for a run whose files
 // cannot be looked at. result says that there is a result.
 func (r *Run) Stamp() (stamp string, result bool) {

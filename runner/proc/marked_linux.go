@@ -146,7 +146,7 @@ type known struct {
 	marks   []byte // the variables that may be marks, each with a NUL before and after
 }
 
-// program tells the programs that a process runs in turn apart: when it was started,
+// program distinguishes the programs that a process runs in turn: when it was started,
 // and where in its memory its arguments and environment are, which differs with each
 // program that it runs.
 type program [3]string
@@ -291,7 +291,7 @@ func noMemory(fields []string) bool {
 	return err != nil || flags&(flagExiting|flagKernel) != 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// startingAt reports whether a process is in the midst of an exec: it has the
+// startingAt reports whether a process is within an exec: it has the
 // memory of the new program, but its environment is not in it yet.
 func startingAt(fields []string) bool {
 	return len(fields) > statEnvEnd && fields[statEnvEnd] == "0" && !noMemory(fields)

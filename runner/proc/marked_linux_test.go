@@ -45,11 +45,11 @@ func TestProgramOf(t *testing.T) {
 	was, same := programOf(fields("7", "100", "200"), program{})
 	require.False(t, same)
 	for name, now := range map[string][]string{
-		"another process":       fields("8", "100", "200"),
-		"another program":       fields("7", "101", "200"),
-		"a longer environment":  fields("7", "100", "201"),
-		"in the midst of exec":  fields("7", "100", "0"),
-		"without what tells it": fields("7", "100", "200")[:statArgs],
+		"another process":      fields("8", "100", "200"),
+		"another program":      fields("7", "101", "200"),
+		"a longer environment": fields("7", "100", "201"),
+		"within an exec":       fields("7", "100", "0"),
+		"too few fields":       fields("7", "100", "200")[:statArgs],
 	} {
 		_, same := programOf(now, was)
 		require.False(t, same, name)

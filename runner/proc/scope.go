@@ -59,7 +59,7 @@ func (s *Scope) join() *cgroup {
 	return s.group
 }
 
-// mark is what tells the descendants of a program: each inherits both, unless it
+// mark identifies the descendants of a program: each inherits both, unless it
 // clears the one on purpose and sets the other.
 type mark struct {
 	// variable begins a variable of the environment.

@@ -21,7 +21,7 @@ type span struct{ start, end int }
 // not change.
 type secretIndex struct {
 	// grams has a bit for each four bytes, by their hash: whether a spelling begins or
-	// ends with them. heads and tails tell which.
+	// ends with them; heads and tails hold them.
 	grams        [1 << 16 / 64]uint64
 	heads, tails map[uint32][]spelling
 	shortest     int

@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// nameOf says what the name of a variable, a header or a parameter tells of its
+// nameOf says what the name of a variable, a header or a parameter says of its
 // value, by its parts: DB_PASS, X-Api-Key, clientSecret2, OPENAIKEY.
 func nameOf(name string) nameKind {
 	if name == "PWD" || name == "OLDPWD" {

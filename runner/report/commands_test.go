@@ -110,7 +110,7 @@ func TestAttackNoFindingIsACommandOfCI(t *testing.T) {
 	require.Contains(t, b.String(), `a #\x23[add-mask]b ##\x23[x: 1`)
 }
 
-// What stands in the way of commands takes nothing from documents for programs.
+// Escaping commands of CI systems loses nothing in documents for programs.
 func TestNoCommandIsLostInDocuments(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

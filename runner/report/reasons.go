@@ -198,7 +198,7 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 	}
 }
 
-// spent tells what the run cost: agents and judges, all attempts, and what runs that
+// spent prints what the run cost: agents and judges, all attempts, and what runs that
 // trials were taken over from had spent on these.
 func (r *Report) spent(b *strings.Builder) {
 	if r.Summary == nil {

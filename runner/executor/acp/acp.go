@@ -218,7 +218,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		rec := newRecord(x.preset, t.Transcript, given)
 		begin := proc.Now()
 		err = x.converse(ctx, t, a, dir, preface, rec)
-		a.proc.EndDetached(begin) // the agent goes on with other trials
+		a.proc.EndDetached(begin) // the agent continues with other trials
 		died := a.dead()
 		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)

@@ -27,6 +27,6 @@ func TestNothingOfATrialIsLeftBesideTheAgent(t *testing.T) {
 	require.NoError(t, err)
 	after, err := f.exec.Execute(t.Context(), f.trial(t, "pid"))
 	require.NoError(t, err)
-	require.Equal(t, before.Output, after.Output, "the agent goes on")
+	require.Equal(t, before.Output, after.Output, "the agent continues")
 	require.Equal(t, 1, f.processes(t))
 }

@@ -41,7 +41,7 @@ func (r *realm) prepare(source string, subject map[string]json.RawMessage) error
 	return err
 }
 
-// value decodes what stands under a name of the subject.
+// value decodes the part of the subject with a name.
 func (r *realm) value(name string, raw json.RawMessage) (goja.Value, error) {
 	if len(raw) > 0 && raw[0] == '"' {
 		var text string

@@ -36,7 +36,7 @@ func lower(resource int, most uint64) {
 	_ = unix.Setrlimit(resource, &l)
 }
 
-// closeInherited closes the descriptors that whoever started waza left open. Those
+// closeInherited closes the descriptors that the program which started waza left open. Those
 // that the runtime of Go opened are closed on exec, which others are not.
 func closeInherited() {
 	dir, err := os.Open("/dev/fd")

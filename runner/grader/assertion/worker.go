@@ -232,7 +232,7 @@ func (w *worker) receive(timeout time.Duration) (*reply, error) {
 }
 
 // grade evaluates assertions over a subject and gives each complaint, in order, to
-// take. After an error the worker is of no use, and fate tells why.
+// take. After an error the worker is of no use, and fate has the reason.
 func (w *worker) grade(ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration, take func(complaint string)) error {
 	defer context.AfterFunc(ctx, w.abort)()
 	// The deadline acts first. The limit of processor time is there for a worker

@@ -317,7 +317,7 @@ func ratios() []experiment {
 					},
 				}
 				if spread == 1 {
-					e.least = 0 // few trials do not tell how long the tail is
+					e.least = 0 // few trials do not show how long the tail is
 				}
 				list = append(list, e)
 			}

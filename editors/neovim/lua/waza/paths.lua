@@ -13,7 +13,7 @@ function M.dir(path)
   return vim.fn.fnamemodify(path, ':h')
 end
 
--- is_workflow tells a file of a CI system by its directory.
+-- is_workflow reports whether a file belongs to a CI system, by its directory.
 local function is_workflow(path)
   for _, dir in ipairs({ '%.github', '%.gitea', '%.forgejo' }) do
     if ('/' .. path):match('/' .. dir .. '/workflows/') then
@@ -23,7 +23,7 @@ local function is_workflow(path)
   return false
 end
 
--- is_suite tells a suite file by its name, eval.yaml, eval.WORD.yaml,
+-- is_suite reports whether a file is a suite, by its name: eval.yaml, eval.WORD.yaml,
 -- eval-WORD.yaml or WORD.eval.yaml, unless it is a workflow.
 function M.is_suite(path)
   if is_workflow(path) then
