@@ -18,6 +18,9 @@ import (
 // a [*BusyError] for a run that goes on or whose record is being changed, or tells
 // why it could not be deleted to the end; [Runner.Collect] does the rest then.
 func (r *Runner) Remove(id string) (bytes int64, err error) {
+	if err := r.awaitEnd(context.Background(), id); err != nil { // an end is a moment, which nothing delays
+		return 0, err
+	}
 	trash, err := r.store.Discard(id)
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
@@ -126,6 +129,9 @@ func (r *Runner) Collect(ctx context.Context, o Retention, dryRun bool) ([]Remov
 func (r *Runner) collectRuns(ctx context.Context, o Retention, c *collection) error {
 	if o.isZero() {
 		return nil
+	}
+	for _, live := range r.liveRuns() {
+		_ = r.awaitEnd(ctx, live.ID()) // those that go on stay, see below
 	}
 	infos, err := r.List(0)
 	if err != nil {

@@ -50,6 +50,22 @@ func TestRemove(t *testing.T) {
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 }
 
+// Whoever sees the end of a run can remove it, though its result is written after that.
+func TestRemoveAtTheEnd(t *testing.T) {
+	t.Parallel()
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	for range 20 {
+		live := start(t, r, twoTasks, runner.Request{})
+		follow(t, live, 1)
+		removed, err := r.Collect(t.Context(), runner.Retention{Keep: new(int)}, true)
+		require.NoError(t, err)
+		require.Len(t, removed, 1)
+		_, err = r.Remove(live.ID())
+		require.NoError(t, err)
+	}
+}
+
 // A run that was killed is removed with its workspaces, whatever agents did to these.
 func TestRemoveWithWorkspaces(t *testing.T) {
 	t.Parallel()
