@@ -46,7 +46,7 @@ func (d *damagedRun) with(files map[string][]byte) runner.Handle {
 			b = changed
 		}
 		if b == nil {
-			require.NoError(d, os.Remove(path))
+			require.NoError(d, os.RemoveAll(path)) // the last change may have removed it
 		} else {
 			require.NoError(d, os.WriteFile(path, b, 0o600))
 		}
