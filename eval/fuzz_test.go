@@ -83,8 +83,11 @@ func FuzzCSV(f *testing.F) {
 		}
 		ids := map[string]bool{}
 		for _, task := range s.Tasks {
-			if ids[task.ID] || strings.TrimSpace(task.Inputs.Prompt) == "" || task.ID == "" || task.Line < 1 {
+			if ids[task.ID] || task.ID == "" || task.Line < 1 {
 				t.Fatalf("%+v", task)
+			}
+			if strings.TrimSpace(task.Inputs.Prompt) == "" && len(diags) == 0 {
+				t.Fatalf("no finding about the empty prompt of %+v", task)
 			}
 			ids[task.ID] = true
 		}
