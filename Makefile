@@ -91,7 +91,6 @@ test-crash:
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' ./runner
 	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestAttack' ./runner/grader/assertion
 	$(GO) test -count=3 -timeout 60m -run '^TestAttack' ./...
-	$(GO) test -run '^$$' -fuzz '^FuzzRedactEncoded$$' -fuzztime 10s ./runner/provider
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...
