@@ -3,6 +3,7 @@ package rpc
 import (
 	"errors"
 	"net"
+	"os"
 )
 
 var (
@@ -20,6 +21,27 @@ func (s *Server) admitPeer(conn net.Conn) error {
 		return nil
 	}
 	return err
+}
+
+// checkSocketUser refuses the other end of a unix socket if it is another user's. ask
+// asks the system for the user at the other end of a descriptor.
+func checkSocketUser(conn *net.UnixConn, ask func(fd int) (uid uint32, err error)) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var uid uint32
+	var asked error
+	if err := raw.Control(func(fd uintptr) { uid, asked = ask(int(fd)) }); err != nil {
+		return err
+	}
+	if asked != nil {
+		return asked
+	}
+	if int(uid) != os.Geteuid() {
+		return errOtherUser
+	}
+	return nil
 }
 
 // A guardedListener accepts only the connections that admitPeer admits.

@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,22 +21,11 @@ func checkPeer(conn net.Conn) error {
 	if !ok {
 		return errPeerUnknown
 	}
-	raw, err := local.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *unix.Xucred
-	var cerr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, cerr = unix.GetsockoptXucred(int(fd), solLocal, unix.LOCAL_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	if cerr != nil {
-		return cerr
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return errOtherUser
-	}
-	return nil
+	return checkSocketUser(local, func(fd int) (uint32, error) {
+		cred, err := unix.GetsockoptXucred(fd, solLocal, unix.LOCAL_PEERCRED)
+		if err != nil {
+			return 0, err
+		}
+		return cred.Uid, nil
+	})
 }
