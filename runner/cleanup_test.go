@@ -50,7 +50,7 @@ func TestRemove(t *testing.T) {
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 }
 
-// Whoever sees the end of a run can remove it, though its result is written after that.
+// A client that sees the end of a run can remove it, although its result is written later.
 func TestRemoveAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})

@@ -131,7 +131,7 @@ type Event struct {
 
 	// Status, Summary and Error belong to run_complete and end; Summary to
 	// run_graded, too. In trial_complete, Error is why the trial is in error, took too
-	// long or was cancelled, cut to some KiB. A log event that has a Verdict tells why
+	// long or was cancelled, cut to some KiB. A log event that has a Verdict has the reason why
 	// the trial TrialNum is in error.
 	Status  Status   `json:"status,omitempty"`
 	Summary *Summary `json:"summary,omitempty"`

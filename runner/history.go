@@ -49,7 +49,7 @@ type HistoryRun struct {
 	// Amended: it was graded anew or reviewed since.
 	Amended bool `json:"amended,omitempty"`
 	// Usage is that of the run's summary; nil when nothing is known of it, and while the
-	// run goes on.
+	// run is active.
 	Usage *executor.Usage `json:"usage,omitempty"`
 	// Damage is what of the run's record is damaged; absent when nothing is.
 	Damage *Damage `json:"damage,omitempty"`

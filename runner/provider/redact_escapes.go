@@ -46,7 +46,7 @@ func unescape(text string) (plain string, length int) {
 	}
 }
 
-// unit is unescape of an escape of JSON, or of the two that stand for one character.
+// unit unescapes one escape of JSON, or the two that make one character.
 func unit(text string) (plain string, length int) {
 	const size = len(`\u0000`)
 	if plain, length = numbered(text, 2, 4, 16, 4, true); length == 0 || len(text) < 2*size || text[size:size+2] != `\u` {

@@ -32,7 +32,7 @@ var stuck = map[string]string{
 
 // An assertion stuck in one operation burnt a processor, and gigabytes, long after
 // its time was up: it ran in the process of waza. Its worker is killed now, and what
-// comes after it goes on in another.
+// comes after it runs in another.
 func TestAttackStuckInOneOperation(t *testing.T) {
 	t.Parallel()
 	timeout := 300 * time.Millisecond
