@@ -41,8 +41,20 @@ var cgroupDir = sync.OnceValue(func() string {
 	if own == "" || !delegated(own) {
 		return ""
 	}
+	removeStale(own)
 	return filepath.Join(own, fmt.Sprintf("waza-%d-%d", os.Getpid(), time.Now().UnixNano()))
 })
+
+// removeStale removes the empty groups of processes that ended without doing so.
+func removeStale(own string) {
+	dirs, _ := filepath.Glob(filepath.Join(own, "waza-*-*"))
+	for _, dir := range dirs {
+		var pid, at int
+		if _, err := fmt.Sscanf(filepath.Base(dir), "waza-%d-%d", &pid, &at); err == nil && !Exists(pid) {
+			_ = removeCgroup(dir)
+		}
+	}
+}
 
 // ownCgroup is the directory of the control group that this process is in.
 func ownCgroup() string {
@@ -192,7 +204,7 @@ func (g *cgroup) refused(err error) bool {
 	if g == nil || err == nil || cgroups.refused.Load() {
 		return false
 	}
-	for _, no := range []syscall.Errno{syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP, syscall.EBADF} {
+	for _, no := range []syscall.Errno{syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP, syscall.EBADF, syscall.ENODEV} {
 		if errors.Is(err, no) {
 			cgroups.refused.Store(true)
 			return true
