@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
+	"waza/rpc/host"
 )
 
 // daemonEnv makes the test binary a daemon: "stdio", or the path of a socket.
@@ -31,7 +32,7 @@ const daemonEnv = "WAZA_RPC_TEST_DAEMON"
 func daemon() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	out, err := rpc.TakeStdout()
+	out, err := host.TakeStdout()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 99

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"waza/rpc/host"
 	"waza/rpc/wire"
 )
 
@@ -17,19 +18,19 @@ import (
 // and a token. So is every address without a token where the system does not reveal
 // which user connects, which Linux does.
 func (s *Server) ListenTCP(address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
+	hostname, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {
 		err = errors.New("the port is missing; 0 means any that is free")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
+	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(hostname, "localhost"), port))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	switch {
-	case addr.IP.IsLoopback() && !revealsTCPPeers && s.o.Token == "":
+	case addr.IP.IsLoopback() && !host.RevealsTCPPeers && s.o.Token == "":
 		return nil, fmt.Errorf("listen on %s: this system does not reveal which user connects, so TCP needs a token (--token-file); a unix socket (--socket) does not", address)
 	case addr.IP.IsLoopback():
 	case !s.o.AllowRemote:
@@ -114,7 +115,7 @@ func (s *Server) accept(l net.Listener, clients *group) error {
 
 // serveConn serves one client, if it may be.
 func (s *Server) serveConn(conn net.Conn) {
-	if err := s.admitPeer(conn); err != nil {
+	if err := host.Admit(conn, s.o.Token != ""); err != nil {
 		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
 		conn.Close()
 		return

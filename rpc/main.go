@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"waza/rpc/host"
 )
 
 // Door says where the clients of [Main] come in. The zero value is stdio: one
@@ -47,10 +49,10 @@ const (
 // listeners while no run was active. All runs have ended then, as far as
 // they could within seconds.
 //
-// On stdio, in and out belong to Main. Get out from [TakeStdout], so that nothing
+// On stdio, in and out belong to Main. Get out from [host.TakeStdout], so that nothing
 // but protocol is ever written there. stderr takes what people should know.
 func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d Door) int {
-	IgnoreBrokenPipe()
+	host.IgnoreBrokenPipe()
 	s, err := New(o)
 	if err != nil {
 		fmt.Fprintf(stderr, "waza: %v\n", err)

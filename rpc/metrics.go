@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"waza/rpc/host"
 )
 
 // counts are what the server counts for Options.Metrics. Nil counts nothing.
@@ -100,7 +102,7 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(guardedListener{l, s}); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(host.Guard(l, s.o.Token != "", s.log)); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("metrics are not served any more", "error", err)
 		}
 	}()

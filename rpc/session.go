@@ -12,6 +12,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"waza/rpc/host"
 	"waza/rpc/wire"
 	"waza/runner"
 )
@@ -147,7 +148,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return err
 	}
 	if f, ok := out.(*os.File); ok {
-		defer watchOutput(f, func() { sess.stream.Fail(ErrClientGone) })()
+		defer host.WatchOutput(f, func() { sess.stream.Fail(ErrClientGone) })()
 	}
 	defer sess.watchProcess(0)
 	select {
@@ -330,7 +331,7 @@ func (s *session) isShutdown() bool {
 func (s *session) watchProcess(pid int) {
 	stop := func() {}
 	if pid > 0 {
-		stop = watchProcess(pid, func() { s.stream.Fail(ErrClientGone) })
+		stop = host.WatchProcess(pid, func() { s.stream.Fail(ErrClientGone) })
 	}
 	s.mu.Lock()
 	stop, s.stopWatch = s.stopWatch, stop

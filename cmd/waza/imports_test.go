@@ -38,6 +38,7 @@ var importRules = []struct {
 	{"eval/...", []string{"github.com/sourcegraph/jsonrpc2"}, "it knows no JSON-RPC", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
+	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/lsp"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
 	{"rpc/lsp", append(waza("rpc", "rpc/wire"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report"), "a grader sees one trial", true},

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/rpc"
+	"waza/rpc/host"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -190,7 +191,7 @@ func (p *program) protocolFiles() (in, out *os.File, err error) {
 		return nil, nil, fmt.Errorf("jsonrpc: stdin and stdout must be files of the operating system")
 	}
 	if out == os.Stdout {
-		out, err = rpc.TakeStdout()
+		out, err = host.TakeStdout()
 	}
 	return in, out, err
 }

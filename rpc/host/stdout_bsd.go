@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package rpc
+package host
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package rpc
+package host
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchProcess calls gone, once, when the process pid has ended or there is
+// WatchProcess calls gone, once, when the process pid has ended or there is
 // none. It costs a goroutine, which stop ends and waits for.
-func watchProcess(pid int, gone func()) (stop func()) {
+func WatchProcess(pid int, gone func()) (stop func()) {
 	return watch(gone, func(wake int) bool {
 		fd, err := unix.PidfdOpen(pid, 0)
 		switch {

@@ -1,4 +1,4 @@
-package rpc
+package host
 
 import (
 	"bufio"
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// revealsTCPPeers reports whether checkPeer finds the user of a TCP connection.
-const revealsTCPPeers = true
+// RevealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
+const RevealsTCPPeers = true
 
 // checkPeer refuses connections of other users of this machine. Clients on
 // other machines are the token's business.

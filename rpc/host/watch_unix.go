@@ -1,6 +1,6 @@
 //go:build unix
 
-package rpc
+package host
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchOutput calls gone, once, when nobody can read any more what is written
+// WatchOutput calls gone, once, when nobody can read any more what is written
 // to f. It costs a goroutine, which stop ends and waits for. f itself is left
 // as it is.
-func watchOutput(f *os.File, gone func()) (stop func()) {
+func WatchOutput(f *os.File, gone func()) (stop func()) {
 	fd := duplicate(f)
 	if fd < 0 {
 		return func() {}

@@ -1,9 +1,9 @@
 //go:build unix && !linux
 
-package rpc
+package host
 
-// watchProcess calls gone, once, when the process pid has ended or there is
+// WatchProcess calls gone, once, when the process pid has ended or there is
 // none. It costs a goroutine, which stop ends and waits for.
-func watchProcess(pid int, gone func()) (stop func()) {
+func WatchProcess(pid int, gone func()) (stop func()) {
 	return watch(gone, func(wake int) bool { return lookFor(pid, wake) })
 }

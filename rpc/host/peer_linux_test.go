@@ -1,4 +1,4 @@
-package rpc
+package host
 
 import (
 	"encoding/binary"
@@ -91,10 +91,9 @@ func TestOtherUsersConnections(t *testing.T) {
 	defer s.Close()
 	require.ErrorIs(t, checkPeer(s), errOtherUser)
 
-	// The metrics do not accept it either.
-	server := &Server{log: slog.New(slog.DiscardHandler)}
+	// A guarded listener does not accept it either.
 	again := &oneConn{Listener: l, conn: s}
-	_, err = guardedListener{again, server}.Accept()
+	_, err = Guard(again, false, slog.New(slog.DiscardHandler)).Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 

@@ -1,4 +1,4 @@
-package rpc
+package host
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 //go:build darwin || freebsd
 
-package rpc
+package host
 
 import (
 	"net"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// revealsTCPPeers reports whether checkPeer finds the user of a TCP connection.
-const revealsTCPPeers = false
+// RevealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
+const RevealsTCPPeers = false
 
 // solLocal is the level of LOCAL_PEERCRED, which not every system's package names.
 const solLocal = 0
@@ -19,7 +19,7 @@ const solLocal = 0
 func checkPeer(conn net.Conn) error {
 	local, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errPeerUnknown
+		return errUnknownUser
 	}
 	return checkSocketUser(local, func(fd int) (uint32, error) {
 		cred, err := unix.GetsockoptXucred(fd, solLocal, unix.LOCAL_PEERCRED)
