@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -86,7 +88,7 @@ func regexpFault(err error) string {
 	if !errors.As(err, &se) {
 		return err.Error()
 	}
-	msg := fmt.Sprintf("%s: `%s`", se.Code, clip(se.Expr, 60))
+	msg := fmt.Sprintf("%s: `%s`", se.Code, text.Clip(se.Expr, 60))
 	switch {
 	case strings.HasPrefix(se.Expr, "(?=") || strings.HasPrefix(se.Expr, "(?!") || strings.HasPrefix(se.Expr, "(?<"):
 		msg += " (RE2 has no look-around)"
@@ -211,15 +213,4 @@ func (p Path) String() string {
 		}
 	}
 	return b.String()
-}
-
-// clip shortens s to about n bytes for a message, at a character boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // The bounds of a dataset besides its size: maxCells bounds rows times
@@ -191,7 +192,7 @@ func (r *rows) emptyPrompt(line int) {
 func (r *rows) take(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.fault(t.Line, 1, CodeDuplicateID, "the id %q is that of another task too: %s:%d", clip(t.ID, 80), l.display(first.File), first.Line)
+		r.fault(t.Line, 1, CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
 	if !r.set.add(t, &source{name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"waza/eval/text"
 )
 
 // readCSV reads a header and rows. Fields may be quoted and hold line breaks.
@@ -62,7 +64,7 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 		case names[i] == "":
 			r.fault(line, column, CodeDatasetColumns, "column %d has no name", i+1)
 		case seen[names[i]]:
-			r.fault(line, column, CodeDatasetColumns, "two columns are named %q", clip(names[i], 60))
+			r.fault(line, column, CodeDatasetColumns, "two columns are named %q", text.Clip(names[i], 60))
 		}
 		seen[names[i]] = true
 		if r.stop {

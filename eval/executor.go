@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -99,7 +101,7 @@ const agentKey = "agent"
 func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
 	if used.Name != "" && !drives(used) {
 		l.reportf(l.src, at, Error, CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
-			used.Name, clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
+			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
 	}
 	return withKey(config, agentKey, l.agentNode())
 }
@@ -136,7 +138,7 @@ func (l *loader) unknownExecutor(name string, src *source, at *yaml.Node) {
 	}
 	known := kindNames(l.options.Vocabulary.Executors)
 	d := src.diagnostic(at, Error, CodeUnknownExecutor,
-		"unknown executor \""+clip(name, 60)+"\"; the known ones are "+strings.Join(known, ", "))
+		"unknown executor \""+text.Clip(name, 60)+"\"; the known ones are "+strings.Join(known, ", "))
 	d.Suggestion = nearestKind(name, l.options.Vocabulary.Executors)
 	l.report(d)
 }

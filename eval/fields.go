@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -250,7 +252,7 @@ func (d *decoder) obeys(n *yaml.Node, f *field, v reflect.Value) {
 			d.report(n, Error, CodeMissingField, "", "%s is empty", d.here())
 		case f.enum != nil && v.String() != "" && !slices.Contains(f.enum, v.String()):
 			d.report(n, Error, CodeInvalidValue, Nearest(v.String(), f.enum),
-				"%s must be one of %s, not %q", d.here(), strings.Join(f.enum, ", "), clip(v.String(), 40))
+				"%s must be one of %s, not %q", d.here(), strings.Join(f.enum, ", "), text.Clip(v.String(), 40))
 		}
 	}
 	if v.Kind() == reflect.Slice && v.Len() < f.minItems {
@@ -301,5 +303,5 @@ func (d *decoder) unknownKey(key *yaml.Node, t reflect.Type, more []string) {
 	if len(d.path) > 0 {
 		where = " in " + d.here()
 	}
-	d.report(key, Warning, code, near, "unknown %s %q%s", word, clip(key.Value, 60), where)
+	d.report(key, Warning, code, near, "unknown %s %q%s", word, text.Clip(key.Value, 60), where)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -53,7 +55,7 @@ func (l *loader) sameName(g *Grader, own map[string]int) {
 	}
 	own[g.Name] = g.Line
 	l.reportf(g.src, place(g.node, "name"), Warning, CodeDuplicateGrader,
-		"another grader is named %q, in line %d; this one is reported as %q", clip(old, 60), line, clip(g.Name, 60))
+		"another grader is named %q, in line %d; this one is reported as %q", text.Clip(old, 60), line, text.Clip(g.Name, 60))
 }
 
 func uniqueName(base string, taken map[string]bool) string {
@@ -69,7 +71,7 @@ func uniqueName(base string, taken map[string]bool) string {
 func (l *loader) grader(g *Grader, task *Task) bool {
 	label := "grader"
 	if g.Name != "" {
-		label = fmt.Sprintf("grader %q", clip(g.Name, 60))
+		label = fmt.Sprintf("grader %q", text.Clip(g.Name, 60))
 	}
 	d := l.decoder(g.src)
 	d.label = label + ": "
@@ -78,7 +80,7 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 		return false
 	}
 	if w := lookup(g.node, "weight"); w != nil && g.Weight <= 0 && !isNull(w) {
-		d.report(w, Warning, CodeNoEffect, "", "a weight of %s counts as 1", clip(w.Value, 20))
+		d.report(w, Warning, CodeNoEffect, "", "a weight of %s counts as 1", text.Clip(w.Value, 20))
 	}
 	if g.Weight <= 0 {
 		g.Weight = 1
@@ -91,7 +93,7 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 	kind, ok := v.Grader(g.Type)
 	if !ok {
 		d.report(place(g.node, "type"), Error, CodeUnknownGrader, nearestKind(g.Type, v.Graders),
-			"unknown type %q; the known ones are %s", clip(g.Type, 60), strings.Join(kindNames(v.Graders), ", "))
+			"unknown type %q; the known ones are %s", text.Clip(g.Type, 60), strings.Join(kindNames(v.Graders), ", "))
 		return false
 	}
 	if g.Type != kind.Name {
@@ -203,7 +205,7 @@ func (g *Grader) Diagnose(path Path, severity Severity, code Code, message strin
 		return Diagnostic{File: g.File, Line: g.Line, Column: g.Column, Severity: severity, Code: code, Message: message}
 	}
 	c := Check{src: g.src, options: g.config, decl: g.node}
-	return g.src.diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", clip(g.Name, 60), message))
+	return g.src.diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", text.Clip(g.Name, 60), message))
 }
 
 // effective joins the suite's graders with a task's: those that the task names

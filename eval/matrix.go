@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -143,7 +145,7 @@ func (l *loader) checkMatrix() {
 	names := map[string]string{}
 	for _, p := range c.Matrix {
 		if why := l.badParam(p.Name); why != "" {
-			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", clip(p.Name, 60), why)
+			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", text.Clip(p.Name, 60), why)
 		}
 		if other := names[EnvName(p.Name)]; other != "" {
 			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))

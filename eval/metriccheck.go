@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -38,7 +40,7 @@ func (l *loader) checkMeasured() {
 		name := l.metricName(i)
 		d := l.src.diagnostic(name, Warning, CodeUnmeasuredMetric, "")
 		d.Suggestion = Nearest(m.Name, slices.Sorted(maps.Keys(measured)))
-		d.Message = "metric \"" + clip(m.Name, 60) + "\" cannot be measured, so its threshold has no effect: " + why
+		d.Message = "metric \"" + text.Clip(m.Name, 60) + "\" cannot be measured, so its threshold has no effect: " + why
 		l.report(d)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -65,9 +67,9 @@ func describe(n *yaml.Node) string {
 	if isNull(n) {
 		return "nothing"
 	}
-	text := clip(strings.TrimSpace(n.Value), 40)
+	value := text.Clip(strings.TrimSpace(n.Value), 40)
 	if isText(n) {
-		return fmt.Sprintf("%q", text)
+		return fmt.Sprintf("%q", value)
 	}
-	return text
+	return value
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -130,7 +132,7 @@ func (l *loader) checkSchemaVersion() {
 	m := schemaVersionForm.FindStringSubmatch(v)
 	switch {
 	case m == nil:
-		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", clip(v, 40))
+		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", text.Clip(v, 40))
 	case m[1] != "1":
 		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "the suite asks for version %s of the format; waza reads version 1", v)
 	}
@@ -176,7 +178,7 @@ func (l *loader) fromSuite(path string) string {
 func (l *loader) checkInputNames() {
 	for name := range l.suite.Inputs {
 		if !variableName.MatchString(name) {
-			l.at(Warning, CodeInvalidValue, At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", clip(name, 60))
+			l.at(Warning, CodeInvalidValue, At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}
 }

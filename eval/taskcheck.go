@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // taskCheck looks at one task after it is decoded.
@@ -71,9 +72,9 @@ func (c *taskCheck) prompt() {
 	case strings.TrimSpace(in.Prompt) != "":
 	case c.has(c.input("prompt")):
 		// Scaffolds write one for the edge case, and agents are asked it.
-		c.reportf(Warning, CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", clip(c.task.ID, 80))
+		c.reportf(Warning, CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", text.Clip(c.task.ID, 80))
 	default:
-		c.reportf(Error, CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", clip(c.task.ID, 80))
+		c.reportf(Error, CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", text.Clip(c.task.ID, 80))
 	}
 }
 
@@ -131,7 +132,7 @@ func (c *taskCheck) files() {
 			c.reportf(Error, CodeMissingField, at, "files[%d] has no path", i)
 			continue
 		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
-			c.reportf(Error, CodeEscapingPath, at, "the path %q must be relative and stay in the workspace", clip(f.Path, 80))
+			c.reportf(Error, CodeEscapingPath, at, "the path %q must be relative and stay in the workspace", text.Clip(f.Path, 80))
 			continue
 		}
 		f.Path = path.Clean(filepath.ToSlash(f.Path))
@@ -200,7 +201,7 @@ func (c *taskCheck) fixture(rel string, at Path) string {
 	case info.Size() > MaxFixtureBytes:
 		c.reportf(Error, CodeTooLarge, at, "the fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
 	case c.bytes+info.Size() > maxTaskFixtures:
-		c.reportf(Error, CodeTooLarge, at, "with %s the fixtures of task %q have more than %s", l.display(file), clip(c.task.ID, 80), files.Size(maxTaskFixtures))
+		c.reportf(Error, CodeTooLarge, at, "with %s the fixtures of task %q have more than %s", l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
 	default:
 		c.bytes += info.Size()
 		return file
@@ -220,7 +221,7 @@ func (c *taskCheck) fixtureHint(rel string) string {
 func (c *taskCheck) environment() {
 	for name, value := range c.task.Inputs.Environment {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			c.reportf(Error, CodeInvalidValue, c.input("environment", name), "%q cannot be an environment variable", clip(name, 60))
+			c.reportf(Error, CodeInvalidValue, c.input("environment", name), "%q cannot be an environment variable", text.Clip(name, 60))
 		}
 	}
 }
@@ -241,7 +242,7 @@ func (c *taskCheck) expected() {
 	}
 	for i, o := range e.Outcomes {
 		if o.Type != "task_completed" {
-			check.Warnf(At("outcomes", i, "type"), CodeNoEffect, "only the outcome task_completed is graded, not %q", clip(o.Type, 60))
+			check.Warnf(At("outcomes", i, "type"), CodeNoEffect, "only the outcome task_completed is graded, not %q", text.Clip(o.Type, 60))
 		}
 	}
 }

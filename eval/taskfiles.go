@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // maxGlobEntries bounds the files that one pattern may look at.
@@ -28,24 +29,24 @@ func (ts *taskSet) pattern(src *source, at *yaml.Node, text string) {
 }
 
 // find returns the files that a pattern matches and that may be read.
-func (ts *taskSet) find(src *source, at *yaml.Node, text string) []string {
+func (ts *taskSet) find(src *source, at *yaml.Node, pattern string) []string {
 	l := ts.loader
-	p := filepath.ToSlash(strings.TrimSpace(text))
+	p := filepath.ToSlash(strings.TrimSpace(pattern))
 	switch {
 	case p == "":
 		l.reportf(src, at, Error, CodeBadGlob, "the file pattern is empty")
 		return nil
 	case len(p) > longestGlob || !doublestar.ValidatePattern(p):
-		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
+		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	case path.IsAbs(p):
-		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q must be relative to the suite", clip(p, 80))
+		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q must be relative to the suite", text.Clip(p, 80))
 		return nil
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(p))
 	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
 	if !within(l.root(), dir) {
-		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q leads out of %s", clip(p, 80), l.rootWord())
+		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
 		return nil
 	}
 	if !hasMeta(rest) {
@@ -53,12 +54,12 @@ func (ts *taskSet) find(src *source, at *yaml.Node, text string) []string {
 	}
 	glob, err := CompileGlob(rest)
 	if err != nil {
-		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", clip(p, 80))
+		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	}
 	found := ts.matches(glob, dir, globDepth(rest))
 	if len(found) == 0 {
-		l.reportf(src, at, ts.emptyGlobSeverity(src), CodeGlobMatchesNothing, "no file matches %q", clip(p, 80))
+		l.reportf(src, at, ts.emptyGlobSeverity(src), CodeGlobMatchesNothing, "no file matches %q", text.Clip(p, 80))
 	}
 	return slices.DeleteFunc(found, func(f string) bool { return ts.escapes(f, src, at) })
 }

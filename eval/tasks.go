@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -142,7 +144,7 @@ func (ts *taskSet) task(src *source, n *yaml.Node, file, fallbackID string) {
 func (ts *taskSet) add(t *Task, src *source, n *yaml.Node) bool {
 	l := ts.loader
 	if first := ts.ids[t.ID]; first != nil {
-		l.reportf(src, place(n, "id"), Error, CodeDuplicateID, "the id %q is that of another task too: %s:%d", clip(t.ID, 80), l.display(first.File), first.Line)
+		l.reportf(src, place(n, "id"), Error, CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return false
 	}
 	if len(ts.ids) >= maxTasks {
@@ -200,7 +202,7 @@ func (ts *taskSet) somethingChecked(t *Task) {
 		return
 	}
 	ts.loader.report(Diagnostic{File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: Warning, Code: CodeNothingChecked,
-		Message: fmt.Sprintf("task %q: nothing is checked, so every trial passes; give it graders or expected", clip(t.ID, 80))})
+		Message: fmt.Sprintf("task %q: nothing is checked, so every trial passes; give it graders or expected", text.Clip(t.ID, 80))})
 }
 
 func (e *Expected) checksSomething() bool {

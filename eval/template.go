@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // Texts of a suite may use variables in double braces. What may stand between
@@ -50,7 +51,7 @@ type ExpansionError struct {
 
 func (e *ExpansionError) Error() string {
 	return fmt.Sprintf("the text %q becomes longer than %s by its template variables; shorten the variables or use them less often",
-		clip(e.Text, 60), files.Size(int64(e.Limit)))
+		text.Clip(e.Text, 60), files.Size(int64(e.Limit)))
 }
 
 // Expand puts the values of template variables into a text of the suite. A text

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waza/eval/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -102,7 +104,7 @@ func (l *loader) uniqueKeys(src *source, n *yaml.Node) {
 			continue
 		}
 		if first := seen[k.Value]; first != nil {
-			l.reportf(src, k, Error, CodeDuplicateKey, "%q stands twice in this map; it is first set in line %d", clip(k.Value, 60), first.Line)
+			l.reportf(src, k, Error, CodeDuplicateKey, "%q stands twice in this map; it is first set in line %d", text.Clip(k.Value, 60), first.Line)
 			continue
 		}
 		seen[k.Value] = k

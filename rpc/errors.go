@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/rpc/wire"
 	"waza/runner"
 )
@@ -218,13 +219,7 @@ func sentences(ds eval.Diagnostics) []string {
 func some(list []string) []string { return list[:min(len(list), maxKnown)] }
 
 // clip bounds a name that the client gave, for sending it back.
-func clip(name string) string {
-	const most = 200
-	if r := []rune(name); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return name
-}
+func clip(name string) string { return text.ClipRunes(name, 200) }
 
 // compact drops the details that are empty.
 func compact(data map[string]any) map[string]any {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 	"waza/runner/report"
@@ -200,9 +201,9 @@ func (p *program) printChanges(g *runner.Grading) {
 	}
 	kept := ""
 	if g.Kept > 0 {
-		kept = "; " + plural(g.Kept, "stays as it was", "stay as they were")
+		kept = "; " + text.Count(g.Kept, "stays as it was", "stay as they were")
 	}
-	fmt.Fprintf(p.stdout, "%s graded, %d changed%s\n\n", plural(g.Graded, "trial", "trials"), g.Changed, kept)
+	fmt.Fprintf(p.stdout, "%s graded, %d changed%s\n\n", text.Count(g.Graded, "trial", "trials"), g.Changed, kept)
 }
 
 // firstLines are those of a text, n at most.

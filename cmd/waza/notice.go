@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/report"
 )
 
@@ -27,7 +28,7 @@ func (p *progress) awaited(now time.Time) string {
 	if n == 0 {
 		return "no trial runs any more, the run is about to end"
 	}
-	text := "waiting for " + plural(n, "trial", "trials")
+	text := "waiting for " + text.Count(n, "trial", "trials")
 	if left, known := p.limit(now); known {
 		text += ", at most " + report.Duration(left)
 	}

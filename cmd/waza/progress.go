@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -211,14 +212,14 @@ func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 func (p *progress) counts() line {
 	l := countsLine(p.tasks, "task", "tasks")
 	if p.cached > 0 {
-		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, plural(p.trials.Total, "trial", "trials")), "2"})
+		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, text.Count(p.trials.Total, "trial", "trials")), "2"})
 	}
 	return l
 }
 
 // countsLine tells how many of what it counts ended in each verdict.
 func countsLine(c runner.Counts, one, many string) line {
-	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, plural(c.Total, one, many)), ""}}
+	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, text.Count(c.Total, one, many)), ""}}
 	for _, x := range []struct {
 		n            int
 		what, colour string
@@ -259,7 +260,7 @@ func (t *runningTask) line(now time.Time, columns int) line {
 			first = since
 		}
 	}
-	what := plural(len(nums), "trial", "trials")
+	what := text.Count(len(nums), "trial", "trials")
 	switch {
 	case len(nums) == 1:
 		what = fmt.Sprintf("trial %d of %d", nums[0], t.total)

@@ -39,7 +39,7 @@ func exampleProgress() *progress {
 	return p
 }
 
-func text(lines []line) string {
+func drawn(lines []line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.text(false) + "\n")
@@ -54,7 +54,7 @@ func TestProgressLines(t *testing.T) {
 1 of 3 tasks passed
   write  trials 1, 3 of 4  4.0 s
   arithmetic  trial 2 of 4  6.0 s
-`, text(p.lines(at(10), 120, 24)))
+`, drawn(p.lines(at(10), 120, 24)))
 
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 2, Verdict: runner.Failed})
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 3, Verdict: runner.Errored})
@@ -64,12 +64,12 @@ func TestProgressLines(t *testing.T) {
   write  trials 1, 3 of 4  4.0 s
   arithmetic  trial 2 of 4  6.0 s
 interrupted: the trials that run are c…
-`, text(p.lines(at(10), 40, 24)))
+`, drawn(p.lines(at(10), 40, 24)))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
   and 2 more
 interrupted: the trials that run are c…
-`, text(p.lines(at(10), 40, 5)))
+`, drawn(p.lines(at(10), 40, 5)))
 }
 
 func TestProgressWithoutAnyTrialYet(t *testing.T) {
@@ -77,7 +77,7 @@ func TestProgressWithoutAnyTrialYet(t *testing.T) {
 	p := newProgress(&runner.Record{Suite: runner.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []runner.TaskRef{{ID: "x", Trials: 1}}})
 	require.Equal(t, `a\x1b[2Jb  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/1 trials  0 ms
 0 of 1 task passed
-`, text(p.lines(noon, 100, 24)))
+`, drawn(p.lines(noon, 100, 24)))
 }
 
 func TestProgressManyTrialsOfOneTask(t *testing.T) {
@@ -86,7 +86,7 @@ func TestProgressManyTrialsOfOneTask(t *testing.T) {
 	for n := range 64 {
 		p.apply(&runner.Event{Type: runner.TrialStart, Time: noon, TaskNum: 1, TaskID: "x", TrialNum: n + 1, TotalTrials: 100})
 	}
-	require.Contains(t, text(p.lines(at(1), 80, 24)), "  x  64 trials of 100  1.0 s\n")
+	require.Contains(t, drawn(p.lines(at(1), 80, 24)), "  x  64 trials of 100  1.0 s\n")
 }
 
 // Whatever happened and however small the screen is, the lines fit.
@@ -261,7 +261,7 @@ func TestProgressWithRoles(t *testing.T) {
 		p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: i + 1, Role: task.Role, Verdict: runner.Passed})
 		p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: i + 1, Role: task.Role, Verdict: runner.Passed})
 	}
-	lines := text(p.lines(at(10), 120, 24))
+	lines := drawn(p.lines(at(10), 120, 24))
 	require.Contains(t, lines, "3/3 trials")
 	require.Contains(t, lines, "1 of 1 task passed")
 }

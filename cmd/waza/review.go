@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -170,7 +171,7 @@ func stillPending(n int) string {
 	if n == 0 {
 		return "nothing else waits for review"
 	}
-	return plural(n, "score is", "scores are") + " still waited for"
+	return text.Count(n, "score is", "scores are") + " still waited for"
 }
 
 // questions are those of a run that the flags ask for.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -61,7 +62,7 @@ func (p *program) askPerson(rn *runner.Runner, o reviewOptions) error {
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	r := &reviewer{program: p, runner: rn, options: o, ctx: ctx, answers: readAnswers(p.stdin)}
-	fmt.Fprintf(p.stderr, "%s, run %s: %s to give; ? for help\n", clean(h.Record().Suite.Name), o.run, plural(len(list), "score", "scores"))
+	fmt.Fprintf(p.stderr, "%s, run %s: %s to give; ? for help\n", clean(h.Record().Suite.Name), o.run, text.Count(len(list), "score", "scores"))
 	err = r.all(list)
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(p.stderr, "\nwaza: interrupted; %s\n", r.kept())
@@ -89,7 +90,9 @@ func readAnswers(in io.Reader) <-chan string {
 	return lines
 }
 
-func (r *reviewer) kept() string { return plural(r.recorded, "score is", "scores are") + " recorded" }
+func (r *reviewer) kept() string {
+	return text.Count(r.recorded, "score is", "scores are") + " recorded"
+}
 
 func (r *reviewer) all(list []runner.Question) error {
 	for i := range list {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/grader"
@@ -112,7 +113,7 @@ func (s *shown) calls(trial *runner.TrialResult) {
 			lines = append(lines, callLine(c))
 		}
 	}
-	s.list(plural(len(lines), "tool call", "tool calls"), lines, " (t shows the transcript)")
+	s.list(text.Count(len(lines), "tool call", "tool calls"), lines, " (t shows the transcript)")
 }
 
 // list prints lines under a heading, those beyond some as a number; nothing when
@@ -142,7 +143,7 @@ func (s *shown) files(trial *runner.TrialResult) {
 		case e.Omitted != "":
 			lines = append(lines, fmt.Sprintf("%s (not kept: %s)", e.Path, e.Omitted))
 		case e.Blob != nil:
-			lines = append(lines, fmt.Sprintf("%s, %s", e.Path, plural(int(e.Size), "byte", "bytes")))
+			lines = append(lines, fmt.Sprintf("%s, %s", e.Path, text.Count(int(e.Size), "byte", "bytes")))
 		case e.Link != "":
 			lines = append(lines, e.Path+" → "+e.Link)
 		}

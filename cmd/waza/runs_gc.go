@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/eval/text"
 	"waza/runner"
 )
 
@@ -129,7 +130,7 @@ func (p *program) tellRemoved(list []runner.Removed, dry bool) {
 		{runner.RemovedIndex, "cache index tidied up", "cache indexes tidied up"},
 	} {
 		if n := counts[kind.what]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s, %s", plural(n, kind.one, kind.many), size(sums[kind.what])))
+			parts = append(parts, fmt.Sprintf("%s, %s", text.Count(n, kind.one, kind.many), size(sums[kind.what])))
 		}
 	}
 	if len(parts) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/eval/text"
 	"waza/runner"
 )
 
@@ -94,7 +95,7 @@ func size(bytes int64) string {
 	}
 	switch {
 	case unit == "":
-		return plural(int(bytes), "byte", "bytes")
+		return text.Count(int(bytes), "byte", "bytes")
 	case n < 9.95:
 		return fmt.Sprintf("%.1f %s", n, unit)
 	}

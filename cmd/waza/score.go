@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"waza/eval/text"
 )
 
 // scoreForms is how people may write a score.
@@ -59,10 +61,4 @@ func number(s string) (float64, error) {
 }
 
 // clipped bounds what is said again of what somebody typed.
-func clipped(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
+func clipped(s string) string { return text.ClipRunes(s, 40) }

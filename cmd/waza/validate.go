@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -224,9 +225,9 @@ func (p *program) printValidations(all validations) error {
 		}
 		ds = append(ds, v.Diagnostics...)
 	}
-	line := plural(len(all.Suites), "suite is valid", "suites are valid")
+	line := text.Count(len(all.Suites), "suite is valid", "suites are valid")
 	if invalid > 0 {
-		line = fmt.Sprintf("%d of %s invalid", invalid, plural(len(all.Suites), "suite is", "suites are"))
+		line = fmt.Sprintf("%d of %s invalid", invalid, text.Count(len(all.Suites), "suite is", "suites are"))
 	}
 	if sum := report.DiagnosticsSummary(ds); sum != "" {
 		line += "; " + sum

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -120,7 +121,7 @@ func changed(r *runner.Round) string {
 	line += " changed"
 	switch {
 	case r.Run != nil:
-		line += fmt.Sprintf(": running %d of %s", len(r.Tasks), plural(r.Total, "task", "tasks"))
+		line += fmt.Sprintf(": running %d of %s", len(r.Tasks), text.Count(r.Total, "task", "tasks"))
 	case r.Err == nil && !r.Diagnostics.HasErrors():
 		line += ": nothing to run"
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"waza/eval/text"
 )
 
 // Explanation says in Markdown what stands in a range.
@@ -196,16 +198,9 @@ func (q *query) aboutVariable(n *node, r Range) *Explanation {
 func (q *query) valueOf(name string) string {
 	suite := q.ofSuite()
 	if v := suite.value(suite.value(suite.root, "inputs"), name); v != nil && v.text() != "" {
-		return ": " + inCode(clip(v.text(), 80))
+		return ": " + inCode(text.ClipRunes(v.text(), 80))
 	}
 	return ""
-}
-
-func clip(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return s
 }
 
 func lineOf(text string, offset int) int {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"waza/eval/text"
 )
 
 // SymbolSort is the sort of a symbol; editors show a picture for each.
@@ -81,7 +83,7 @@ func (o *outline) task(n *node, whole Range, otherwise string) Symbol {
 		s.Detail, s.Selection = oneLine(name.text()), name.span
 	}
 	if g := len(o.graders(o.tree, n)); g > 0 {
-		s.Detail = strings.TrimPrefix(s.Detail+" · "+plural(g, "grader"), " · ")
+		s.Detail = strings.TrimPrefix(s.Detail+" · "+text.Count(g, "grader", "graders"), " · ")
 	}
 	return o.fit(s)
 }
@@ -92,13 +94,6 @@ func (o *outline) fit(s Symbol) Symbol {
 		s.Selection = Range{s.Range.Start, s.Range.Start}
 	}
 	return s
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.Itoa(n) + " " + word + "s"
 }
 
 // children are the symbols of the keys of a map, or of the items of a list that
@@ -187,7 +182,7 @@ func (o *outline) entry(v *node, whole Range, i int, key string) Symbol {
 }
 
 // oneLine makes a text fit for a list: its first line, and not much of that.
-func oneLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return clip(strings.TrimSpace(text), 80)
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return text.ClipRunes(strings.TrimSpace(s), 80)
 }

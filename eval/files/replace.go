@@ -7,7 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"waza/eval/text"
 )
 
 // Replacement is a file that appears under its name whole or not at all. What it
@@ -94,19 +95,19 @@ func replace(path string, root *os.Root, name string) (*Replacement, error) {
 	return r, nil
 }
 
+// mostName leaves room for what is put around a name, which may have 255 bytes in all.
+const mostName = 200
+
 // create makes the temporary file.
 func (r *Replacement) create(mode fs.FileMode) (err error) {
 	for range 1000 {
-		r.temp = filepath.Join(filepath.Dir(r.name), fmt.Sprintf(".%s-%d", clip(filepath.Base(r.name)), rand.Uint32()))
+		r.temp = filepath.Join(filepath.Dir(r.name), fmt.Sprintf(".%s-%d", text.Head(filepath.Base(r.name), mostName), rand.Uint32()))
 		if r.f, err = r.root.OpenFile(r.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
 	return err
 }
-
-// clip leaves room for what is put around a name, which may have 255 bytes in all.
-func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 200)], "") }
 
 // Write adds to the file.
 func (r *Replacement) Write(b []byte) (int, error) {

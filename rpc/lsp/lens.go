@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -120,24 +121,24 @@ func taskResult(s *runner.Standing) string {
 	if now.Counts.Counted() == 0 {
 		return verdictWord(now.Verdict)
 	}
-	text := share(now.Counts) + rate(now) + reviews(now.Counts)
+	line := share(now.Counts) + rate(now) + reviews(now.Counts)
 	if n := now.Counts.Errors; n > 0 {
-		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
+		line += ", " + text.Count(n, "error", "errors")
 	}
-	return text + trend(s, share)
+	return line + trend(s, share)
 }
 
 // suiteResult tells of a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
 func suiteResult(s *runner.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
-		return fmt.Sprintf("no result for %d %s", now.Counts.Total, plural(now.Counts.Total, "task"))
+		return "no result for " + text.Count(now.Counts.Total, "task", "tasks")
 	}
-	text := share(now.Counts) + " " + plural(now.Counts.Counted(), "task") + " passed" + rate(now) + reviews(now.Counts)
+	line := share(now.Counts) + " " + text.Plural(now.Counts.Counted(), "task", "tasks") + " passed" + rate(now) + reviews(now.Counts)
 	if n := now.Counts.Errors; n > 0 {
-		text += fmt.Sprintf(", %d %s", n, plural(n, "error"))
+		line += ", " + text.Count(n, "error", "errors")
 	}
-	return text + trend(s, share)
+	return line + trend(s, share)
 }
 
 func share(c runner.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
@@ -178,13 +179,6 @@ func verdictWord(v runner.Verdict) string {
 		return "needs review"
 	}
 	return string(v)
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 // Patterns gives the globs that match the tasks of an argument: an id of the

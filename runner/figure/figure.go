@@ -5,7 +5,6 @@
 package figure
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -184,11 +183,3 @@ func Cost(usd float64) string { return "$" + apart(usd, 4, 0) }
 
 // Tokens prints a number of tokens, which may be a mean.
 func Tokens(n float64) string { return apart(n, 0, 0) }
-
-// Count prints a number with its noun: 1 trial, 2 trials.
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval/text"
 	"waza/runner/figure"
 )
 
@@ -42,7 +43,7 @@ func TestRoundingKeepsVerdicts(t *testing.T) {
 		"[-0.13, 0.41]":                  figure.NumberInterval(-0.125, 0.405),
 		"0.9483":                         figure.Threshold(0.9483),
 		"12":                             figure.Tokens(12.4),
-		"1 more trial and 2 more trials": figure.Count(1, "more trial", "more trials") + " and " + figure.Count(2, "more trial", "more trials"),
+		"1 more trial and 2 more trials": text.Count(1, "more trial", "more trials") + " and " + text.Count(2, "more trial", "more trials"),
 	} {
 		require.Equal(t, want, got)
 	}

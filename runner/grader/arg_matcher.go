@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 // ArgMatcher says what an argument of a tool call must be. In YAML it is a map
@@ -149,7 +150,7 @@ func (m *ArgMatcher) compile() (argTest, error) {
 			if reflect.DeepEqual(want, normalJSON(v)) {
 				return ""
 			}
-			return fmt.Sprintf("is %s, not %s", clip(jsonText(v), excerptBytes), clip(jsonText(m.Equals), excerptBytes))
+			return fmt.Sprintf("is %s, not %s", text.Clip(jsonText(v), excerptBytes), text.Clip(jsonText(m.Equals), excerptBytes))
 		}, nil
 	}
 }
@@ -158,7 +159,7 @@ func (r *ArgRange) test(v any) string {
 	n, ok := normalJSON(v).(float64)
 	switch {
 	case !ok:
-		return clip(jsonText(v), excerptBytes) + " is not a number"
+		return text.Clip(jsonText(v), excerptBytes) + " is not a number"
 	case r.GTE != nil && n < *r.GTE:
 		return fmt.Sprintf("%v is less than %v", n, *r.GTE)
 	case r.GT != nil && n <= *r.GT:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -153,7 +154,7 @@ func toolNameChecks(required, forbidden []string) []behaviorCheck {
 	for _, tool := range forbidden {
 		checks = append(checks, behaviorCheck{label: "forbidden tool " + tool, test: func(s *Subject) (string, error) {
 			if n := s.calls(tool); n > 0 {
-				return fmt.Sprintf("forbidden tool %q was called %s", tool, plural(n, "time", "times")), nil
+				return fmt.Sprintf("forbidden tool %q was called %s", tool, text.Count(n, "time", "times")), nil
 			}
 			return "", nil
 		}, count: (*tally).absence})

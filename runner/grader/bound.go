@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -81,7 +82,7 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
 func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, clip(string(debug.Stack()), 2000))
+			err = fmt.Errorf("panic: %v\n%s", p, text.Clip(string(debug.Stack()), 2000))
 		}
 	}()
 	if err := context.Cause(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/grader/assertion"
 )
@@ -110,7 +111,7 @@ func assertionScore(sources, complaints []string, output string) Score {
 	for i, source := range sources {
 		complaint := ""
 		if complaints[i] != "" {
-			complaint = fmt.Sprintf("%s: %s", clip(strings.TrimSpace(source), excerptBytes), complaints[i])
+			complaint = fmt.Sprintf("%s: %s", text.Clip(strings.TrimSpace(source), excerptBytes), complaints[i])
 		}
 		t.add(source, complaint)
 	}

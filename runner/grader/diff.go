@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 var diff = kindOf(eval.Kind{
@@ -183,7 +184,7 @@ func lineAt(data []byte, begin int) string {
 	if i := bytes.IndexByte(line, '\n'); i >= 0 {
 		line = line[:i+1]
 	}
-	return fmt.Sprintf("%q", clip(string(line), excerptBytes))
+	return fmt.Sprintf("%q", text.Clip(string(line), excerptBytes))
 }
 
 // fragmentRule splits a fragment into its rule, whether it must not occur, and
@@ -196,12 +197,12 @@ func fragmentRule(fragment string) (forbidden bool, text string) {
 }
 
 func fragmentComplaint(path string, data []byte, fragment string) string {
-	forbidden, text := fragmentRule(fragment)
-	switch found := bytes.Contains(data, []byte(text)); {
+	forbidden, part := fragmentRule(fragment)
+	switch found := bytes.Contains(data, []byte(part)); {
 	case found && forbidden:
-		return fmt.Sprintf("%s contains %q, which it must not", path, clip(text, excerptBytes))
+		return fmt.Sprintf("%s contains %q, which it must not", path, text.Clip(part, excerptBytes))
 	case !found && !forbidden:
-		return fmt.Sprintf("%s does not contain %q; it begins %s", path, clip(text, excerptBytes), excerpt(string(data)))
+		return fmt.Sprintf("%s does not contain %q; it begins %s", path, text.Clip(part, excerptBytes), excerpt(string(data)))
 	}
 	return ""
 }

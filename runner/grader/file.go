@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 var file = kindOf(eval.Kind{
@@ -222,7 +223,7 @@ func (c *fileContent) grade(root *os.Root, t *tally) error {
 	for _, re := range c.mustMatch {
 		complaint := unreadable
 		if complaint == "" && !re.Match(data) {
-			complaint = fmt.Sprintf("%s does not match /%s/; it begins %s", c.path, clip(re.String(), excerptBytes), excerpt(string(data)))
+			complaint = fmt.Sprintf("%s does not match /%s/; it begins %s", c.path, text.Clip(re.String(), excerptBytes), excerpt(string(data)))
 		}
 		t.add(fmt.Sprintf("%s matches %s", c.path, re), complaint)
 	}
@@ -230,7 +231,7 @@ func (c *fileContent) grade(root *os.Root, t *tally) error {
 		complaint := unreadable
 		if complaint == "" {
 			if m := re.FindIndex(data); m != nil {
-				complaint = fmt.Sprintf("%s matches /%s/, which it must not: %s", c.path, clip(re.String(), excerptBytes), excerpt(string(data[m[0]:m[1]])))
+				complaint = fmt.Sprintf("%s matches /%s/, which it must not: %s", c.path, text.Clip(re.String(), excerptBytes), excerpt(string(data[m[0]:m[1]])))
 			}
 		}
 		t.add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)

@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 const (
@@ -35,15 +36,15 @@ type pathPattern struct {
 }
 
 // newPathPattern parses a path or pattern. The error says what is wrong with it.
-func newPathPattern(text string) (pathPattern, error) {
-	p := pathPattern{text: text}
-	if !strings.ContainsAny(text, `*?[{\`) {
+func newPathPattern(s string) (pathPattern, error) {
+	p := pathPattern{text: s}
+	if !strings.ContainsAny(s, `*?[{\`) {
 		return p, nil
 	}
-	base, rest := doublestar.SplitPattern(path.Clean(text))
+	base, rest := doublestar.SplitPattern(path.Clean(s))
 	glob, err := eval.CompileGlob(rest)
 	if err != nil {
-		return p, fmt.Errorf("malformed pattern %q (%w); a backslash before a special character takes its meaning away", clip(text, excerptBytes), err)
+		return p, fmt.Errorf("malformed pattern %q (%w); a backslash before a special character takes its meaning away", text.Clip(s, excerptBytes), err)
 	}
 	p.glob, p.base, p.depth = glob, base, maxGlobDepth
 	// Links are not followed at any depth, because they may lead in circles.

@@ -17,6 +17,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 var jsonSchema = kindOf(eval.Kind{
@@ -185,7 +186,7 @@ func violations(ve *jsonschema.ValidationError) []string {
 			return
 		}
 		if len(e.Causes) == 0 {
-			out = append(out, pointer(e.InstanceLocation)+": "+clip(e.ErrorKind.LocalizedString(english), 300))
+			out = append(out, pointer(e.InstanceLocation)+": "+text.Clip(e.ErrorKind.LocalizedString(english), 300))
 		}
 		for _, c := range e.Causes {
 			walk(c)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/figure"
 	"waza/runner/provider"
@@ -225,7 +226,7 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *Subject) (opinion
 			case w == "TIE":
 				winners[i] = "tie"
 			case w != "A" && w != "B":
-				return fmt.Errorf("the winner %q is none of A, B and tie", clip(a.Winner, 40))
+				return fmt.Errorf("the winner %q is none of A, B and tie", text.Clip(a.Winner, 40))
 			case (w == "A") != swapped:
 				winners[i] = "with"
 			default:
@@ -251,8 +252,8 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *Subject) (opinion
 // maxReason bounds what is kept of a judge's reason.
 const maxReason = 4 << 10
 
-func (g *judgeGrader) reason(text string) string {
-	return g.redact.Text(clip(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), maxReason))
+func (g *judgeGrader) reason(given string) string {
+	return g.redact.Text(text.Clip(strings.TrimSpace(strings.ToValidUTF8(given, "\uFFFD")), maxReason))
 }
 
 // ask asks a judge. An answer that take cannot make sense of is asked for once
@@ -270,7 +271,7 @@ func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answ
 	for range 2 {
 		if wrong != nil {
 			// Not as a further turn: what the judge wrote may have been talked into it.
-			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.", clip(wrong.Error(), 200), a.Name)
+			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.", text.Clip(wrong.Error(), 200), a.Name)
 		}
 		reply, err := j.client.Complete(ctx, r)
 		*usage = usage.Add(reply.Usage)

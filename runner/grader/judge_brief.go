@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/provider"
 )
@@ -34,10 +35,10 @@ type fences struct {
 }
 
 // add shows a text of which at most about n bytes matter.
-func (f *fences) add(name, text string, n int) {
-	text = clipMiddle(f.redact.Text(text), n)
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
-	fmt.Fprintf(&f.b, "<<<BEGIN %s %s>>>\n%s\n<<<END %s %s>>>\n\n", name, f.mark, strings.ReplaceAll(text, f.mark, "…"), name, f.mark)
+func (f *fences) add(name, content string, n int) {
+	content = text.ClipMiddle(f.redact.Text(content), n)
+	content = strings.ToValidUTF8(strings.ReplaceAll(content, "\x00", "\uFFFD"), "\uFFFD")
+	fmt.Fprintf(&f.b, "<<<BEGIN %s %s>>>\n%s\n<<<END %s %s>>>\n\n", name, f.mark, strings.ReplaceAll(content, f.mark, "…"), name, f.mark)
 }
 
 const judgeSystem = `You judge the work of an AI agent. You are given criteria, and data about one piece of work.
@@ -160,9 +161,9 @@ func (g *judgeGrader) digest(s *Subject, room, perEntry int) string {
 }
 
 func (g *judgeGrader) digestEntry(e *executor.Entry, room int) string {
-	short := func(text string) string { return clipMiddle(g.redact.Text(text), room) } // half a key is not recognised
+	short := func(s string) string { return text.ClipMiddle(g.redact.Text(s), room) } // half a key is not recognised
 	if e.Tool != nil {
-		return fmt.Sprintf("tool %s %s -> %s %s", clip(e.Tool.Name, 100), short(string(e.Tool.Arguments)),
+		return fmt.Sprintf("tool %s %s -> %s %s", text.Clip(e.Tool.Name, 100), short(string(e.Tool.Arguments)),
 			e.Tool.Status, short(string(e.Tool.Result)))
 	}
 	who := string(e.Type)
@@ -170,19 +171,4 @@ func (g *judgeGrader) digestEntry(e *executor.Entry, room int) string {
 		who = e.Role
 	}
 	return who + ": " + short(e.Text)
-}
-
-// clipMiddle shortens a text to about n bytes by leaving out its middle.
-func clipMiddle(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	head, tail := n*2/3, len(text)-n/3
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", text[:head], tail-head, text[tail:])
 }

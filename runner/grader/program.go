@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/proc"
 )
@@ -219,11 +220,8 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command) (Score, error
 // lastWords are the end of what a program printed, for a feedback.
 func lastWords(stdout, stderr *tail) string {
 	for _, t := range []*tail{stderr, stdout} {
-		if text := strings.TrimSpace(t.String()); text != "" {
-			if n := len(text) - 4*excerptBytes; n > 0 {
-				text = "…" + strings.ToValidUTF8(text[n:], "")
-			}
-			return text
+		if words := strings.TrimSpace(t.String()); words != "" {
+			return text.ClipStart(words, 4*excerptBytes)
 		}
 	}
 	return "it printed nothing"
@@ -249,7 +247,7 @@ func overrideScore(score Score, stdout string) (Score, error) {
 	if out.Feedback == "" {
 		out.Feedback = v.Message
 	}
-	out.Feedback = clip(out.Feedback, maxProgramFeedback)
+	out.Feedback = text.Clip(out.Feedback, maxProgramFeedback)
 	if v.Passed != nil {
 		out.Passed = *v.Passed
 	}
@@ -263,7 +261,7 @@ func overrideScore(score Score, stdout string) (Score, error) {
 		out.Score = *v.Score
 	}
 	if !out.Passed && out.Feedback == "" {
-		out.Feedback = "the program says so: " + clip(line, excerptBytes)
+		out.Feedback = "the program says so: " + text.Clip(line, excerptBytes)
 		if score.Feedback != "" {
 			out.Feedback = score.Feedback
 		}

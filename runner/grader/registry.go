@@ -13,7 +13,7 @@ import (
 // Builtin holds the graders of this program, in the order reference documents
 // list them.
 var Builtin = NewRegistry(
-	text,
+	textKind,
 	code,
 	file,
 	diff,

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"waza/eval/text"
 )
 
 // Review is the details of graders that leave the score to a person: what is
@@ -81,7 +83,7 @@ func (r *Result) SetReview(score float64, comment, reviewer string, at time.Time
 	review := r.Review()
 	review.Reviewer, review.ReviewedAt = strings.ToValidUTF8(reviewer, "\uFFFD"), &at
 	r.Score, r.Passed, r.NeedsReview = score, score >= review.Threshold-1e-9, false
-	r.Feedback = clip(strings.TrimSpace(strings.ToValidUTF8(comment, "\uFFFD")), maxComment)
+	r.Feedback = text.Clip(strings.TrimSpace(strings.ToValidUTF8(comment, "\uFFFD")), maxComment)
 	r.Details = review
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -65,5 +66,5 @@ func listed(names []string) string {
 	if len(once) == 0 {
 		return "(none)"
 	}
-	return clip(strings.Join(once, ", "), 2*excerptBytes)
+	return text.Clip(strings.Join(once, ", "), 2*excerptBytes)
 }

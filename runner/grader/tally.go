@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"waza/eval/text"
 )
 
 const (
@@ -104,23 +105,5 @@ func excerpt(s string) string {
 	if s == "" {
 		return "(nothing)"
 	}
-	return fmt.Sprintf("%q", clip(s, excerptBytes))
-}
-
-// clip shortens s to about n bytes, at a character boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%q", text.Clip(s, excerptBytes))
 }

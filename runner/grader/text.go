@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
-var text = kindOf(eval.Kind{
+var textKind = kindOf(eval.Kind{
 	Name:    "text",
 	Aliases: []string{"regex", "keyword"},
 	Summary: "Looks for texts and patterns in the output. The score is the share of checks met; all must be.",
@@ -180,9 +181,9 @@ func (c *textCheck) complaint(s *Subject, folded string) string {
 	case found == !c.absent:
 		return ""
 	case c.absent:
-		return fmt.Sprintf("the output contains %q, which it must not", clip(want, excerptBytes))
+		return fmt.Sprintf("the output contains %q, which it must not", text.Clip(want, excerptBytes))
 	default:
-		return fmt.Sprintf("the output does not contain %q", clip(want, excerptBytes))
+		return fmt.Sprintf("the output does not contain %q", text.Clip(want, excerptBytes))
 	}
 }
 
@@ -191,10 +192,10 @@ func (c *textCheck) patternComplaint(output string) string {
 		if c.re.MatchString(output) {
 			return ""
 		}
-		return fmt.Sprintf("the output does not match /%s/", clip(c.want, excerptBytes))
+		return fmt.Sprintf("the output does not match /%s/", text.Clip(c.want, excerptBytes))
 	}
 	if m := c.re.FindStringIndex(output); m != nil {
-		return fmt.Sprintf("the output matches /%s/, which it must not: %s", clip(c.want, excerptBytes), excerpt(output[m[0]:m[1]]))
+		return fmt.Sprintf("the output matches /%s/, which it must not: %s", text.Clip(c.want, excerptBytes), excerpt(output[m[0]:m[1]]))
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 var toolCalls = kindOf(eval.Kind{
@@ -176,7 +177,7 @@ func (g *toolCallsGrader) Grade(_ context.Context, s *Subject) (Score, error) {
 	if g.min != nil {
 		complaint := ""
 		if n := len(s.ToolCalls); n < *g.min {
-			complaint = fmt.Sprintf("%s, fewer than min_calls %d", plural(n, "tool call", "tool calls"), *g.min)
+			complaint = fmt.Sprintf("%s, fewer than min_calls %d", text.Count(n, "tool call", "tool calls"), *g.min)
 		}
 		t.presence(fmt.Sprintf("min_calls %d", *g.min), complaint, s.transcriptCut())
 	}
@@ -190,14 +191,14 @@ func (g *toolCallsGrader) addPatterns(t *tally, calls []toolCall, s *Subject) {
 	for _, test := range g.required {
 		complaint := ""
 		if n, _ := test.among(calls); n < test.count {
-			complaint = fmt.Sprintf("%s of %s, fewer than %d; called: %s", plural(n, "call", "calls"), test.label, test.count, s.calledTools())
+			complaint = fmt.Sprintf("%s of %s, fewer than %d; called: %s", text.Count(n, "call", "calls"), test.label, test.count, s.calledTools())
 		}
 		t.presence("required "+test.label, complaint, s.transcriptCut())
 	}
 	for _, test := range g.forbidden {
 		complaint := ""
 		if n, first := test.among(calls); n > 0 {
-			complaint = fmt.Sprintf("%s of %s, which must not be: %s with %s", plural(n, "call", "calls"), test.label, first.name, excerpt(first.text))
+			complaint = fmt.Sprintf("%s of %s, which must not be: %s with %s", text.Count(n, "call", "calls"), test.label, first.name, excerpt(first.text))
 		}
 		t.absence("forbidden "+test.label, complaint, s.transcriptCut())
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"waza/eval/text"
 )
 
 // Kind says what became of a call that failed.
@@ -137,10 +139,7 @@ func (f fault) error(where string) *Error {
 	if f.status >= 300 {
 		e.Status = f.status
 	}
-	e.Message = strings.Join(strings.Fields(f.message), " ")
-	if len(e.Message) > maxMessage {
-		e.Message = strings.ToValidUTF8(e.Message[:maxMessage], "") + "…"
-	}
+	e.Message = text.Clip(strings.Join(strings.Fields(f.message), " "), maxMessage)
 	if e.Message == "" {
 		e.Message = "the provider gives no reason"
 		if code := strings.TrimSpace(f.code); code != "" {

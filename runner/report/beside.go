@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -18,7 +19,7 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 		fmt.Fprintf(b, "\n%s not measured: %s\n", o.paint(bold, "Baseline:"), unmeasured(base.Note))
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", count(base.Pairs, "task", "tasks"))))
+	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", text.Count(base.Pairs, "task", "tasks"))))
 	if g := base.PassRate; g != nil {
 		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", figure.Percent(g.With), figure.Percent(g.Without),
 			o.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
@@ -28,7 +29,7 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 	}
 	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
-		parts += ", " + o.paint(magenta, count(base.Errors, "error", "errors")+" without skills")
+		parts += ", " + o.paint(magenta, text.Count(base.Errors, "error", "errors")+" without skills")
 	}
 	fmt.Fprintf(b, "  %s\n\n", parts)
 	writeTable(b, baselineRows(base), o)
@@ -87,7 +88,7 @@ func (r *Report) triggers(b *strings.Builder, o Options) {
 		title += " of " + Clean(t.Skill)
 	}
 	if !t.Measured {
-		fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", title, count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
+		fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", title, text.Count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
 	} else {
 		fmt.Fprintf(b, "\n%s: %s\n  accuracy %s", title, answers(t, o), figure.Percent(*t.Accuracy))
 		if t.AccuracyInterval != nil {
@@ -114,7 +115,7 @@ func answers(t *runner.TriggerResult, o Options) string {
 	for _, p := range t.Results {
 		c.Add(p.Verdict)
 	}
-	s := fmt.Sprintf("%d of %s right", c.Passed, count(len(t.Results), "prompt", "prompts"))
+	s := fmt.Sprintf("%d of %s right", c.Passed, text.Count(len(t.Results), "prompt", "prompts"))
 	for _, x := range []struct {
 		n    int
 		what string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/figure"
 )
 
@@ -31,6 +32,6 @@ func (r *Report) calibrations(b *strings.Builder, o Options) {
 	}
 	writeTable(b, rows, o)
 	if pending > 0 {
-		fmt.Fprintf(b, "  %s not compared yet: waza review %s\n", count(pending, "trial is", "trials are"), Clean(r.Record.RunID))
+		fmt.Fprintf(b, "  %s not compared yet: waza review %s\n", text.Count(pending, "trial is", "trials are"), Clean(r.Record.RunID))
 	}
 }

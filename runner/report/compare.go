@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -78,7 +79,7 @@ func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
 		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
-		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s", c.Unchanged, c.NoDifference, c.Undecided, count(c.Compared, "task", "tasks"))))
+		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s", c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
 }
 
 func amount(n int, what string, c colour) item {
@@ -123,10 +124,10 @@ func (d *compared) tasks() {
 		s.line(plain(fmt.Sprintf("and %d more, which --json lists", left)))
 	}
 	if n := alike[runner.Unchanged]; n > 0 {
-		s.line(plain(count(n, "task is", "tasks are") + " unchanged: a difference beyond " + pointsOf(d.Margin) + " is ruled out."))
+		s.line(plain(text.Count(n, "task is", "tasks are") + " unchanged: a difference beyond " + pointsOf(d.Margin) + " is ruled out."))
 	}
 	if n := alike[runner.NoDifference]; n > 0 {
-		s.line(plain(count(n, "task shows", "tasks show") + " no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
+		s.line(plain(text.Count(n, "task shows", "tasks show") + " no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
 	}
 }
 
@@ -213,7 +214,7 @@ func needed(n *runner.Needed) string {
 	case n.Trials == 0:
 		return "more than 10,000 trials"
 	}
-	return count(n.More, "more trial", "more trials")
+	return text.Count(n.More, "more trial", "more trials")
 }
 
 func manyCells(id string, list []*runner.TaskComparison) []item {

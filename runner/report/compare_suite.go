@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 	"waza/runner/stats"
@@ -104,7 +105,7 @@ func (d *compared) outcome(s *section, i int) {
 		s.line(item{text: fmt.Sprintf("Whether %s differs from A in all is undecided", l), colour: yellow}, plain(p))
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
-		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
+		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 )
@@ -75,8 +76,8 @@ func CSVColumns() []CSVColumn {
 		}},
 		{"failed_graders", "Names of the graders that were not satisfied, separated by semicolons.", failedGraders},
 		{"reason", "Why the trial did not pass, 1,000 characters at most.", func(c csvTrial) string {
-			line, text := why(c.t, c.run.RunID)
-			return clipRunes(cmp.Or(text, line), mostReason)
+			line, message := why(c.t, c.run.RunID)
+			return text.ClipRunes(cmp.Or(message, line), mostReason-1)
 		}},
 		{"cached_from", "Id of the run that executed the trial, where that was an earlier one.", func(c csvTrial) string {
 			if c.t.Cached == nil {
@@ -94,13 +95,6 @@ func modelOf(rec *runner.Record, t runner.TaskRef) string {
 		return t.Cell.Model
 	}
 	return rec.Config.Model
-}
-
-func clipRunes(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }

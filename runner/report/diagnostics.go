@@ -9,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // Diagnostics prints findings as a compiler does: place, severity, message and
@@ -41,7 +42,7 @@ func DiagnosticsSummary(ds eval.Diagnostics) string {
 		one, many string
 	}{{eval.Error, "error", "errors"}, {eval.Warning, "warning", "warnings"}, {eval.Info, "remark", "remarks"}} {
 		if n[x.s] > 0 {
-			parts = append(parts, count(n[x.s], x.one, x.many))
+			parts = append(parts, text.Count(n[x.s], x.one, x.many))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -18,7 +19,7 @@ const newestFlips = 20
 func History(w io.Writer, h *runner.History, o Options) error {
 	var d document
 	first, last := h.Runs[0], h.Runs[len(h.Runs)-1]
-	d.section("").line(item{text: h.Suite.Name, colour: bold}, plain(fmt.Sprintf(", %s from %s to %s", count(len(h.Runs), "run", "runs"),
+	d.section("").line(item{text: h.Suite.Name, colour: bold}, plain(fmt.Sprintf(", %s from %s to %s", text.Count(len(h.Runs), "run", "runs"),
 		first.StartedAt.Local().Format("2006-01-02 15:04"), last.StartedAt.Local().Format("2006-01-02 15:04"))))
 	s := d.section("")
 	s.add(heads("Task", "Oldest to newest", "Passed", "Flaky", "Flips", "Because of")...)

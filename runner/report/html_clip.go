@@ -3,8 +3,8 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/grader"
@@ -32,7 +32,7 @@ type clipper struct {
 
 // text shortens one text, at a character's boundary.
 func (c *clipper) text(s string) string {
-	out := clipText(s, min(c.each, max(c.left, 0)))
+	out := text.Head(s, min(c.each, max(c.left, 0)))
 	c.left -= len(out)
 	c.cut += int64(len(s) - len(out))
 	return out
@@ -46,16 +46,6 @@ func (c *clipper) json(raw json.RawMessage) json.RawMessage {
 	}
 	b, _ := json.Marshal(c.text(string(raw))) // text is always encoded
 	return b
-}
-
-func clipText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }
 
 // shownTrial makes of a trial, which it changes, what the page shows of it.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/stats"
 )
@@ -177,7 +178,7 @@ func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
-	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, clipText(res.Error, maxHTMLReason)
+	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
 	if res.Decided != nil {
 		t.Decided = res.Decided.String()
 	}
@@ -192,7 +193,7 @@ func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 		t.Tokens, t.Cost = &total, knownCost(u.CostUSD)
 	}
 	for _, why := range res.Reasons[:min(len(res.Reasons), maxHTMLReasons)] {
-		why.Message = clipText(why.Message, maxHTMLReason)
+		why.Message = text.Head(why.Message, maxHTMLReason)
 		t.Reasons = append(t.Reasons, why)
 	}
 	return t

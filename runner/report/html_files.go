@@ -8,6 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/journal"
 )
@@ -58,7 +59,7 @@ func (c *clipper) files(s *runner.Snapshot, blobs *journal.BlobReader) []TrialFi
 			break
 		}
 		e := &entries[i]
-		f := TrialFile{Path: e.Path, State: state(i), Link: clipText(e.Link, leastHTMLText), Note: e.Omitted}
+		f := TrialFile{Path: e.Path, State: state(i), Link: text.Head(e.Link, leastHTMLText), Note: e.Omitted}
 		if e.Type != "file" {
 			f.Type = e.Type
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/figure"
@@ -171,7 +172,7 @@ func (j *junit) tasksAlone() {
 			c.milliseconds = int64(d.Mean * float64(d.N))
 		}
 		for _, why := range res.Reasons {
-			c.text += fmt.Sprintf("in %s: %s%s\n", count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), cut(strings.TrimSpace(why.Message), mostMessage))
+			c.text += fmt.Sprintf("in %s: %s%s\n", text.Count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), cut(strings.TrimSpace(why.Message), mostMessage))
 		}
 		j.testcase(c)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -85,8 +86,8 @@ func (m *markdown) head() {
 	c := &m.Record.Config
 	facts := []string{c.Executor, c.Agent, c.Model}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, count(tasks.Total, "task", "tasks"))
-	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, count(all.Counted(), "counted trial", "counted trials"))}
+	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))}
 	for _, x := range []struct {
 		n    int
 		what string
@@ -162,15 +163,8 @@ func (m *markdown) tasks() {
 		}
 	}
 	if passed > 0 {
-		m.add(fmt.Sprintf("\n%s passed and %s not listed.\n", count(passed, "task", "tasks"), isAre(passed)))
+		m.add(fmt.Sprintf("\n%s passed and %s not listed.\n", text.Count(passed, "task", "tasks"), text.Plural(passed, "is", "are")))
 	}
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 func markdownRow(t *Task) string {
@@ -216,11 +210,11 @@ func (m *markdown) taskReasons(t *Task) string {
 		if why.Grader != "" {
 			what = codeSpan(cut(why.Grader, mostMessage)) + " " + what
 		}
-		text := strings.TrimSpace(why.Message)
-		if text == "" {
-			text = "no reason given"
+		message := strings.TrimSpace(why.Message)
+		if message == "" {
+			message = "no reason given"
 		}
-		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, count(t.Result.Trials.Total, "trial", "trials"), codeBlock(cut(text, mostMarkdownText)))
+		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(cut(message, mostMarkdownText)))
 	}
 	if t.Result.Error != "" {
 		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(cut(t.Result.Error, mostMarkdownText)))
@@ -293,7 +287,7 @@ func (m *markdown) baseline() {
 		m.add("\n**Baseline** not measured.\n")
 		return
 	}
-	text := fmt.Sprintf("\n**Baseline**, over %s: %s", count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
+	text := fmt.Sprintf("\n**Baseline**, over %s: %s", text.Count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
 	if g := base.PassRate; g != nil {
 		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
@@ -318,7 +312,7 @@ func (m *markdown) closing() {
 	m.left += markdownReserve
 	id := codeSpan(cut(m.Record.RunID, 100))
 	if m.dropped > 0 {
-		m.add(fmt.Sprintf("\n%s left out for want of room; run %s has all.\n", count(m.dropped, "part was", "parts were"), id))
+		m.add(fmt.Sprintf("\n%s left out for want of room; run %s has all.\n", text.Count(m.dropped, "part was", "parts were"), id))
 		return
 	}
 	m.add("\nRun " + id + "\n")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/figure"
@@ -62,25 +63,25 @@ const continued = "    | "
 const mostReasonLines = 6
 
 func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
-	head := fmt.Sprintf("in %d of %s: ", why.Trials, count(total, "trial", "trials"))
+	head := fmt.Sprintf("in %d of %s: ", why.Trials, text.Count(total, "trial", "trials"))
 	if why.Trials == 0 {
 		head = "the task: "
 	}
 	if why.Grader != "" {
 		head = Clean(why.Grader) + " " + head
 	}
-	text := strings.TrimSpace(why.Message)
-	if text == "" {
-		text = "no reason given"
+	message := strings.TrimSpace(why.Message)
+	if message == "" {
+		message = "no reason given"
 	}
 	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(message, "\n") {
 		if line = strings.TrimRight(Clean(line), " "); line != "" {
 			lines = append(lines, line)
 		}
 	}
 	if n := len(lines) - mostReasonLines; n > 0 {
-		lines = append(lines[:mostReasonLines], fmt.Sprintf("… and %s", count(n, "more line", "more lines")))
+		lines = append(lines[:mostReasonLines], fmt.Sprintf("… and %s", text.Count(n, "more line", "more lines")))
 	}
 	lines[0] = head + lines[0]
 	indent := "    "
@@ -129,7 +130,7 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		r.ending(b, o, all)
 		return
 	}
-	parts := []string{o.paint(closingColour(r, tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, count(tasks.Total, "task", "tasks")))}
+	parts := []string{o.paint(closingColour(r, tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
 	for _, x := range []struct {
 		n    int
 		what string
@@ -145,13 +146,13 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		}
 	}
 	fmt.Fprintf(b, "\n%s", strings.Join(parts, ", "))
-	fmt.Fprintf(b, "; %d of %s passed", all.Passed, count(all.Counted(), "counted trial", "counted trials"))
+	fmt.Fprintf(b, "; %d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
 	if r.Summary != nil {
 		if r.Summary.Flaky > 0 {
-			fmt.Fprintf(b, ", %s", count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
+			fmt.Fprintf(b, ", %s", text.Count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
 		}
 		if r.Summary.TrialsSaved > 0 {
-			fmt.Fprintf(b, ", %s saved", count(r.Summary.TrialsSaved, "trial", "trials"))
+			fmt.Fprintf(b, ", %s saved", text.Count(r.Summary.TrialsSaved, "trial", "trials"))
 		}
 	}
 	if r.Summary != nil && r.Status != runner.StatusInterrupted { // nobody knows how long that took
@@ -182,7 +183,7 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 		waiting = r.Summary.Waiting()
 	}
 	if waiting > 0 {
-		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
+		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
 	}
 	switch r.Status {
 	case runner.StatusCancelled:
@@ -223,7 +224,7 @@ func usageText(u *executor.Usage) string {
 	if u == nil || u.Total() == 0 && u.CostUSD == 0 {
 		return ""
 	}
-	text := count(int(u.Total()), "token", "tokens")
+	text := text.Count(int(u.Total()), "token", "tokens")
 	if u.CostUSD > 0 {
 		text += ", " + figure.Cost(u.CostUSD)
 	}
@@ -241,7 +242,7 @@ func (r *Report) cached(b *strings.Builder) {
 	for _, t := range r.Tasks {
 		total += t.Trials
 	}
-	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, count(total, "trial", "trials"))
+	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, text.Count(total, "trial", "trials"))
 	if s.UsageCached != nil && s.UsageCached.CostUSD > 0 {
 		b.WriteString(", which had cost " + figure.Cost(s.UsageCached.CostUSD))
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 // mostSARIFResults bounds the results of a file: GitHub shows no more.
@@ -110,7 +111,7 @@ func (s *sarif) leftOut() []sarifNotification {
 	if s.dropped == 0 {
 		return nil
 	}
-	text := count(s.dropped, "more result is", "more results are") + " not written: readers show no more"
+	text := text.Count(s.dropped, "more result is", "more results are") + " not written: readers show no more"
 	return []sarifNotification{{Level: "warning", Message: sarifText{Text: text}}}
 }
 

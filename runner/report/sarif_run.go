@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner"
 )
 
@@ -123,7 +124,7 @@ func (n *notifications) add(text string, place sarifPlace) {
 
 func (n *notifications) told() []sarifNotification {
 	if more := n.total - len(n.list); more > 0 {
-		n.list = append(n.list, sarifNotification{Level: "error", Message: sarifText{Text: "and " + count(more, "more error", "more errors")}})
+		n.list = append(n.list, sarifNotification{Level: "error", Message: sarifText{Text: "and " + text.Count(more, "more error", "more errors")}})
 	}
 	return n.list
 }

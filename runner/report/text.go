@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
-
-	"waza/runner/figure"
 )
 
 // Options say how something is printed. The zero value prints plain text of any width.
@@ -163,9 +161,4 @@ func Duration(d time.Duration) string {
 	}
 	m := int(math.Round(d.Minutes()))
 	return fmt.Sprintf("%d h %02d min", m/60, m%60)
-}
-
-// count gives a number with its noun.
-func count(n int, one, many string) string {
-	return figure.Count(n, one, many)
 }

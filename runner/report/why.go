@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
 )
@@ -60,9 +60,6 @@ func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	at := max(0, most)
-	for at > 0 && !utf8.RuneStart(s[at]) {
-		at--
-	}
-	return s[:at] + fmt.Sprintf(" … [%d more bytes]", len(s)-at)
+	head := text.Head(s, most)
+	return head + fmt.Sprintf(" … [%d more bytes]", len(s)-len(head))
 }

@@ -3,13 +3,16 @@ package telemetry
 import (
 	"strings"
 	"time"
+
+	"waza/eval/text"
 )
 
-func clip(text string) string {
-	if len(text) <= maxText {
-		return text
+// clip bounds a content. Attributes must be valid UTF-8.
+func clip(content string) string {
+	if len(content) <= maxText {
+		return content
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + " …"
+	return strings.ToValidUTF8(text.Head(content, maxText), "") + " …"
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -87,7 +88,7 @@ func (s *session) setModel(ctx context.Context, limit time.Duration, model strin
 	if err == nil || refusal == nil || executor.AsStop(err) != nil || s.agent.dead() || ctx.Err() != nil {
 		return err
 	}
-	msg := fmt.Sprintf("%s: the agent does not take the model %q (%s)", s.agent.preset.name, model, s.agent.hide.Text(cut(refusal.Message, 200)))
+	msg := fmt.Sprintf("%s: the agent does not take the model %q (%s)", s.agent.preset.name, model, s.agent.hide.Text(text.Clip(refusal.Message, 200)))
 	if near := nearestModel(model, offered); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -121,19 +122,11 @@ func listModels(offered []string) string {
 	const most = 12
 	var names []string
 	for _, o := range offered[:min(len(offered), most)] {
-		names = append(names, cut(o, 100))
+		names = append(names, text.Clip(o, 100))
 	}
 	list := strings.Join(names, ", ")
 	if more := len(offered) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
-}
-
-// cut shortens what an agent says.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }

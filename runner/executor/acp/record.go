@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -300,7 +301,7 @@ func (r *record) refusalEndsTurn(words string) bool {
 	}
 	r.flushLocked()
 	r.skillsLocked(true)
-	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + cut(words, 200)})
+	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + text.Clip(words, 200)})
 	return true
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/text"
+
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
 )
@@ -52,9 +54,9 @@ func syntaxFault(err error) *Fault {
 	var list parser.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
 		e := list[0]
-		return &Fault{Message: clip(e.Message, maxMessage), Line: e.Position.Line, Column: e.Position.Column}
+		return &Fault{Message: text.Clip(e.Message, maxMessage), Line: e.Position.Line, Column: e.Position.Column}
 	}
-	return &Fault{Message: clip(strings.TrimPrefix(err.Error(), "SyntaxError: "), maxMessage)}
+	return &Fault{Message: text.Clip(strings.TrimPrefix(err.Error(), "SyntaxError: "), maxMessage)}
 }
 
 // engine evaluates each assertion in a runtime of its own, so that none sees what
@@ -88,7 +90,7 @@ func (e *engine) program(source string) (*goja.Program, error) {
 func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (complaint string) {
 	defer func() {
 		if p := recover(); p != nil {
-			complaint = clip(fmt.Sprintf("the engine failed: %v", p), maxMessage)
+			complaint = text.Clip(fmt.Sprintf("the engine failed: %v", p), maxMessage)
 		}
 	}()
 	p, err := e.program(source)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"waza/eval/text"
 )
 
 // Main lets this program be its own worker for JavaScript. A program that grades
@@ -51,7 +53,7 @@ func (s *server) answer(line []byte) {
 		Subject map[string]json.RawMessage `json:"subject"`
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
-		s.send(reply{Fault: clip(err.Error(), maxMessage)})
+		s.send(reply{Fault: text.Clip(err.Error(), maxMessage)})
 		return
 	}
 	for name, text := range r.Subject {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"waza/eval/text"
+
 	"github.com/dop251/goja"
 )
 
@@ -76,14 +78,14 @@ func (r *realm) verdict(v goja.Value) string {
 	if p != nil {
 		switch p.State() {
 		case goja.PromiseStateRejected:
-			return clip("the promise was rejected: "+text(p.Result()), maxMessage)
+			return text.Clip("the promise was rejected: "+written(p.Result()), maxMessage)
 		case goja.PromiseStatePending: // all jobs are done
 			return "is a promise that never settles: nothing is left to do that could settle it"
 		}
 		v = p.Result()
 	}
 	if !v.ToBoolean() {
-		return "is " + clip(text(v), excerptBytes)
+		return "is " + text.Clip(written(v), excerptBytes)
 	}
 	if _, ok := goja.AssertFunction(v); ok {
 		return "is a function, which is always true: it is not called"
@@ -145,8 +147,8 @@ func (r *realm) member(get func() goja.Value) (v goja.Value, err error) {
 	return v, nil
 }
 
-// text writes a value, whatever its toString does.
-func text(v goja.Value) (s string) {
+// written gives a value as text, whatever its toString does.
+func written(v goja.Value) (s string) {
 	defer func() {
 		if recover() != nil {
 			s = "a value that cannot be written"
@@ -164,11 +166,11 @@ func thrown(err error) string {
 	var overflow *goja.StackOverflowError
 	switch {
 	case errors.As(err, &exception):
-		return clip(text(exception.Value()), maxMessage)
+		return text.Clip(written(exception.Value()), maxMessage)
 	case errors.As(err, &overflow):
 		return "RangeError: functions call each other too deeply"
 	}
-	return clip(err.Error(), maxMessage)
+	return text.Clip(err.Error(), maxMessage)
 }
 
 // entriesOf makes names of other generations readable on tool calls and entries of

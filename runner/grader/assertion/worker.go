@@ -12,8 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"waza/eval/text"
 	"waza/runner/proc"
 )
 
@@ -151,7 +151,7 @@ func (w *worker) said() string {
 	if why = strings.TrimSpace(why); why == "" {
 		return ""
 	}
-	return ": " + clip(why, excerptBytes)
+	return ": " + text.Clip(why, excerptBytes)
 }
 
 // errReply says that the worker sent something that is no reply.
@@ -226,7 +226,7 @@ func (w *worker) receive(timeout time.Duration) (*reply, error) {
 	}
 	r := &reply{}
 	if err := json.Unmarshal(line, r); err != nil {
-		return nil, fmt.Errorf("%w: %q", errReply, clip(string(line), excerptBytes))
+		return nil, fmt.Errorf("%w: %q", errReply, text.Clip(string(line), excerptBytes))
 	}
 	return r, nil
 }
@@ -268,15 +268,4 @@ func (w *worker) check(ctx context.Context, assertions []string) ([]*Fault, erro
 		return nil, &errRequest{r.Fault}
 	}
 	return r.Faults, nil
-}
-
-// clip shortens s to about n bytes, at a character boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"waza/eval/text"
 	"waza/runner/stats"
 )
 
@@ -208,7 +209,7 @@ func scores() []experiment {
 	for _, tasks := range []int{2, 10, 40} {
 		for _, n := range []int{1, 3, 10} {
 			list = append(list, experiment{
-				what: "mean score of a suite", design: fmt.Sprintf("%d tasks of different scores, %s", tasks, trials(n)), least: 0.95, times: 4000,
+				what: "mean score of a suite", design: fmt.Sprintf("%d tasks of different scores, %s", tasks, text.Count(n, "trial", "trials")), least: 0.95, times: 4000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						var list []stats.Estimate
@@ -228,13 +229,6 @@ func scores() []experiment {
 	return list
 }
 
-func trials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
-}
-
 // differences measures intervals of differences between two runs, or with skills and
 // without: of a suite whose tasks did not change, and of one whose tasks did.
 func differences() []experiment {
@@ -242,9 +236,9 @@ func differences() []experiment {
 	for _, changed := range []bool{false, true} {
 		for _, tasks := range []int{1, 3, 12, 40} {
 			for _, n := range []int{2, 5, 20} {
-				design := fmt.Sprintf("%d tasks that changed by up to ±0.5, %s", tasks, trials(n))
+				design := fmt.Sprintf("%d tasks that changed by up to ±0.5, %s", tasks, text.Count(n, "trial", "trials"))
 				if !changed {
-					design = fmt.Sprintf("%d tasks that did not change, %s", tasks, trials(n))
+					design = fmt.Sprintf("%d tasks that did not change, %s", tasks, text.Count(n, "trial", "trials"))
 				}
 				list = append(list, experiment{
 					what: "difference of pass rates", design: design, least: 0.93, times: 4000,
@@ -299,7 +293,7 @@ func ratios() []experiment {
 		for _, tasks := range []int{1, 10} {
 			for _, n := range []int{2, 5, 20} {
 				e := experiment{
-					what: "ratio of time, tokens or cost", design: fmt.Sprintf("logarithms spread by %g; %d tasks, %s", spread, tasks, trials(n)), least: 0.92, times: 4000,
+					what: "ratio of time, tokens or cost", design: fmt.Sprintf("logarithms spread by %g; %d tasks, %s", spread, tasks, text.Count(n, "trial", "trials")), least: 0.92, times: 4000,
 					run: func(rng *rand.Rand, times int) float64 {
 						return count(times, func() bool {
 							var list []stats.Amounts
