@@ -9,18 +9,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 )
 
-func newProgram() *program {
+func newTestApp() *cli.App {
 	var out, err bytes.Buffer
-	p := &program{ctx: context.Background(), stdin: strings.NewReader(""), stdout: &output{w: &out}, stderr: &err}
-	p.app = p.newApp()
-	return p
+	return newApp(newEnv(strings.NewReader(""), &out, &err))
 }
 
 func TestArrange(t *testing.T) {
 	t.Parallel()
-	app := newProgram().app
+	app := newTestApp()
 	for in, want := range map[string]string{
 		"waza":                              "waza",
 		"waza run":                          "waza run",
@@ -41,18 +43,18 @@ func TestArrange(t *testing.T) {
 		"waza tasks runs":                   "waza tasks -- runs",
 		"waza validate evals --strict more": "waza validate --strict -- evals more",
 	} {
-		got, err := arrange(app, strings.Fields(in))
+		got, err := flags.Arrange(app, strings.Fields(in))
 		require.NoError(t, err, in)
 		require.Equal(t, want, strings.Join(got, " "), in)
 	}
-	got, err := arrange(app, nil)
+	got, err := flags.Arrange(app, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"waza"}, got)
 }
 
 func TestArrangeRefuses(t *testing.T) {
 	t.Parallel()
-	app := newProgram().app
+	app := newTestApp()
 	for in, want := range map[string][2]string{
 		"waza run --taks x":      {"waza run: unknown flag --taks", "did you mean --task?"},
 		"waza run --zzzzzz=1":    {"waza run: unknown flag --zzzzzz", "waza run --help lists the flags"},
@@ -61,10 +63,10 @@ func TestArrangeRefuses(t *testing.T) {
 		"waza runs show --jsn x": {"waza runs show: unknown flag --jsn", "did you mean --json?"},
 		"waza -x":                {"waza: unknown flag -x", "waza --help lists the flags"},
 	} {
-		_, err := arrange(app, strings.Fields(in))
-		pr := problemOf(err)
-		require.Equal(t, exitUsage, pr.code)
-		require.Equal(t, want, [2]string{pr.Error(), pr.hint}, in)
+		_, err := flags.Arrange(app, strings.Fields(in))
+		pr := exit.ProblemOf(err)
+		require.Equal(t, exit.Usage, pr.Code)
+		require.Equal(t, want, [2]string{pr.Error(), pr.Hint}, in)
 	}
 }
 
@@ -83,8 +85,8 @@ func FuzzArguments(f *testing.F) {
 		t.Setenv("WAZA_STATE", t.TempDir())
 		var out, err bytes.Buffer
 		code := run(context.Background(), args, strings.NewReader(""), &out, &err)
-		require.Contains(t, []int{exitPassed, exitUsage}, code, "%q: %s", args, err.String())
-		if code == exitUsage {
+		require.Contains(t, []int{exit.Passed, exit.Usage}, code, "%q: %s", args, err.String())
+		if code == exit.Usage {
 			require.NotEmpty(t, err.String()+out.String(), "%q is refused without a word", args)
 		}
 	})
@@ -102,15 +104,15 @@ func eachCommand(commands []*cli.Command, f func(*cli.Command)) {
 
 func TestEveryCommandIsDocumented(t *testing.T) {
 	t.Parallel()
-	eachCommand(newProgram().app.Commands, func(c *cli.Command) {
+	eachCommand(newTestApp().Commands, func(c *cli.Command) {
 		require.NotEmpty(t, c.Usage, c.HelpName)
-		require.NotNil(t, findFlag(c.Flags, "json"), "%s has no --json", c.HelpName)
+		require.NotNil(t, flags.Find(c.Flags, "json"), "%s has no --json", c.HelpName)
 		if strings.Count(c.HelpName, " ") == 1 {
 			require.Contains(t, c.Description, "Examples:\n", c.HelpName)
-			require.Contains(t, groups, c.Category, c.HelpName)
+			require.Contains(t, help.Groups, c.Category, c.HelpName)
 		}
 		for _, f := range c.Flags {
-			h := describeFlag(f)
+			h := help.DescribeFlag(f)
 			require.NotEmpty(t, h.Usage, "%s %s", c.HelpName, h.Flag)
 			require.NotEmpty(t, h.Default, "%s %s says no default", c.HelpName, h.Flag)
 		}
@@ -119,7 +121,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	t.Setenv("WAZA_STATE", t.TempDir())
-	p := newProgram()
+	app := newTestApp()
 	for in, want := range map[string]string{
 		"v":                     "validate version",
 		"--":                    "--version --help",
@@ -143,9 +145,9 @@ func TestComplete(t *testing.T) {
 		"guar":                  "",
 		"tasks x --":            "--task --tag --json --help",
 	} {
-		got := p.complete(strings.Split(in, " "))
+		got := complete(app, strings.Split(in, " "))
 		require.Equal(t, want, strings.Join(got, " "), "%q", in)
 	}
-	require.Contains(t, p.complete(nil), "run")
-	require.NotContains(t, p.complete(nil), "guard")
+	require.Contains(t, complete(app, nil), "run")
+	require.NotContains(t, complete(app, nil), "guard")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/exit"
 )
 
 // exitSkip tells git bisect run that nothing can be said of a commit.
@@ -19,7 +21,7 @@ func forBisect(args []string, code int) int {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	if slices.Contains(args, "--bisect") && (code == exitUsage || code == exitError) {
+	if slices.Contains(args, "--bisect") && (code == exit.Usage || code == exit.Error) {
 		return exitSkip
 	}
 	return code

@@ -2,14 +2,16 @@ package main
 
 import (
 	"errors"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/terminal"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -20,9 +22,9 @@ const (
 	failOnDrop       = "drop"
 )
 
-func (p *program) compareCommand() *cli.Command {
+func compareCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "compare", Category: groupRuns,
+		Name: "compare", Category: help.Runs,
 		Usage:     "report what became better or worse between runs, and what is chance",
 		ArgsUsage: "[RUN|FILE…]",
 		Description: `The first run is the reference; each further run is compared with it, task by
@@ -58,18 +60,18 @@ Exit codes:
 			&cli.StringFlag{Name: "suite", Usage: "of files with several results, take that of the suite `NAME`", DefaultText: "the only one"},
 			&cli.StringFlag{Name: "format", Usage: "print `FORMAT`: text or markdown", Value: "text", DefaultText: "text"},
 			bisectFlag(),
-			jsonFlag("print the comparison as JSON"),
+			flags.JSON("print the comparison as JSON"),
 		},
-		Action: p.compare,
+		Action: e.do(compareRuns),
 	}
 }
 
-func (p *program) compare(c *cli.Context) error {
+func compareRuns(e *env, c *cli.Context) error {
 	o, err := compareOptionsOf(c)
 	if err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -77,49 +79,49 @@ func (p *program) compare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	result, err := runner.Compare(ctx, sources, o)
 	switch {
-	case err != nil && ctx.Err() != nil && p.ctx.Err() == nil:
-		return &problem{exitInterrupted, errors.New("interrupted"), ""}
+	case err != nil && ctx.Err() != nil && c.Context.Err() == nil:
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
 	case errors.Is(err, runner.ErrNothingCompared):
-		return usage("tasks are matched by their ids", "%w", err)
+		return exit.Usagef("tasks are matched by their ids", "%w", err)
 	case err != nil:
 		return err
 	}
 	switch {
 	case c.Bool("json"):
-		err = p.printJSON(result)
+		err = e.stdout.JSON(result)
 	case c.String("format") == "markdown":
-		err = report.ComparisonMarkdown(p.stdout, result)
+		err = report.ComparisonMarkdown(e.stdout, result)
 	default:
-		err = report.Comparison(p.stdout, result, p.reportOptions(p.stdout))
+		err = report.Comparison(e.stdout, result, terminal.Options(e.stdout))
 	}
 	if err != nil {
 		return err
 	}
-	return exit(compareCode(result, c.String("fail-on")))
+	return exit.With(compareCode(result, c.String("fail-on")))
 }
 
 func compareOptionsOf(c *cli.Context) (o runner.CompareOptions, err error) {
-	if err := oneOf("format", c.String("format"), "text", "markdown"); err != nil {
+	if err := flags.OneOf("format", c.String("format"), "text", "markdown"); err != nil {
 		return o, err
 	}
 	if c.IsSet("fail-on") {
-		if err := oneOf("fail-on", c.String("fail-on"), failOnRegression, failOnDrop); err != nil {
+		if err := flags.OneOf("fail-on", c.String("fail-on"), failOnRegression, failOnDrop); err != nil {
 			return o, err
 		}
 	}
 	if c.Bool("bisect") && !c.IsSet("fail-on") {
-		return o, usage("--fail-on regression, for example", "--bisect needs --fail-on: otherwise nothing is bad")
+		return o, exit.Usagef("--fail-on regression, for example", "--bisect needs --fail-on: otherwise nothing is bad")
 	}
 	o = runner.CompareOptions{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task")}
 	if c.IsSet("confidence") && !(o.Confidence >= 0.5 && o.Confidence <= 0.999) {
-		return o, usage("0.95 is usual", "--confidence: %g is not between 0.5 and 0.999", o.Confidence)
+		return o, exit.Usagef("0.95 is usual", "--confidence: %g is not between 0.5 and 0.999", o.Confidence)
 	}
 	if c.IsSet("margin") && !(o.Margin > 0 && o.Margin < 1) {
-		return o, usage("0.1 is ten points of pass rate", "--margin: %g is not between 0 and 1", o.Margin)
+		return o, exit.Usagef("0.1 is ten points of pass rate", "--margin: %g is not between 0 and 1", o.Margin)
 	}
 	return o, nil
 }
@@ -132,7 +134,7 @@ func compareSources(rn *runner.Runner, args []string, suite string) ([]runner.So
 		args = []string{runner.LatestRun}
 		fallthrough
 	case 1:
-		if isFile(args[0]) || namesFile(args[0]) {
+		if flags.IsFile(args[0]) || namesFile(args[0]) {
 			args = []string{args[0], runner.LatestRun}
 			break
 		}
@@ -157,7 +159,7 @@ func compareSources(rn *runner.Runner, args []string, suite string) ([]runner.So
 }
 
 func compareSource(rn *runner.Runner, arg, suite string) (runner.Source, error) {
-	if !isFile(arg) && !namesFile(arg) {
+	if !flags.IsFile(arg) && !namesFile(arg) {
 		h, err := findRun(rn, arg)
 		if err != nil {
 			return nil, err
@@ -168,9 +170,9 @@ func compareSource(rn *runner.Runner, arg, suite string) (runner.Source, error) 
 	var bad *runner.ResultFileError
 	switch {
 	case errors.As(err, &bad) && len(bad.Suites) > 0:
-		return nil, usage("--suite NAME says which", "%w", err)
+		return nil, exit.Usagef("--suite NAME says which", "%w", err)
 	case err != nil:
-		return nil, usage("waza run --output FILE writes one", "%w", err)
+		return nil, exit.Usagef("waza run --output FILE writes one", "%w", err)
 	}
 	return s, nil
 }
@@ -183,15 +185,15 @@ func namesFile(arg string) bool {
 // compareCode is the code that --fail-on asks for. What was shown counts, whatever
 // could not be compared beside it.
 func compareCode(c *runner.Comparison, failOn string) int {
-	code := exitPassed
+	code := exit.Passed
 	for i := range c.Comparisons {
 		x := &c.Comparisons[i]
 		switch {
 		case failOn == "":
 		case x.Regressed > 0 || x.Outcome == runner.OutcomeWorse, failOn == failOnDrop && x.Dropped() > 0:
-			return exitFailed
+			return exit.Failed
 		case x.Partial():
-			code = exitError
+			code = exit.Error
 		}
 	}
 	return code
@@ -204,7 +206,7 @@ func findRun(rn *runner.Runner, ref string) (runner.Handle, error) {
 		return h, err
 	}
 	if infos, lerr := rn.List(1); lerr == nil && len(infos) == 0 {
-		return nil, usage("waza run SUITE makes one", "no runs are recorded")
+		return nil, exit.Usagef("waza run SUITE makes one", "no runs are recorded")
 	}
 	return nil, err
 }

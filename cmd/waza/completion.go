@@ -9,6 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 	"waza/runner"
 	"waza/runner/journal"
 )
@@ -30,19 +33,19 @@ var shells = []struct{ name, script, install string }{
 	{"fish", fishCompletion, `waza completion fish > ~/.config/fish/completions/waza.fish`},
 }
 
-func (p *program) completionCommand() *cli.Command {
+func completionCommand(e *env) *cli.Command {
 	description := "Put it where your shell reads it:\n"
 	for _, s := range shells {
 		description += "\n  " + s.install
 	}
 	return &cli.Command{
-		Name: "completion", Category: groupMore,
+		Name: "completion", Category: help.More,
 		Usage:       "print a script that lets a shell complete waza's commands",
 		ArgsUsage:   "bash|zsh|fish",
 		Description: description + "\n\nExamples:\n  source <(waza completion bash)",
-		Flags:       []cli.Flag{jsonFlag("print the script in a JSON document")},
+		Flags:       []cli.Flag{flags.JSON("print the script in a JSON document")},
 		Action: func(c *cli.Context) error {
-			if err := most(c, 1); err != nil {
+			if err := flags.AtMost(c, 1); err != nil {
 				return err
 			}
 			for _, s := range shells {
@@ -50,15 +53,15 @@ func (p *program) completionCommand() *cli.Command {
 					continue
 				}
 				if c.Bool("json") {
-					return p.printJSON(map[string]string{"shell": s.name, "script": s.script})
+					return e.stdout.JSON(map[string]string{"shell": s.name, "script": s.script})
 				}
-				_, err := io.WriteString(p.stdout, s.script)
+				_, err := io.WriteString(e.stdout, s.script)
 				return err
 			}
 			if c.NArg() == 0 {
-				return usage("waza completion bash, zsh or fish", "waza completion takes the name of a shell")
+				return exit.Usagef("waza completion bash, zsh or fish", "waza completion takes the name of a shell")
 			}
-			return usage("known are bash, zsh and fish", "no completion for the shell %q", c.Args().First())
+			return exit.Usagef("known are bash, zsh and fish", "no completion for the shell %q", c.Args().First())
 		},
 	}
 }
@@ -67,7 +70,7 @@ func (p *program) completionCommand() *cli.Command {
 // after waza, the last of them, perhaps empty, the one to complete. It prints
 // what it may become, one a line; nothing where a file is wanted, so that the
 // shell completes those.
-func (p *program) completeCommand() *cli.Command {
+func completeCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "complete", Hidden: true, SkipFlagParsing: true,
 		Usage: "print what the last argument may become",
@@ -76,8 +79,8 @@ func (p *program) completeCommand() *cli.Command {
 			if len(words) > 0 && words[0] == "--" {
 				words = words[1:] // it parts them from what is meant for us
 			}
-			for _, word := range p.complete(words) {
-				fmt.Fprintln(p.stdout, word)
+			for _, word := range complete(c.App, words) {
+				fmt.Fprintln(e.stdout, word)
 			}
 			return nil
 		},
@@ -85,13 +88,13 @@ func (p *program) completeCommand() *cli.Command {
 }
 
 // complete returns the words that the last of words may become.
-func (p *program) complete(words []string) []string {
+func complete(app *cli.App, words []string) []string {
 	words = joinEquals(words)
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
-	at := arrangement{name: "waza", flags: p.app.Flags, commands: p.app.Commands}
+	at := flags.Arrangement{Name: "waza", Flags: app.Flags, Commands: app.Commands}
 	var wants cli.Flag // the flag of which the word is the value
 	for _, w := range before {
 		switch {
@@ -100,30 +103,30 @@ func (p *program) complete(words []string) []string {
 		case w == "--":
 			return nil // only arguments follow
 		case strings.HasPrefix(w, "-"):
-			if f := findFlag(at.flags, strings.TrimLeft(w, "-")); f != nil && takesValue(f) {
+			if f := flags.Find(at.Flags, strings.TrimLeft(w, "-")); f != nil && flags.TakesValue(f) {
 				wants = f
 			}
 		default:
-			if c := at.command(w); c != nil {
-				at.name, at.flags, at.commands = c.HelpName, c.Flags, c.Subcommands
+			if c := at.Command(w); c != nil {
+				at.Name, at.Flags, at.Commands = c.HelpName, c.Flags, c.Subcommands
 			} else {
-				at.rest = append(at.rest, w)
+				at.Rest = append(at.Rest, w)
 			}
 		}
 	}
 	if name, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
-		if f := findFlag(at.flags, strings.TrimLeft(name, "-")); f != nil {
-			return startingWith(value, p.valuesOf(f))
+		if f := flags.Find(at.Flags, strings.TrimLeft(name, "-")); f != nil {
+			return startingWith(value, valuesOf(f))
 		}
 		return nil
 	}
 	switch {
 	case wants != nil:
-		return startingWith(word, p.valuesOf(wants))
+		return startingWith(word, valuesOf(wants))
 	case strings.HasPrefix(word, "-"):
-		return startingWith(word, flagWords(at.flags))
+		return startingWith(word, flagWords(at.Flags))
 	}
-	return startingWith(word, p.argumentsOf(at))
+	return startingWith(word, argumentsOf(app, at))
 }
 
 // joinEquals puts --flag=value together again, which bash takes apart.
@@ -152,7 +155,7 @@ func flagWords(flags []cli.Flag) []string {
 }
 
 // valuesOf are the values a flag takes, where these are a few words.
-func (p *program) valuesOf(f cli.Flag) []string {
+func valuesOf(f cli.Flag) []string {
 	switch f.Names()[0] {
 	case "executor":
 		return runner.Executors.Names()
@@ -170,17 +173,17 @@ func (p *program) valuesOf(f cli.Flag) []string {
 }
 
 // argumentsOf are the subcommands and other fixed words that may stand here.
-func (p *program) argumentsOf(at arrangement) []string {
+func argumentsOf(app *cli.App, at flags.Arrangement) []string {
 	var words []string
-	if len(at.rest) > 0 {
+	if len(at.Rest) > 0 {
 		return nil
 	}
-	for _, c := range at.commands {
+	for _, c := range at.Commands {
 		if !c.Hidden {
 			words = append(words, c.Name)
 		}
 	}
-	switch at.name {
+	switch at.Name {
 	case "waza completion":
 		for _, s := range shells {
 			words = append(words, s.name)
@@ -190,14 +193,14 @@ func (p *program) argumentsOf(at arrangement) []string {
 			words = append(words, s.name)
 		}
 	case "waza help":
-		return p.argumentsOf(arrangement{name: "waza", commands: p.app.Commands})
+		return argumentsOf(app, flags.Arrangement{Name: "waza", Commands: app.Commands})
 	case "waza runs show", "waza runs follow", "waza runs cancel", "waza runs rm", "waza compare", "waza grade", "waza review":
-		words = append(words, p.runIDs()...)
+		words = append(words, runIDs()...)
 	}
 	return words
 }
 
-func (p *program) runIDs() []string {
+func runIDs() []string {
 	rn, err := runner.New(runner.Options{})
 	if err != nil {
 		return nil

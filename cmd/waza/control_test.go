@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // waza runs a command to its end and returns stdout and exit code.
@@ -31,12 +33,12 @@ func TestCancelFromElsewhere(t *testing.T) {
 	c := startWaza(t, h.env(), "run", h.suite)
 	h.started(3)
 	out, code := waza(t, c.Env, "runs", "cancel", "latest")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Regexp(t, `^run \S+: cancelled, 0 of 4 trials passed, 4 cancelled\n$`, out)
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 	out, code = waza(t, c.Env, "runs", "cancel", "latest")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Regexp(t, `was over already: cancelled, 0 of 4 trials passed, 4 cancelled`, out)
 }
 
@@ -47,16 +49,16 @@ func TestFinishRunningFromElsewhere(t *testing.T) {
 	c := startWaza(t, h.env(), "run", h.suite)
 	h.started(1)
 	out, code := waza(t, c.Env, "runs", "cancel", "--finish-running", "--wait", "0", "latest")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Regexp(t, `^run \S+ starts no more trials: 0 of 2 trials passed so far\n$`, out)
 	_, code = waza(t, c.Env, "runs", "cancel", "--finish-running", "--wait", "10ms", "latest")
-	require.Equal(t, exitError, code)
+	require.Equal(t, exit.Error, code)
 	waits := startWaza(t, c.Env, "runs", "cancel", "latest", "--finish-running", "--json")
 	h.release()
-	require.Equal(t, exitPassed, waits.exitCode(t))
+	require.Equal(t, exit.Passed, waits.exitCode(t))
 	require.Contains(t, waits.out.String(), `"skipped": 1`)
 	require.Contains(t, waits.out.String(), `"status": "cancelled"`)
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Regexp(t, `(?m)^first +passed +1/1`, c.out.String())
 	h.gone()
 }
@@ -71,9 +73,9 @@ func TestCancelOfAHaltedRun(t *testing.T) {
 	asks := startWaza(t, c.Env, "runs", "cancel", "latest")
 	asks.says(t, "has not answered within 5s")
 	asks.says(t, "hint: it may be halted: kill -CONT ")
-	require.Equal(t, exitError, asks.exitCode(t))
+	require.Equal(t, exit.Error, asks.exitCode(t))
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 }
 
@@ -88,7 +90,7 @@ func TestCancelOfAKilledRun(t *testing.T) {
 	require.NoError(t, c.Process.Kill())
 	_ = c.Wait()
 	out, code := waza(t, c.Env, "runs", "cancel", "latest")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Regexp(t, `^run \S+ was interrupted, its process ended before it did: 1 of 2 trials passed\n$`, out)
 	h.gone()
 }
@@ -107,11 +109,11 @@ func TestFollowFromElsewhere(t *testing.T) {
 	h.started(1)
 	follows.says(t, "passed     1/2  first")
 	h.release()
-	require.Equal(t, exitPassed, c.exitCode(t))
-	require.Equal(t, exitPassed, follows.exitCode(t))
+	require.Equal(t, exit.Passed, c.exitCode(t))
+	require.Equal(t, exit.Passed, follows.exitCode(t))
 	table, _, _ := strings.Cut(c.out.String(), "\nRun ")
 	require.Equal(t, table, strings.TrimSuffix(follows.out.String(), "\n"))
-	require.Equal(t, exitPassed, events.exitCode(t))
+	require.Equal(t, exit.Passed, events.exitCode(t))
 	require.Contains(t, events.out.String(), `"seq":2,`)
 	require.NotContains(t, events.out.String(), `"seq":1,`)
 	require.Contains(t, events.out.String(), `"type":"end"`)
@@ -129,12 +131,12 @@ func TestFollowInterrupted(t *testing.T) {
 	require.NoError(t, follows.Process.Signal(os.Interrupt))
 	follows.says(t, "goes on")
 	follows.says(t, "hint: waza runs follow ")
-	require.Equal(t, exitInterrupted, follows.exitCode(t))
+	require.Equal(t, exit.Interrupted, follows.exitCode(t))
 	require.Empty(t, follows.out.String())
 	h.release()
 	h.started(1)
 	h.release()
-	require.Equal(t, exitPassed, c.exitCode(t))
+	require.Equal(t, exit.Passed, c.exitCode(t))
 	h.gone()
 }
 
@@ -150,7 +152,7 @@ func TestFollowOfAKilledRun(t *testing.T) {
 	h.started(1)
 	require.NoError(t, c.Process.Kill())
 	_ = c.Wait()
-	require.Equal(t, exitInterrupted, follows.exitCode(t))
+	require.Equal(t, exit.Interrupted, follows.exitCode(t))
 	require.Regexp(t, `(?m)^first +passed +1/1`, follows.out.String())
 	require.Contains(t, follows.out.String(), "The process that did the run ended before the run did.")
 	h.gone()
@@ -166,16 +168,16 @@ func TestRemoveOfARunThatGoesOn(t *testing.T) {
 	removes := startWaza(t, c.Env, "runs", "rm", "latest")
 	removes.says(t, "still goes on")
 	removes.says(t, "hint: waza runs cancel ")
-	require.Equal(t, exitUsage, removes.exitCode(t))
+	require.Equal(t, exit.Usage, removes.exitCode(t))
 	out, code := waza(t, c.Env, "runs", "gc", "--keep", "0", "--older-than", "1ns")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Equal(t, "nothing to remove\n", out)
 	h.release()
 	h.started(1)
 	h.release()
-	require.Equal(t, exitPassed, c.exitCode(t))
+	require.Equal(t, exit.Passed, c.exitCode(t))
 	out, code = waza(t, c.Env, "runs", "gc", "--keep", "0")
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Contains(t, out, "removed: 1 run, ")
 	h.gone()
 }
@@ -189,13 +191,13 @@ func TestTableOfARunCutShort(t *testing.T) {
 			require.NoError(t, c.Process.Signal(os.Interrupt))
 			c.says(t, "waiting for 1 trial, at most ")
 			h.release()
-			require.Equal(t, exitInterrupted, c.exitCode(t))
+			require.Equal(t, exit.Interrupted, c.exitCode(t))
 			require.Regexp(t, `(?m)^first +skipped +2/2, 1 skipped +1.00 +100 %`, c.out.String())
 			require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 skipped; 2 of 2 counted trials passed")
 		},
 		"cancelled": func(h *held, c *command) {
 			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-			require.Equal(t, exitInterrupted, c.exitCode(t))
+			require.Equal(t, exit.Interrupted, c.exitCode(t))
 			require.Regexp(t, `(?m)^first +cancelled +1/1, 2 cancelled +1.00 +100 %`, c.out.String())
 			require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 cancelled; 1 of 1 counted trial passed")
 		},
@@ -203,7 +205,7 @@ func TestTableOfARunCutShort(t *testing.T) {
 			require.NoError(t, c.Process.Kill())
 			_ = c.Wait()
 			out, code := waza(t, c.Env, "runs", "show", "latest")
-			require.Equal(t, exitPassed, code)
+			require.Equal(t, exit.Passed, code)
 			require.Regexp(t, `(?m)^first +not finished +1/1, 2 not finished +1.00 +100 %`, out)
 			require.Regexp(t, `(?m)^second +not finished +– `, out)
 			require.Contains(t, out, "0 of 2 tasks passed, 2 not finished; 1 of 1 counted trial passed")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // The files that waza writes for a grader's program, and the home of an agent, were
@@ -63,7 +65,7 @@ func killedWithTemporaryFiles(t *testing.T, config, cleaner string, after time.D
 	require.Len(t, before, 1)
 	if cleaner == "gc" {
 		_, code := waza(t, env, "runs", "gc")
-		require.Equal(t, exitPassed, code)
+		require.Equal(t, exit.Passed, code)
 		require.Empty(t, tempFiles(t, work))
 		return
 	}

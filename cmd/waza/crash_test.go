@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"waza/cmd/waza/exit"
 	"waza/runner"
 )
 
@@ -156,7 +157,7 @@ func (c *crash) undisturbed() map[string]any {
 	cmd.Env = append(cmd.Env, "WAZA_STATE="+c.TempDir(), "EXECUTED=/dev/null")
 	cmd.Stderr = io.Discard
 	_ = cmd.Run()
-	require.Equal(c, exitFailed, cmd.ProcessState.ExitCode(), "%s", out)
+	require.Equal(c, exit.Failed, cmd.ProcessState.ExitCode(), "%s", out)
 	return c.decode(out.Bytes())
 }
 
@@ -364,7 +365,7 @@ func (c *crash) lastSession() {
 	c.Helper()
 	cmd, out := c.command(c.args()...)
 	_ = cmd.Run()
-	require.Equal(c, exitFailed, cmd.ProcessState.ExitCode(), "%s", out)
+	require.Equal(c, exit.Failed, cmd.ProcessState.ExitCode(), "%s", out)
 	c.sessionOver()
 }
 
@@ -379,7 +380,7 @@ func TestCrashFullDisk(t *testing.T) {
 		cmd, out := c.command(c.args()...)
 		require.NoError(c, cmd.Start())
 		within(t, "waza does not end when the disk is full", func() { _ = cmd.Wait() })
-		require.Equal(c, exitError, cmd.ProcessState.ExitCode(), "%s", out)
+		require.Equal(c, exit.Error, cmd.ProcessState.ExitCode(), "%s", out)
 		require.NotContains(c, out.String(), "panic")
 		require.NotContains(c, out.String(), "goroutine ")
 		empty()

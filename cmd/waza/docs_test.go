@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/reports"
 	"waza/eval"
 	"waza/eval/schema"
 	"waza/rpc"
@@ -90,13 +92,13 @@ func documents(t *testing.T) map[string]string {
 
 func cliDocument() string {
 	var b strings.Builder
-	p := newProgram()
+	app := newTestApp()
 	b.WriteString("# The command line\n\nWhat `waza help` and `waza COMMAND --help` print.\n\n## waza\n\n```\n")
-	p.writeAppHelp(&b)
+	help.WriteApp(&b, app)
 	b.WriteString("```\n")
-	eachCommand(p.app.Commands, func(c *cli.Command) {
+	eachCommand(app.Commands, func(c *cli.Command) {
 		fmt.Fprintf(&b, "\n##%s %s\n\n```\n", strings.Repeat("#", strings.Count(c.HelpName, " ")-1), c.HelpName)
-		p.writeCommandHelp(&b, c)
+		help.WriteCommand(&b, c)
 		b.WriteString("```\n")
 	})
 	b.WriteString(`
@@ -125,7 +127,7 @@ func reportsDocument() string {
 	for _, f := range report.Exports(nil) {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.Name, f.File, inCell(f.Doc))
 	}
-	b.WriteString("\n`archive` is for exports alone.\n\n## Files\n\n" + reportsHelp + `
+	b.WriteString("\n`archive` is for exports alone.\n\n## Files\n\n" + reports.Help + `
 
 What a report is about to replace stays as it is until the new one is whole. A report that cannot be written makes the
 exit code 3; the others are written all the same. After the third Ctrl-C none is.

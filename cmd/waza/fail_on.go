@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/runner"
 )
 
@@ -20,13 +22,13 @@ func checkFailOn(c *cli.Context) error {
 	if !c.IsSet("fail-on") {
 		return nil
 	}
-	return oneOf("fail-on", c.String("fail-on"), failOnUnmeasured)
+	return flags.OneOf("fail-on", c.String("fail-on"), failOnUnmeasured)
 }
 
 // failOn is the exit code of a run with --fail-on what.
 func failOn(what string, code int, sum *runner.Summary) int {
-	if code == exitPassed && what == failOnUnmeasured && sum != nil && len(sum.Unmeasured()) > 0 {
-		return exitFailed
+	if code == exit.Passed && what == failOnUnmeasured && sum != nil && len(sum.Unmeasured()) > 0 {
+		return exit.Failed
 	}
 	return code
 }

@@ -3,14 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/text"
 	"waza/runner"
@@ -18,9 +21,9 @@ import (
 	"waza/runner/report"
 )
 
-func (p *program) gradeCommand() *cli.Command {
+func gradeCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "grade", Category: groupRuns,
+		Name: "grade", Category: help.Runs,
 		Usage:     "score a recorded run with today's graders",
 		ArgsUsage: "RUN",
 		Description: `Nothing is executed: what the agent did is in the record, files it left included.
@@ -36,14 +39,14 @@ Examples:
   waza grade RUN --suite strict/eval.yaml  by another suite with the same tasks
 
 Exit codes: as of waza run, by how the run stands now.
-` + exitCodes,
+` + exit.Codes,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
 			&cli.BoolFlag{Name: "rejudge", Usage: "ask models also where they were asked the same before"},
 			failOnFlag(""),
-			jsonFlag("print what has changed as JSON"),
+			flags.JSON("print what has changed as JSON"),
 		},
-		Action: p.grade,
+		Action: e.do(gradeRun),
 	}
 }
 
@@ -62,14 +65,14 @@ type graded struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (p *program) grade(c *cli.Context) error {
+func gradeRun(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usage("waza runs lists the runs", "waza grade takes one run, not %d", c.NArg())
+		return exit.Usagef("waza runs lists the runs", "waza grade takes one run, not %d", c.NArg())
 	}
 	if err := checkFailOn(c); err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -77,16 +80,16 @@ func (p *program) grade(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	suite, err := p.suiteToGrade(rn, h.Record(), c.String("suite"))
+	suite, err := suiteToGrade(e, rn, h.Record(), c.String("suite"))
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	g, err := rn.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: p.gradeProgress()})
+	g, err := rn.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
 	var ungradable *runner.UngradableError
 	if errors.As(err, &ungradable) {
-		if perr := p.printDiagnostics(ungradable.Diagnostics); perr != nil {
+		if perr := e.printDiagnostics(ungradable.Diagnostics); perr != nil {
 			return perr
 		}
 		return invalidToGrade(suite.File, ungradable.Diagnostics)
@@ -94,20 +97,20 @@ func (p *program) grade(c *cli.Context) error {
 	if g == nil {
 		return err
 	}
-	if terr := p.tellGrading(h, g, err, c.Bool("json")); terr != nil {
+	if terr := printGrading(e, h, g, err, c.Bool("json")); terr != nil {
 		return terr
 	}
 	switch {
-	case ctx.Err() != nil && p.ctx.Err() == nil:
-		return &problem{exitInterrupted, errors.New("interrupted; what was graded until then is recorded"), ""}
+	case ctx.Err() != nil && c.Context.Err() == nil:
+		return exit.New(exit.Interrupted, errors.New("interrupted; what was graded until then is recorded"), "")
 	case err != nil:
-		return &problem{exitError, err, "what was graded until then is recorded; waza grade goes on from there"}
+		return exit.New(exit.Error, err, "what was graded until then is recorded; waza grade goes on from there")
 	}
-	return exit(failOn(c.String("fail-on"), exitCode(g.Status, g.Error, g.Summary), g.Summary))
+	return exit.With(failOn(c.String("fail-on"), exit.OfRun(g.Status, g.Error, g.Summary), g.Summary))
 }
 
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
-func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
+func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
 	if path == "" {
 		path = rec.Suite.Path
 	}
@@ -117,7 +120,7 @@ func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path strin
 	})
 	var gone *eval.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
-		return nil, usage("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)
+		return nil, exit.Usagef("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)
 	}
 	if err != nil {
 		return nil, err
@@ -128,7 +131,7 @@ func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path strin
 			worse = append(worse, d)
 		}
 	}
-	if err := p.printDiagnostics(worse); err != nil {
+	if err := e.printDiagnostics(worse); err != nil {
 		return nil, err
 	}
 	if suite == nil || ds.HasErrors() {
@@ -138,22 +141,22 @@ func (p *program) suiteToGrade(rn *runner.Runner, rec *runner.Record, path strin
 }
 
 func invalidToGrade(path string, ds eval.Diagnostics) error {
-	return usage("waza validate "+path+" tells all findings",
+	return exit.Usagef("waza validate "+path+" tells all findings",
 		"%s: the suite is invalid and nothing was graded: %s", path, report.DiagnosticsSummary(ds.Errors()))
 }
 
 // gradeProgress tells now and then how far it is, of what takes long.
-func (p *program) gradeProgress() func(done, total int) {
-	told := time.Now()
+func gradeProgress(e *env) func(done, total int) {
+	told := e.now()
 	return func(done, total int) {
-		if now := time.Now(); now.Sub(told) > 2*time.Second && done < total {
+		if now := e.now(); now.Sub(told) > 2*time.Second && done < total {
 			told = now
-			fmt.Fprintf(p.stderr, "graded %d of %d trials\n", done, total)
+			fmt.Fprintf(e.stderr, "graded %d of %d trials\n", done, total)
 		}
 	}
 }
 
-func (p *program) tellGrading(h runner.Handle, g *runner.Grading, why error, asJSON bool) error {
+func printGrading(e *env, h runner.Handle, g *runner.Grading, why error, asJSON bool) error {
 	if asJSON {
 		out := graded{
 			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
@@ -165,45 +168,45 @@ func (p *program) tellGrading(h runner.Handle, g *runner.Grading, why error, asJ
 		if why != nil {
 			out.Error = why.Error()
 		}
-		return p.printJSON(out)
+		return e.stdout.JSON(out)
 	}
-	if err := p.printDiagnostics(g.Diagnostics); err != nil {
+	if err := e.printDiagnostics(g.Diagnostics); err != nil {
 		return err
 	}
 	for _, w := range g.Warnings {
-		fmt.Fprintf(p.stderr, "waza: %s\n", clean(w))
+		fmt.Fprintf(e.stderr, "waza: %s\n", output.Clean(w))
 	}
-	p.printChanges(g)
+	printChanges(e, g)
 	rep, err := report.Of(h)
 	if err != nil {
 		return err
 	}
-	return rep.Write(p.stdout, p.reportOptions(p.stdout))
+	return rep.Write(e.stdout, terminal.Options(e.stdout))
 }
 
 // mostChanges bounds the changes that are printed one by one; --json has more.
 const mostChanges = 50
 
-func (p *program) printChanges(g *runner.Grading) {
+func printChanges(e *env, g *runner.Grading) {
 	for i, c := range g.Changes {
 		if i == mostChanges {
-			fmt.Fprintf(p.stdout, "and %d more\n", g.Changed-i)
+			fmt.Fprintf(e.stdout, "and %d more\n", g.Changed-i)
 			break
 		}
 		score := ""
 		if c.Score != nil {
 			score = ", score " + figure.Score(*c.Score)
 		}
-		fmt.Fprintf(p.stdout, "%s, trial %d: %s -> %s%s\n", report.Clean(c.TaskID), c.Trial, c.Was, c.Verdict, score)
+		fmt.Fprintf(e.stdout, "%s, trial %d: %s -> %s%s\n", report.Clean(c.TaskID), c.Trial, c.Was, c.Verdict, score)
 		for _, line := range firstLines(c.Feedback, 3) {
-			fmt.Fprintf(p.stdout, "    | %s\n", report.Clean(line))
+			fmt.Fprintf(e.stdout, "    | %s\n", report.Clean(line))
 		}
 	}
 	kept := ""
 	if g.Kept > 0 {
 		kept = "; " + text.Count(g.Kept, "stays as it was", "stay as they were")
 	}
-	fmt.Fprintf(p.stdout, "%s graded, %d changed%s\n\n", text.Count(g.Graded, "trial", "trials"), g.Changed, kept)
+	fmt.Fprintf(e.stdout, "%s graded, %d changed%s\n\n", text.Count(g.Graded, "trial", "trials"), g.Changed, kept)
 }
 
 // firstLines are those of a text, n at most.

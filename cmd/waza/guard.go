@@ -24,13 +24,13 @@ func guardProcess() *exec.Cmd {
 
 // guardCommand is the main program of that process. It ends when its input
 // does, and by nothing gentler than SIGKILL: what ends waza must not end it.
-func (p *program) guardCommand() *cli.Command {
+func guardCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "guard", Hidden: true, SkipFlagParsing: true,
 		Usage: "end what a waza that was killed has left running",
 		Action: func(*cli.Context) error {
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-			proc.Guard(p.stdin)
+			proc.Guard(e.stdin)
 			return nil
 		},
 	}

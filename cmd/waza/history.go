@@ -2,20 +2,22 @@ package main
 
 import (
 	"errors"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/terminal"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) historyCommand() *cli.Command {
+func historyCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "history", Category: groupRuns,
+		Name: "history", Category: help.Runs,
 		Usage:     "tell how the tasks of a suite fared over its runs, and which are flaky",
 		ArgsUsage: "[SUITE]",
 		Description: `SUITE is the file of a suite, the directory that holds it, or its name; without it,
@@ -34,18 +36,18 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: runner.DefaultHistory, DefaultText: "20"},
-			jsonFlag("print the history as JSON"),
+			flags.JSON("print the history as JSON"),
 		},
-		Action: p.history,
+		Action: e.do(showHistory),
 	}
 }
 
-func (p *program) history(c *cli.Context) error {
-	if err := most(c, 1); err != nil {
+func showHistory(e *env, c *cli.Context) error {
+	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
 	if c.Int("limit") < 1 {
-		return usage("leave it out for 20", "--limit: %d is not a number from 1 on", c.Int("limit"))
+		return exit.Usagef("leave it out for 20", "--limit: %d is not a number from 1 on", c.Int("limit"))
 	}
 	o := runner.HistoryOptions{Tasks: c.StringSlice("task"), Limit: c.Int("limit")}
 	if name := c.Args().First(); name != "" {
@@ -54,26 +56,26 @@ func (p *program) history(c *cli.Context) error {
 			o.Suites = append(o.Suites, abs)
 		}
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	h, err := rn.History(ctx, o)
 	var none *runner.NoHistoryError
 	switch {
 	case errors.As(err, &none):
-		return usage("waza runs lists the runs and their suites", "%w", err)
-	case err != nil && ctx.Err() != nil && p.ctx.Err() == nil:
-		return &problem{exitInterrupted, errors.New("interrupted"), ""}
+		return exit.Usagef("waza runs lists the runs and their suites", "%w", err)
+	case err != nil && ctx.Err() != nil && c.Context.Err() == nil:
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
 	case err != nil:
 		return err
 	case c.Bool("json"):
-		return p.printJSON(h)
+		return e.stdout.JSON(h)
 	}
 	for _, run := range h.Runs {
-		p.warnDamage(run.RunID, run.Damage)
+		warnDamage(e, run.RunID, run.Damage)
 	}
-	return report.History(p.stdout, h, p.reportOptions(p.stdout))
+	return report.History(e.stdout, h, terminal.Options(e.stdout))
 }

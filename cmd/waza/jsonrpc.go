@@ -7,13 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
 	"waza/rpc"
 	"waza/rpc/host"
 	"waza/runner"
@@ -22,10 +24,10 @@ import (
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
-func (p *program) jsonrpcCommand() *cli.Command {
+func jsonrpcCommand(e *env) *cli.Command {
 	const where = "Where it listens"
 	return &cli.Command{
-		Name: "jsonrpc", Category: groupDaemon,
+		Name: "jsonrpc", Category: help.Daemon,
 		Usage: "serve editors and scripts by JSON-RPC",
 		Description: `One JSON-RPC 2.0 message a line, on stdin and stdout unless told to listen. It
 ends when its input does and the runs asked for are over. SIGINT and SIGTERM
@@ -48,54 +50,54 @@ Examples:
 			&cli.StringFlag{Name: "metrics", Category: where, Usage: "tell Prometheus at `ADDR`, such as localhost:9464, how runs and requests go", DefaultText: "off"},
 			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
-			jsonFlag("log as lines of JSON; the protocol is JSON in any case"),
+			flags.JSON("log as lines of JSON; the protocol is JSON in any case"),
 		},
-		Action: p.jsonrpc,
+		Action: e.do(serve),
 	}
 }
 
-func (p *program) jsonrpc(c *cli.Context) error {
-	if err := most(c, 0); err != nil {
+func serve(e *env, c *cli.Context) error {
+	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
-	options, door, watch, err := p.daemonOptions(c)
+	options, door, watch, err := daemonOptions(e, c)
 	if err != nil {
 		return err
 	}
-	in, out, err := p.protocolFiles()
+	in, out, err := protocolFiles(e)
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(p.ctx)
+	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	code := rpc.Main(ctx, in, out, p.stderr, options, door)
+	code := rpc.Main(ctx, in, out, e.stderr, options, door)
 	watch.close()
-	return exit(code)
+	return exit.With(code)
 }
 
-func (p *program) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
-	if err := oneOf("log-level", c.String("log-level"), logLevels...); err != nil {
+func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
+	if err := flags.OneOf("log-level", c.String("log-level"), logLevels...); err != nil {
 		return o, d, nil, err
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return o, d, nil, err
 	}
-	o.Logger = p.logger(level, c.Bool("json"))
+	o.Logger = e.logger(level, c.Bool("json"))
 	o.Version = buildVersion().Version
 	o.AllowRemote = c.Bool("allow-remote")
 	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
 	switch {
 	case c.IsSet("tcp") && d.TCP == "":
-		return o, d, nil, usage("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
+		return o, d, nil, exit.Usagef("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
 	case c.IsSet("socket") && d.Socket == "":
-		return o, d, nil, usage("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
+		return o, d, nil, exit.Usagef("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
 	case c.IsSet("metrics") && c.String("metrics") == "":
-		return o, d, nil, usage("give one, such as localhost:9464, or leave --metrics out", "--metrics: the address is empty")
+		return o, d, nil, exit.Usagef("give one, such as localhost:9464, or leave --metrics out", "--metrics: the address is empty")
 	case o.AllowRemote && d.TCP == "" && !c.IsSet("metrics"):
-		return o, d, nil, usage("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp and --metrics, which are not there")
+		return o, d, nil, exit.Usagef("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp and --metrics, which are not there")
 	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "" && !c.IsSet("metrics"):
-		return o, d, nil, usage("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
+		return o, d, nil, exit.Usagef("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
 	}
 	if o.Token, err = token(c); err != nil {
 		return o, d, nil, err
@@ -131,7 +133,7 @@ func listening(log *slog.Logger, token bool) func(net.Addr) {
 func token(c *cli.Context) (string, error) {
 	file, env := c.String("token-file"), c.String("token-env")
 	if c.IsSet("token-file") && c.IsSet("token-env") {
-		return "", usage("name one of them", "--token-file and --token-env do not go together")
+		return "", exit.Usagef("name one of them", "--token-file and --token-env do not go together")
 	}
 	var token, from string
 	switch {
@@ -139,7 +141,7 @@ func token(c *cli.Context) (string, error) {
 		from = "--token-file " + file
 		f, err := os.Open(file)
 		if err != nil {
-			return "", usage("", "--token-file: %v", err)
+			return "", exit.Usagef("", "--token-file: %v", err)
 		}
 		defer f.Close()
 		if err := private(f); err != nil {
@@ -147,7 +149,7 @@ func token(c *cli.Context) (string, error) {
 		}
 		content, err := io.ReadAll(io.LimitReader(f, maxToken))
 		if err != nil {
-			return "", usage("", "--token-file: %v", err)
+			return "", exit.Usagef("", "--token-file: %v", err)
 		}
 		token = string(content)
 	case c.IsSet("token-env"):
@@ -158,10 +160,10 @@ func token(c *cli.Context) (string, error) {
 		return "", nil
 	}
 	if token = strings.TrimSpace(token); token == "" {
-		return "", usage("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
+		return "", exit.Usagef("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
 	}
 	if len(token) < rpc.MinToken {
-		return "", usage("openssl rand -hex 32 prints a good one", "%s: the token has %d characters, it must have at least %d", from, len(token), rpc.MinToken)
+		return "", exit.Usagef("openssl rand -hex 32 prints a good one", "%s: the token has %d characters, it must have at least %d", from, len(token), rpc.MinToken)
 	}
 	return token, nil
 }
@@ -171,10 +173,10 @@ func token(c *cli.Context) (string, error) {
 func private(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
-		return usage("", "--token-file: %v", err)
+		return exit.Usagef("", "--token-file: %v", err)
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return usage(fmt.Sprintf("chmod 600 %s", f.Name()), "--token-file: %s has mode %#o, other users must not have access to it", f.Name(), mode.Perm())
+		return exit.Usagef(fmt.Sprintf("chmod 600 %s", f.Name()), "--token-file: %s has mode %#o, other users must not have access to it", f.Name(), mode.Perm())
 	}
 	return nil
 }
@@ -184,9 +186,9 @@ const maxToken = 4096
 
 // protocolFiles are what the protocol is spoken on. Nothing but the daemon can
 // write to its stdout any more.
-func (p *program) protocolFiles() (in, out *os.File, err error) {
-	in, inOK := p.stdin.(*os.File)
-	out, outOK := p.stdout.w.(*os.File)
+func protocolFiles(e *env) (in, out *os.File, err error) {
+	in, inOK := e.stdin.(*os.File)
+	out, outOK := e.stdout.Unwrap().(*os.File)
 	if !inOK || !outOK {
 		return nil, nil, fmt.Errorf("jsonrpc: stdin and stdout must be files of the operating system")
 	}
@@ -194,31 +196,4 @@ func (p *program) protocolFiles() (in, out *os.File, err error) {
 		out, err = host.TakeStdout()
 	}
 	return in, out, err
-}
-
-// untilSignal gives a context that ends with the first signal to end. The
-// second ends the program at once; what it leaves running, the guard ends.
-func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	stopped := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case sig := <-signals:
-				if n > 0 {
-					os.Exit(exitInterrupted)
-				}
-				cancel(fmt.Errorf("ended by %v", sig))
-			case <-stopped:
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(stopped)
-		cancel(nil)
-	}
 }

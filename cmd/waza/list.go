@@ -5,13 +5,18 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/runner/report"
 )
 
-func (p *program) listCommand() *cli.Command {
+func listCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "list", Aliases: []string{"ls"}, Category: groupSuites,
+		Name: "list", Aliases: []string{"ls"}, Category: help.Suites,
 		Usage:     "list the suites below a directory",
 		ArgsUsage: "[DIR]",
 		Description: `Files named eval.yaml, eval.<word>.yaml, eval-<word>.yaml and <word>.eval.yaml are
@@ -20,8 +25,8 @@ suites. What version control ignores is not searched.
 Examples:
   waza list
   waza list evals --json`,
-		Flags:  []cli.Flag{jsonFlag("print the suites as JSON")},
-		Action: p.list,
+		Flags:  []cli.Flag{flags.JSON("print the suites as JSON")},
+		Action: e.do(listSuites),
 	}
 }
 
@@ -31,38 +36,38 @@ type listing struct {
 	Problems eval.Diagnostics `json:"problems"`
 }
 
-func (p *program) list(c *cli.Context) error {
-	if err := most(c, 1); err != nil {
+func listSuites(e *env, c *cli.Context) error {
+	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
 	dir := c.Args().First()
 	if dir == "" {
 		dir = "."
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
-	if isFile(dir) {
-		return usage("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
+	if flags.IsFile(dir) {
+		return exit.Usagef("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
 	}
 	found, err := eval.Discover(dir, eval.Options{Vocabulary: rn.Vocabulary()})
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return p.printJSON(listing{empty(found.Suites), empty(found.Problems)})
+		return e.stdout.JSON(listing{output.NonNil(found.Suites), output.NonNil(found.Problems)})
 	}
-	if err := p.printDiagnostics(found.Problems); err != nil {
+	if err := e.printDiagnostics(found.Problems); err != nil {
 		return err
 	}
 	if len(found.Suites) == 0 {
-		fmt.Fprintf(p.stderr, "waza: %s: no suite in this directory or below it\n", clean(dir))
+		fmt.Fprintf(e.stderr, "waza: %s: no suite in this directory or below it\n", output.Clean(dir))
 		return nil
 	}
 	rows := [][]string{{"Suite", "Name", "Skill", "Executor"}}
 	for _, s := range found.Suites {
 		rows = append(rows, []string{s.Path, s.Name, s.Skill, s.Executor})
 	}
-	return report.Table(p.stdout, rows, p.reportOptions(p.stdout))
+	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }

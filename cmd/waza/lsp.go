@@ -1,10 +1,15 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"github.com/urfave/cli/v2"
 
-func (p *program) lspCommand() *cli.Command {
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+)
+
+func lspCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "lsp", Category: groupDaemon,
+		Name: "lsp", Category: help.Daemon,
 		Usage: "serve an editor as its language server",
 		Description: `The server of ` + "`waza jsonrpc`" + ` on stdin and stdout, as editors start it that speak
 the Language Server Protocol: findings while you type with quick fixes, results and
@@ -24,8 +29,8 @@ Examples:
 			&cli.BoolFlag{Name: "stdio", Usage: "speak on stdin and stdout, as it does in any case; editors add it"},
 			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
-			jsonFlag("log as lines of JSON; the protocol is JSON in any case"),
+			flags.JSON("log as lines of JSON; the protocol is JSON in any case"),
 		},
-		Action: p.jsonrpc,
+		Action: e.do(serve),
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"waza/cmd/waza/exit"
 )
 
 // held is a suite whose trials hold on to something: each opens the fifo
@@ -166,7 +168,7 @@ func TestFirstInterruptWaitsForWhatRuns(t *testing.T) {
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "interrupted: waiting for 1 trial, at most ")
 	h.release()
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 	require.Regexp(t, `name="first \(trial 1\)" time="[0-9.]+">\s+<system-out>go`, reportAt(t, out), "what had finished is told")
 	require.Contains(t, reportAt(t, out), `<skipped message="skipped: `)
@@ -188,7 +190,7 @@ func TestSecondInterruptCancels(t *testing.T) {
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "are cancelled")
 	h.gone()
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Equal(t, 2, strings.Count(reportAt(t, out), `<skipped message="cancelled: `))
 	require.Contains(t, reportAt(t, out), "the run did not complete: it is cancelled")
 	require.Regexp(t, `(?m)^first +cancelled`, c.out.String())
@@ -204,7 +206,7 @@ func TestThirdInterruptLeavesAtOnceAndNothingBehind(t *testing.T) {
 	c.says(t, "are cancelled")
 	h.started(1) // the hook after the run, which would be waited for
 	require.NoError(t, c.Process.Signal(os.Interrupt))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.NotContains(t, c.out.String(), "passed")
 	h.gone()
 }
@@ -216,7 +218,7 @@ func TestInterruptEndsTheList(t *testing.T) {
 	c := startWaza(t, h.env(), "run", "--json", h.suite, h.suite+"2")
 	h.started(1)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Equal(t, 1, strings.Count(c.out.String(), "\n"))
 	require.Contains(t, c.out.String(), `"status":"cancelled"`)
 }
@@ -242,7 +244,7 @@ func TestShowOfARunThatGoesOn(t *testing.T) {
 	require.Regexp(t, `(?m)^first +not finished`, look("runs", "show", id))
 	require.Contains(t, look("runs", "show", "--json", id), `"status":"running"`)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Regexp(t, `(?m)^first +cancelled`, look("runs", "show", id))
 }
 
@@ -304,7 +306,7 @@ func TestDaemonEndsOnSignal(t *testing.T) {
 	h.started(2)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	h.gone()
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Contains(t, c.out.String(), `"method":"eval.complete"`)
 }
 
@@ -318,7 +320,7 @@ func TestDaemonListens(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	require.NoError(t, c.Process.Signal(os.Interrupt))
-	require.Equal(t, exitPassed, c.exitCode(t), "it was idle")
+	require.Equal(t, exit.Passed, c.exitCode(t), "it was idle")
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -387,6 +389,6 @@ func TestBrokenPipe(t *testing.T) {
 	cmd.Stderr = &stderr
 	_ = cmd.Run()
 	w.Close()
-	require.Equal(t, exitPipe, cmd.ProcessState.ExitCode())
+	require.Equal(t, exit.Pipe, cmd.ProcessState.ExitCode())
 	require.Empty(t, stderr.String())
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // The example of stopping in README matched no threshold.
@@ -30,7 +32,7 @@ tasks:
   - {id: hard, prompt: x, graders: [{type: text, config: {contains: [better]}}]}
 `), 0o600))
 	out, code := waza(t, environment(t), "run", dir)
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, exit.Failed, code)
 	untimed := func(table string) string {
 		return regexp.MustCompile(`(?m)  [^ ]+ m?s$`).ReplaceAllString(table, "  TIME")
 	}

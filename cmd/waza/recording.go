@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/runner"
 	"waza/runner/journal"
 	"waza/runner/telemetry"
@@ -35,7 +37,7 @@ func tracesFlag(category string) cli.Flag {
 // newRecordingRunner makes the runner of a command that has these flags, and what
 // watches its runs.
 func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watchers, error) {
-	if err := oneOf("fsync", c.String("fsync"), journal.SyncNames()...); err != nil {
+	if err := flags.OneOf("fsync", c.String("fsync"), journal.SyncNames()...); err != nil {
 		return nil, nil, err
 	}
 	var err error
@@ -48,7 +50,7 @@ func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watc
 			Endpoint: c.String("traces"), Contents: captureContents(), Version: buildVersion().Version, Logger: o.Logger,
 		})
 		if err != nil {
-			return nil, nil, usage("give the URL of a collector, or env", "--traces: %v", err)
+			return nil, nil, exit.Usagef("give the URL of a collector, or env", "--traces: %v", err)
 		}
 	}
 	if c.IsSet("metrics") {

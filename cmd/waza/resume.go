@@ -9,11 +9,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) runsResumeCommand() *cli.Command {
+func runsResumeCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "go on with a run that was cut short", ArgsUsage: "[RUN|SUITE]",
 		Description: `Trials that passed, failed, took too long or wait for a person are kept as long as
@@ -31,44 +33,44 @@ Examples:
   waza run --resume RUN --json
 
 Exit codes: as of waza run.
-` + exitCodes,
+` + exit.Codes,
 		Flags:  append(printFlags(""), fsyncFlag(""), tracesFlag("")),
-		Action: p.resume,
+		Action: e.do(resumeRun),
 	}
 }
 
 // goesWithResume are the flags of waza run that do not change what is asked for.
 var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect"}
 
-func (p *program) resume(c *cli.Context) error {
+func resumeRun(e *env, c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
 		if f := flagOf(c, name); !slices.Contains(goesWithResume, f) {
-			return usage("waza run SUITE makes a run of its own", "--%s does not go with --resume: a run goes on as it was asked for", f)
+			return exit.Usagef("waza run SUITE makes a run of its own", "--%s does not go with --resume: a run goes on as it was asked for", f)
 		}
 	}
-	if err := most(c, 1); err != nil {
+	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
 	o, err := runOptionsOf(c)
 	if err != nil {
 		return err
 	}
-	rn, watch, err := newRecordingRunner(c, p.runnerOptions())
+	rn, watch, err := newRecordingRunner(c, e.runnerOptions())
 	if err != nil {
 		return err
 	}
 	defer watch.close()
-	h, err := p.runToResume(rn, c.Args().First())
+	h, err := runToResume(e, rn, c.Args().First())
 	if err != nil {
 		return err
 	}
 	rec := h.Record()
 	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
-		return usage("a run goes on with its own suite; waza run SUITE makes a run of another", "the suite of run %s is not there any more: %s", rec.RunID, rec.Suite.Path)
+		return exit.Usagef("a run goes on with its own suite; waza run SUITE makes a run of another", "the suite of run %s is not there any more: %s", rec.RunID, rec.Suite.Path)
 	}
 	o.request = rec.Asked
 	o.request.Verbose = o.request.Verbose || o.verbose
-	return p.inSession(rn, watch, o, func(s *session) int {
+	return inSession(c.Context, e, rn, watch, o, func(s *session) int {
 		code, err := s.goOn(h)
 		if err != nil {
 			return s.refuse(rec.Suite.Path, nil, err)
@@ -91,7 +93,7 @@ func flagOf(c *cli.Context, name string) string {
 // of as it stands.
 func (s *session) goOn(h runner.Handle) (int, error) {
 	code, err := s.carryOut(h.Record().Suite.Path, func(plan *runner.Plan) (*runner.Run, error) {
-		return s.runner.Resume(s.stop.ctx, h.ID(), plan)
+		return s.runner.Resume(s.stop.Context(), h.ID(), plan)
 	})
 	var nothing *runner.NothingLeftError
 	switch {
@@ -99,17 +101,17 @@ func (s *session) goOn(h runner.Handle) (int, error) {
 		fmt.Fprintf(s.stderr, "waza: %s\n", nothing)
 		rep, err := report.Of(h)
 		if err != nil {
-			return exitError, err
+			return exit.Error, err
 		}
 		return s.tell(h, rep)
-	case err != nil && s.stop.level() > 0:
-		return exitInterrupted, nil
+	case err != nil && s.stop.Level() > 0:
+		return exit.Interrupted, nil
 	}
 	return code, err
 }
 
 // runToResume finds the run that an argument means, which may be empty.
-func (p *program) runToResume(rn *runner.Runner, arg string) (runner.Handle, error) {
+func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
 	if arg == "" {
 		return newestUnfinished(rn, "", "no run was cut short")
 	}
@@ -118,14 +120,14 @@ func (p *program) runToResume(rn *runner.Runner, arg string) (runner.Handle, err
 		return h, err
 	}
 	if _, serr := os.Stat(arg); serr != nil {
-		return nil, usage("waza runs lists the runs", "%s: neither a run nor a suite", arg)
+		return nil, exit.Usagef("waza runs lists the runs", "%s: neither a run nor a suite", arg)
 	}
-	paths, err := p.findSuites([]string{arg}, rn.Vocabulary())
+	paths, err := findSuites(e, []string{arg}, rn.Vocabulary())
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) > 1 {
-		return nil, usage("name one of them", "%s: there are %d suites below it, and one run is resumed", arg, len(paths))
+		return nil, exit.Usagef("name one of them", "%s: there are %d suites below it, and one run is resumed", arg, len(paths))
 	}
 	path, err := filepath.Abs(paths[0])
 	if err != nil {
@@ -140,7 +142,7 @@ func newestUnfinished(rn *runner.Runner, suite, none string) (runner.Handle, err
 		return nil, err
 	}
 	if id == "" {
-		return nil, usage("waza runs lists the runs; one that completed is resumed by its id", "%s", none)
+		return nil, exit.Usagef("waza runs lists the runs; one that completed is resumed by its id", "%s", none)
 	}
 	return rn.Run(id)
 }

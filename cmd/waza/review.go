@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/user"
@@ -8,15 +9,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/review"
+	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) reviewCommand() *cli.Command {
+func reviewCommand(e *env) *cli.Command {
 	const which, answer, out = "Which questions", "The answer", "What is printed"
 	return &cli.Command{
-		Name: "review", Category: groupRuns,
+		Name: "review", Category: help.Runs,
 		Usage:     "give the scores that runs wait for",
 		ArgsUsage: "[RUN]",
 		Description: `Graders of type human leave the score to a person. On a terminal, waza review
@@ -36,7 +43,7 @@ Examples:
 
 Exit codes: of questions on a terminal those of waza run, for the run as it
 stands then; else 0 when the answer is recorded.
-` + exitCodes,
+` + exit.Codes,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "task", Aliases: []string{"t"}, Category: which, Usage: "only the task `ID`", DefaultText: "all"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "only the trial of number `N`", DefaultText: "all"},
@@ -48,61 +55,50 @@ stands then; else 0 when the answer is recorded.
 			&cli.BoolFlag{Name: "list", Category: out, Usage: "list what is asked, and ask nothing"},
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the list, or what became of the trial, as JSON"},
 		},
-		Action: p.review,
+		Action: e.do(reviewRun),
 	}
 }
 
-// reviewOptions are the flags of waza review.
-type reviewOptions struct {
-	run      string // empty for the newest that waits
-	task     string
-	trial    int // 0 for all
-	grader   string
-	all      bool
-	reviewer string
-	json     bool
-}
-
-func (p *program) review(c *cli.Context) error {
-	o := reviewOptions{
-		run: c.Args().First(), task: c.String("task"), trial: c.Int("trial"), grader: c.String("grader"),
-		all: c.Bool("all"), reviewer: c.String("reviewer"), json: c.Bool("json"),
+func reviewRun(e *env, c *cli.Context) error {
+	o := review.Options{
+		Run: c.Args().First(), Task: c.String("task"), Trial: c.Int("trial"), Grader: c.String("grader"),
+		All: c.Bool("all"), Reviewer: c.String("reviewer"), JSON: c.Bool("json"),
 	}
-	if err := most(c, 1); err != nil {
+	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
-	if c.IsSet("trial") && o.trial < 1 {
-		return usage("trials are counted from 1", "--trial: %d is not a number from 1 on", o.trial)
+	if c.IsSet("trial") && o.Trial < 1 {
+		return exit.Usagef("trials are counted from 1", "--trial: %d is not a number from 1 on", o.Trial)
 	}
 	if !c.IsSet("reviewer") {
-		o.reviewer = userName()
+		o.Reviewer = userName()
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
-	if o.run != "" {
-		h, err := findRun(rn, o.run)
+	if o.Run != "" {
+		h, err := findRun(rn, o.Run)
 		if err != nil {
 			return err
 		}
-		o.run = h.ID()
+		o.Run = h.ID()
 	}
 	switch {
 	case c.IsSet("score") && c.Bool("list"):
-		return usage("one after the other", "--score and --list do not go together")
+		return exit.Usagef("one after the other", "--score and --list do not go together")
 	case c.IsSet("score"):
-		return p.giveScore(rn, o, c.String("score"), c.String("comment"))
+		return giveScore(c.Context, e, rn, o, c.String("score"), c.String("comment"))
 	case c.IsSet("comment"):
-		return usage("give the score, too: --score "+scoreForms, "--comment says why a score is given")
+		return exit.Usagef("give the score, too: --score "+review.ScoreForms, "--comment says why a score is given")
 	case c.Bool("list"):
-		return p.listQuestions(rn, o)
-	case o.json:
-		return usage("--list --json lists what is asked", "--json goes with --list or --score")
-	case inputTerminal(p.stdin) == nil || terminalOf(p.stderr) == nil:
-		return usage(missingOf(o), "there is no terminal to ask on, and no --score")
+		return listQuestions(e, rn, o)
+	case o.JSON:
+		return exit.Usagef("--list --json lists what is asked", "--json goes with --list or --score")
+	case terminal.Input(e.stdin) == nil || terminal.Of(e.stderr) == nil:
+		return exit.Usagef(missingOf(o), "there is no terminal to ask on, and no --score")
 	}
-	return p.askPerson(rn, o)
+	return review.Ask(c.Context, rn, o, e.stdin, e.stdout, e.stderr)
 }
 
 // userName is who calls waza; empty when nobody knows.
@@ -114,12 +110,12 @@ func userName() string {
 }
 
 // missingOf tells what a call without a terminal lacks.
-func missingOf(o reviewOptions) string {
+func missingOf(o review.Options) string {
 	var missing []string
 	for _, x := range []struct {
 		given bool
 		what  string
-	}{{o.run != "", "RUN"}, {o.task != "", "--task ID"}, {o.trial > 0, "--trial N"}, {false, "--score X"}} {
+	}{{o.Run != "", "RUN"}, {o.Task != "", "--task ID"}, {o.Trial > 0, "--trial N"}, {false, "--score X"}} {
 		if !x.given {
 			missing = append(missing, x.what)
 		}
@@ -128,43 +124,27 @@ func missingOf(o reviewOptions) string {
 }
 
 // giveScore records the answer that the flags hold.
-func (p *program) giveScore(rn *runner.Runner, o reviewOptions, text, comment string) error {
-	if o.run == "" || o.task == "" || o.trial == 0 {
+func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options, text, comment string) error {
+	if o.Run == "" || o.Task == "" || o.Trial == 0 {
 		hint := strings.ReplaceAll(missingOf(o), ", --score X", "")
-		return usage(hint, "--score is for one trial of a run")
+		return exit.Usagef(hint, "--score is for one trial of a run")
 	}
-	score, err := parseScore(text)
+	score, err := review.ParseScore(text)
 	if err != nil {
-		return usage("", "--score: %w", err)
+		return exit.Usagef("", "--score: %w", err)
 	}
-	done, err := rn.Review(p.ctx, o.run, runner.Review{
-		TaskID: o.task, Trial: o.trial, Grader: o.grader, Score: score, Comment: comment, Reviewer: o.reviewer,
+	done, err := rn.Review(ctx, o.Run, runner.Review{
+		TaskID: o.Task, Trial: o.Trial, Grader: o.Grader, Score: score, Comment: comment, Reviewer: o.Reviewer,
 	})
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return p.printJSON(done)
+	if o.JSON {
+		return e.stdout.JSON(done)
 	}
-	fmt.Fprintf(p.stdout, "%s, trial %d, %s: %s recorded; the trial is %s\n%s\n",
-		report.Clean(done.TaskID), done.Trial, report.Clean(done.Grader), shortScore(score), spoken(done.Verdict), stillPending(done.Pending))
+	fmt.Fprintf(e.stdout, "%s, trial %d, %s: %s recorded; the trial is %s\n%s\n",
+		report.Clean(done.TaskID), done.Trial, report.Clean(done.Grader), review.ShortScore(score), review.VerdictWords(done.Verdict), stillPending(done.Pending))
 	return nil
-}
-
-// shortScore gives a score as people say it, but never as one that it is not.
-func shortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
-
-// spoken gives a verdict in words.
-func spoken(v runner.Verdict) string {
-	switch v {
-	case runner.NeedsReview:
-		return "still to review"
-	case runner.Errored:
-		return "in error"
-	case runner.TimedOut:
-		return "timed out"
-	}
-	return string(v)
 }
 
 func stillPending(n int) string {
@@ -174,44 +154,22 @@ func stillPending(n int) string {
 	return text.Count(n, "score is", "scores are") + " still waited for"
 }
 
-// questions are those of a run that the flags ask for.
-func (o reviewOptions) questions(rn *runner.Runner) ([]runner.Question, error) {
-	list, err := rn.Questions(o.run)
-	var out []runner.Question
-	for _, q := range list {
-		if (o.all || q.Pending) && (o.task == "" || o.task == q.TaskID) && (o.trial == 0 || o.trial == q.Trial) && (o.grader == "" || o.grader == q.Grader) {
-			out = append(out, q)
-		}
-	}
-	return out, err
-}
-
-// findRun sets the run when none is named. There may be none that waits.
-func (o *reviewOptions) findRun(rn *runner.Runner) error {
-	if o.run != "" {
-		return nil
-	}
-	var err error
-	o.run, err = rn.NewestPending()
-	return err
-}
-
-func (p *program) listQuestions(rn *runner.Runner, o reviewOptions) error {
-	if err := o.findRun(rn); err != nil {
+func listQuestions(e *env, rn *runner.Runner, o review.Options) error {
+	if err := o.FindRun(rn); err != nil {
 		return err
 	}
 	var list []runner.Question
-	if o.run != "" {
+	if o.Run != "" {
 		var err error
-		if list, err = o.questions(rn); err != nil {
+		if list, err = o.Questions(rn); err != nil {
 			return err
 		}
 	}
-	if o.json {
-		return p.printJSON(map[string]any{"runId": o.run, "pending": empty(list)})
+	if o.JSON {
+		return e.stdout.JSON(map[string]any{"runId": o.Run, "pending": output.NonNil(list)})
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(p.stderr, "waza: %s\n", nothingWaits(o))
+		fmt.Fprintf(e.stderr, "waza: %s\n", review.NothingWaits(o))
 		return nil
 	}
 	rows := [][]string{{"Task", "Trial", "Grader", "Verdict", "Score", "Asked"}}
@@ -221,23 +179,13 @@ func (p *program) listQuestions(rn *runner.Runner, o reviewOptions) error {
 			asked = "for comparison with " + q.Calibrates
 		}
 		if q.Score != nil {
-			given = shortScore(*q.Score)
+			given = review.ShortScore(*q.Score)
 		}
 		rows = append(rows, []string{q.TaskID, fmt.Sprint(q.Trial), q.Grader, string(q.Verdict), given, report.Clip(report.Clean(asked), 60)})
 	}
-	if err := report.Table(p.stdout, rows, p.reportOptions(p.stdout)); err != nil {
+	if err := report.Table(e.stdout, rows, terminal.Options(e.stdout)); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "\nwaza review %s\n", report.Clean(o.run))
+	fmt.Fprintf(e.stdout, "\nwaza review %s\n", report.Clean(o.Run))
 	return nil
-}
-
-func nothingWaits(o reviewOptions) string {
-	switch {
-	case o.run == "":
-		return "no run waits for review"
-	case o.task != "" || o.trial > 0 || o.grader != "":
-		return fmt.Sprintf("nothing that is asked for waits for review in run %s (--all shows what has its score)", o.run)
-	}
-	return fmt.Sprintf("nothing waits for review in run %s (--all shows what has its score)", o.run)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // waitingRun runs a suite whose two trials wait for a person, and returns the
@@ -37,7 +39,7 @@ tasks:
 	cmd := exec.Command(wazaPath(t), "run", suite)
 	cmd.Env = env
 	out, err := cmd.Output()
-	require.Equal(t, exitFailed, cmd.ProcessState.ExitCode(), "%v %s", err, out)
+	require.Equal(t, exit.Failed, cmd.ProcessState.ExitCode(), "%v %s", err, out)
 	_, rest, found := strings.Cut(string(out), "waza review ")
 	require.True(t, found, "%s", out)
 	return env, strings.Fields(rest)[0]
@@ -91,7 +93,7 @@ func TestReviewOnATerminal(t *testing.T) {
 	term.types(t, "\n")
 	term.shows(t, "0 recorded; the trial is failed")
 	out, code := term.end(t)
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, exit.Failed, code)
 	require.Contains(t, out, "2 scores are recorded")
 	require.Contains(t, out, "0 of 1 task passed, 1 failed; 1 of 2 counted trials passed")
 
@@ -108,11 +110,11 @@ func TestLeavingAReview(t *testing.T) {
 		shows string
 		code  int
 	}{
-		"quit":          {"q\n", "1 score is recorded", exitFailed},
-		"end of input":  {"\x04", "1 score is recorded", exitFailed},
-		"skip":          {"s\n", "1 score is recorded", exitFailed},
-		"Ctrl-C":        {"\x03", "interrupted; 1 score is recorded", exitInterrupted},
-		"in the middle": {"1\nwell\x03", "interrupted; 1 score is recorded", exitInterrupted},
+		"quit":          {"q\n", "1 score is recorded", exit.Failed},
+		"end of input":  {"\x04", "1 score is recorded", exit.Failed},
+		"skip":          {"s\n", "1 score is recorded", exit.Failed},
+		"Ctrl-C":        {"\x03", "interrupted; 1 score is recorded", exit.Interrupted},
+		"in the middle": {"1\nwell\x03", "interrupted; 1 score is recorded", exit.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,11 +149,11 @@ func TestReviewedMeanwhile(t *testing.T) {
 	term.types(t, "1\n\n")
 	term.shows(t, `2 of 2: haiku, trial 2, beauty has its score meanwhile: 1, by Bo\x1bb`)
 	out, code := term.end(t)
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Contains(t, out, "1 of 1 task passed")
 	term = onTerminal(t, env, 100, 40, "review", id)
 	out, code = term.end(t)
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.Contains(t, out, "nothing waits for review in run "+id)
 	term = onTerminal(t, env, 100, 40, "review")
 	out, _ = term.end(t)
@@ -162,6 +164,6 @@ func TestReviewedMeanwhile(t *testing.T) {
 	term.shows(t, "Score (1 so far, 0.7 passes; ? for help): ")
 	term.types(t, "0.5\nshort\n")
 	out, code = term.end(t)
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, exit.Failed, code)
 	require.Contains(t, out, "beauty in 1 of 2 trials: short")
 }

@@ -1,31 +1,38 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/progress"
+	"waza/cmd/waza/reports"
+	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/journal"
 	"waza/runner/report"
 )
 
-func (p *program) runCommand() *cli.Command {
+func runCommand(e *env) *cli.Command {
 	const which, how, out = "Which trials", "How they are run", "What is printed"
 	return &cli.Command{
-		Name: "run", Category: groupSuites,
+		Name: "run", Category: help.Suites,
 		Usage:     "run suites and tell how they went",
 		ArgsUsage: suitesArg,
 		Description: `A directory means all suites below it; no argument means this directory.
 Several suites are run one after the other. The table goes to stdout, progress
 to stderr.
 
-` + reportsHelp + `
+` + reports.Help + `
 
 With --watch it stays, and runs the tasks that a change of the suite's files
 concerns. Graders that changed grade what was recorded.
@@ -46,7 +53,7 @@ Examples:
   waza run --resume                        go on with what was cut short
 
 Exit codes:
-` + exitCodes,
+` + exit.Codes,
 		Flags: append([]cli.Flag{
 			taskFlag(), tagFlag(),
 			&cli.IntFlag{Name: "trials", Category: which, Usage: fmt.Sprintf("do each task `N` times; a run has at most %d trials", runner.MaxTrials), DefaultText: "the suite's"},
@@ -65,7 +72,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "watch", Category: how, Usage: "stay, and run what has changed whenever a file of the suite has; ends with Ctrl-C"},
 			bisectFlag(),
 		}, printFlags(out)...),
-		Action: p.run,
+		Action: e.do(runSuites),
 	}
 }
 
@@ -76,7 +83,7 @@ func printFlags(category string) []cli.Flag {
 		&cli.BoolFlag{Name: "json", Category: category, Usage: "print the whole result as one line of JSON per suite, no table"},
 		&cli.BoolFlag{Name: "events", Category: category, Usage: "print the run's events as they happen, one line of JSON each, no table"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: category, Usage: "write the whole result to `FILE`, too, one line of JSON per suite", DefaultText: "none"},
-		reportFlag(category), failOnFlag(category),
+		reports.Flag(category), failOnFlag(category),
 	}
 }
 
@@ -86,7 +93,7 @@ type runOptions struct {
 	verbose      bool
 	json, events bool
 	output       string
-	reports      []reportSpec
+	reports      []reports.Spec
 	watch        bool
 	failOn       string
 }
@@ -107,25 +114,25 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 	}
 	for _, name := range []string{"trials", "trial", "workers"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
-			return o, usage("leave it out for what the suite says", "--%s: %d is not a number from 1 on", name, c.Int(name))
+			return o, exit.Usagef("leave it out for what the suite says", "--%s: %d is not a number from 1 on", name, c.Int(name))
 		}
 	}
 	switch models := c.StringSlice("model"); {
 	case len(models) == 1:
 		o.request.Model = models[0]
 	case slices.Contains(models, ""):
-		return o, usage("leave it out for what the suite says", "--model: one of the models has no name")
+		return o, exit.Usagef("leave it out for what the suite says", "--model: one of the models has no name")
 	default:
 		o.request.Models = models
 	}
 	if c.IsSet("stopping") {
 		confidence := c.Float64("stopping")
 		if o.request.Stopping = &confidence; !(confidence == 0 || confidence >= 0.5 && confidence <= 1) {
-			return o, usage("0.95 is usual; 0 does all trials", "--stopping: %v is no confidence between 0.5 and 1", confidence)
+			return o, exit.Usagef("0.95 is usual; 0 does all trials", "--stopping: %v is no confidence between 0.5 and 1", confidence)
 		}
 	}
 	if c.IsSet("timeout") && o.request.Timeout <= 0 {
-		return o, usage("leave it out for what the suite says", "--timeout: %s is no time to do anything in", o.request.Timeout)
+		return o, exit.Usagef("leave it out for what the suite says", "--timeout: %s is no time to do anything in", o.request.Timeout)
 	}
 	if o.request.ContextDir != "" { // as who goes on with the run elsewhere needs it
 		dir, err := filepath.Abs(o.request.ContextDir)
@@ -135,10 +142,10 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 		o.request.ContextDir = dir
 	}
 	if o.json && o.events {
-		return o, usage("--events and --output FILE give both", "--json and --events do not go together")
+		return o, exit.Usagef("--events and --output FILE give both", "--json and --events do not go together")
 	}
 	var err error
-	o.reports, err = reportSpecs(c.StringSlice("report"))
+	o.reports, err = reports.Parse(c.StringSlice("report"))
 	return o, err
 }
 
@@ -151,18 +158,18 @@ func executorOf(c *cli.Context) string {
 	return runner.AgentExecutor
 }
 
-func (p *program) run(c *cli.Context) error {
+func runSuites(e *env, c *cli.Context) error {
 	if c.Bool("resume") {
 		if c.Bool("watch") {
-			return usage("--watch --cache takes over what was done", "--watch and --resume do not go together")
+			return exit.Usagef("--watch --cache takes over what was done", "--watch and --resume do not go together")
 		}
-		return p.resume(c)
+		return resumeRun(e, c)
 	}
 	o, err := runOptionsOf(c)
 	if err != nil {
 		return err
 	}
-	rn, watchers, err := newRecordingRunner(c, p.runnerOptions())
+	rn, watchers, err := newRecordingRunner(c, e.runnerOptions())
 	if err != nil {
 		return err
 	}
@@ -170,7 +177,7 @@ func (p *program) run(c *cli.Context) error {
 	if err := checkExecutor(rn, o.request.Executor); err != nil {
 		return err
 	}
-	paths, err := p.findSuites(c.Args().Slice(), rn.Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice(), rn.Vocabulary())
 	if err != nil {
 		return err
 	}
@@ -179,35 +186,35 @@ func (p *program) run(c *cli.Context) error {
 			return err
 		}
 	}
-	return p.inSession(rn, watchers, o, func(s *session) int {
+	return inSession(c.Context, e, rn, watchers, o, func(s *session) int {
 		if o.watch {
 			return s.watch(paths[0])
 		}
-		s.several = len(paths) > 1
+		s.reports.Several = len(paths) > 1
 		return s.runAll(paths)
 	})
 }
 
 // inSession does what runs suites, with interrupts heard and results written.
-func (p *program) inSession(rn *runner.Runner, watch *watchers, o runOptions, do func(*session) int) (err error) {
-	session := &session{program: p, runner: rn, options: o, began: time.Now(), stop: p.watchInterrupts()}
-	defer session.stop.close()
+func inSession(ctx context.Context, e *env, rn *runner.Runner, watch *watchers, o runOptions, do func(*session) int) (err error) {
+	session := &session{env: e, ctx: ctx, runner: rn, options: o, stop: interrupt.Watch(ctx), reports: reports.Writer{Specs: o.reports, Began: e.now()}}
+	defer session.stop.Close()
 	if o.output != "" {
-		if session.file, err = createFile("--output "+o.output, o.output); err != nil {
+		if session.file, err = output.Create("--output "+o.output, o.output); err != nil {
 			return err
 		}
 	}
 	code := do(session)
 	if session.file != nil {
-		if err := session.file.finish(code != exitLeft); err != nil {
+		if err := session.file.Finish(code != exitLeft); err != nil {
 			return err
 		}
 	}
 	if code == exitLeft {
 		watch.leave()
-		code = exitInterrupted
+		code = exit.Interrupted
 	}
-	return exit(code)
+	return exit.With(code)
 }
 
 // exitLeft is the code of a run that was left before it had ended: nothing more
@@ -216,30 +223,29 @@ const exitLeft = -1
 
 // session is one call of waza run.
 type session struct {
-	*program
+	*env
+	ctx     context.Context
 	runner  *runner.Runner
 	options runOptions
-	stop    *interrupts
-	file    *resultFile // nil without --output
+	stop    *interrupt.Steps
+	file    *output.File // nil without --output
 
-	several bool // suites
-	began   time.Time
-	suite   *eval.Suite    // the one that is run
-	named   map[string]int // parts of reports' names that are taken
+	suite   *eval.Suite // the one that is run
+	reports reports.Writer
 }
 
 // runAll runs suites one after the other and returns the worst of their codes.
 func (s *session) runAll(paths []string) int {
-	worst := exitPassed
+	worst := exit.Passed
 	for i, path := range paths {
-		if s.stop.level() > 0 {
-			return exitInterrupted
+		if s.stop.Level() > 0 {
+			return exit.Interrupted
 		}
 		if len(paths) > 1 && !s.options.json && !s.options.events {
 			if i > 0 {
 				fmt.Fprintln(s.stdout)
 			}
-			fmt.Fprintf(s.stdout, "%s\n\n", clean(path))
+			fmt.Fprintf(s.stdout, "%s\n\n", output.Clean(path))
 		}
 		code, err := s.runOne(path)
 		if err != nil {
@@ -249,8 +255,8 @@ func (s *session) runAll(paths []string) int {
 			return exitLeft
 		}
 		worst = max(worst, code)
-		if errors.Is(s.stdout.err, errBrokenPipe) {
-			return max(worst, exitError)
+		if errors.Is(s.stdout.Err(), output.ErrBrokenPipe) {
+			return max(worst, exit.Error)
 		}
 	}
 	return worst
@@ -266,9 +272,9 @@ type refused struct {
 // refuse tells why a suite was not run and returns the code of that.
 func (s *session) refuse(path string, ds eval.Diagnostics, err error) int {
 	code := s.fail(err)
-	if (s.options.json || s.options.events) && !errors.Is(err, errBrokenPipe) {
-		if err := s.printLine(refused{path, err.Error(), empty(ds)}); err != nil {
-			return exitError
+	if (s.options.json || s.options.events) && !errors.Is(err, output.ErrBrokenPipe) {
+		if err := s.stdout.Line(refused{path, err.Error(), output.NonNil(ds)}); err != nil {
+			return exit.Error
 		}
 	}
 	return code
@@ -279,29 +285,45 @@ func (s *session) runOne(path string) (int, error) { return s.carryOut(path, s.r
 // carryOut plans a suite and shows the run that begin makes of it.
 func (s *session) carryOut(path string, begin func(*runner.Plan) (*runner.Run, error)) (int, error) {
 	plan, ds, err := s.plan(path)
-	if err != nil && s.stop.level() > 0 {
-		return exitInterrupted, nil
+	if err != nil && s.stop.Level() > 0 {
+		return exit.Interrupted, nil
 	}
 	if err != nil {
 		return s.refuse(path, ds, err), nil
 	}
-	if s.stop.level() > 0 {
+	if s.stop.Level() > 0 {
 		plan.Close()
-		return exitInterrupted, nil
+		return exit.Interrupted, nil
 	}
 	run, err := begin(plan)
 	if err != nil {
-		return exitError, err
+		return exit.Error, err
 	}
 	rep, err := report.Of(run)
 	if err != nil {
-		return exitError, err
+		return exit.Error, err
 	}
 	if !s.follow(run, rep) {
 		return exitLeft, nil
 	}
 	<-run.Done()
 	return s.tell(run, rep)
+}
+
+// follow shows a run of this process and gathers its events in rep. It returns
+// false when it was left before its end.
+func (s *session) follow(run *runner.Run, rep *report.Report) bool {
+	s.stop.Begin(run)
+	defer s.stop.End()
+	v := &progress.Viewer{
+		Stdout: s.stdout, Stderr: s.stderr, Now: s.now, Leave: s.stop.Gone(), Steps: s.stop.Taken(), Failed: run.Cancel,
+		Verbose: s.options.verbose, Events: s.options.events, From: run.First(),
+	}
+	err := v.Show(s.ctx, run, rep)
+	if err != nil && !errors.Is(err, progress.ErrLeft) {
+		fmt.Fprintf(s.stderr, "waza: %s\n", output.Clean(err.Error()))
+	}
+	return !errors.Is(err, progress.ErrLeft)
 }
 
 // plan makes a suite ready to run, and prints what there is to say of it.
@@ -318,16 +340,16 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 		return nil, ds, s.invalid(path, ds)
 	}
 	s.suite = suite
-	plan, err := s.runner.Plan(s.stop.ctx, suite, req)
+	plan, err := s.runner.Plan(s.stop.Context(), suite, req)
 	if err != nil {
 		return nil, ds, fmt.Errorf("%s: %w", path, err)
 	}
-	found := preflight(s.stop.ctx, plan, path)
+	found := preflight(s.stop.Context(), plan, path)
 	if err := s.printDiagnostics(s.worthTelling(found)); err != nil {
 		plan.Close()
 		return nil, nil, err
 	}
-	if found.HasErrors() && s.stop.level() == 0 {
+	if found.HasErrors() && s.stop.Level() == 0 {
 		plan.Close()
 		return nil, found, s.invalid(path, found)
 	}
@@ -359,16 +381,20 @@ func (s *session) invalid(path string, ds eval.Diagnostics) error {
 	if req.ContextDir != "" {
 		hint += " --context-dir " + req.ContextDir
 	}
-	return usage(hint+" "+path+" tells all findings",
+	return exit.Usagef(hint+" "+path+" tells all findings",
 		"%s: the suite is invalid and was not run: %s", path, report.DiagnosticsSummary(ds.Errors()))
 }
 
 // tell prints what was asked for of a run that has ended.
 func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
-	paths, written := s.writeReports(run)
+	paths, failed := s.reports.Write(run)
+	for _, err := range failed {
+		s.fail(err)
+	}
+	s.writeProjectResults(run)
 	if s.file != nil {
 		if err := run.WriteResult(s.file); err != nil {
-			return exitError, fmt.Errorf("--output %s: %w", s.options.output, err)
+			return exit.Error, fmt.Errorf("--output %s: %w", s.options.output, err)
 		}
 	}
 	var err error
@@ -376,22 +402,30 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 	case s.options.json:
 		err = run.WriteResult(report.JSONWriter(s.stdout))
 	case !s.options.events:
-		if err = rep.Write(s.stdout, s.reportOptions(s.stdout)); err == nil {
+		if err = rep.Write(s.stdout, terminal.Options(s.stdout)); err == nil {
 			var dir string
 			if dir, err = recordedIn(run.ID()); err == nil {
-				_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), clean(dir))
+				_, err = fmt.Fprintf(s.stdout, "Run %s, recorded in %s\n", run.ID(), output.Clean(dir))
 			}
-			fmt.Fprint(s.stdout, reportsTold(paths))
+			fmt.Fprint(s.stdout, reports.Line(paths))
 		}
 	}
 	if err != nil {
-		return exitError, err
+		return exit.Error, err
 	}
-	code := failOn(s.options.failOn, exitCode(rep.Status, rep.Error, rep.Summary), rep.Summary)
-	if !written {
-		code = max(code, exitError)
+	code := failOn(s.options.failOn, exit.OfRun(rep.Status, rep.Error, rep.Summary), rep.Summary)
+	if len(failed) > 0 {
+		code = max(code, exit.Error)
 	}
 	return code, nil
+}
+
+// writeProjectResults writes results.json where the project keeps results. Nobody
+// asked for it in this call, so that a failure is a warning and changes nothing.
+func (s *session) writeProjectResults(run runner.Handle) {
+	if err := s.reports.WriteProject(run, s.suite); err != nil {
+		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the results are in the record of the run all the same\n", output.Clean(s.suite.Project.File), output.Clean(err.Error()))
+	}
 }
 
 // recordedIn returns the directory of a run's record, or an error when it is gone.
@@ -405,35 +439,4 @@ func recordedIn(id string) (string, error) {
 		return "", fmt.Errorf("run %s is not recorded: its record below %s is gone", id, dir)
 	}
 	return run.Dir(), nil
-}
-
-// exitCode is the code of a run that has ended. What is not plainly a success
-// never gets that of one. A run that was cancelled and says why did so itself,
-// its budget spent.
-func exitCode(status runner.Status, why string, sum *runner.Summary) int {
-	switch {
-	case status == runner.StatusCancelled && why != "":
-		return exitError
-	case status == runner.StatusCancelled || status == runner.StatusInterrupted:
-		return exitInterrupted
-	case status != runner.StatusCompleted || sum == nil:
-		return exitError
-	case sum.Errors > 0 || sum.Trials.Errors > 0 || besideErrors(sum):
-		return exitError
-	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
-		return exitInterrupted
-	case sum.Passed < sum.Total || len(sum.Missed) > 0 || sum.Waiting() > 0:
-		return exitFailed
-	case sum.Triggers != nil && sum.Triggers.Timeouts > 0:
-		return exitFailed // no metric counts them
-	case sum.Total == 0 && (sum.Triggers == nil || !sum.Triggers.Measured):
-		return exitFailed
-	}
-	return exitPassed
-}
-
-// besideErrors reports errors beside the tasks of the suite: in their baselines,
-// or in trigger tests.
-func besideErrors(sum *runner.Summary) bool {
-	return sum.Baseline != nil && sum.Baseline.Errors > 0 || sum.Triggers != nil && sum.Triggers.Errors > 0
 }

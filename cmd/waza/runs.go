@@ -5,13 +5,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/help"
 	"waza/runner"
 )
 
 // runsCommand holds what is done with recorded runs, one file per subcommand.
-func (p *program) runsCommand() *cli.Command {
+func runsCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "runs", Category: groupRuns,
+		Name: "runs", Category: help.Runs,
 		Usage: "list, show, follow, cancel, resume and remove runs",
 		Description: `Runs are recorded in the state directory: $WAZA_STATE, else waza below
 $XDG_STATE_HOME, else ~/.local/state/waza.
@@ -27,26 +29,26 @@ Examples:
   waza runs resume RUN         go on with one that was cut short
   waza runs gc --keep 100      delete old ones, and what killed processes left`,
 		Flags:  runsListFlags(),
-		Action: p.runsList,
+		Action: e.do(listRuns),
 		Subcommands: []*cli.Command{
-			p.runsListCommand(),
-			p.runsShowCommand(),
-			p.runsFollowCommand(),
-			p.runsCancelCommand(),
-			p.runsRemoveCommand(),
-			p.runsCollectCommand(),
-			p.runsExportCommand(),
-			p.runsResumeCommand(),
+			runsListCommand(e),
+			runsShowCommand(e),
+			runsFollowCommand(e),
+			runsCancelCommand(e),
+			runsRemoveCommand(e),
+			runsCollectCommand(e),
+			runsExportCommand(e),
+			runsResumeCommand(e),
 		},
 	}
 }
 
 // oneRun finds the run that is the only argument of a command.
-func (p *program) oneRun(c *cli.Context) (*runner.Runner, runner.Handle, error) {
+func oneRun(e *env, c *cli.Context) (*runner.Runner, runner.Handle, error) {
 	if c.NArg() != 1 {
-		return nil, nil, usage("waza runs lists the runs", "%s takes one run, not %d", c.Command.HelpName, c.NArg())
+		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, not %d", c.Command.HelpName, c.NArg())
 	}
-	rn, runs, err := p.someRuns(c)
+	rn, runs, err := someRuns(e, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,11 +56,11 @@ func (p *program) oneRun(c *cli.Context) (*runner.Runner, runner.Handle, error) 
 }
 
 // someRuns finds the runs that are the arguments of a command, each once.
-func (p *program) someRuns(c *cli.Context) (*runner.Runner, []runner.Handle, error) {
+func someRuns(e *env, c *cli.Context) (*runner.Runner, []runner.Handle, error) {
 	if c.NArg() == 0 {
-		return nil, nil, usage("waza runs lists the runs", "%s takes one run or more", c.Command.HelpName)
+		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run or more", c.Command.HelpName)
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return nil, nil, err
 	}

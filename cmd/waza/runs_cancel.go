@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/progress"
 	"waza/runner"
 )
 
-func (p *program) runsCancelCommand() *cli.Command {
+func runsCancelCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "cancel", Usage: "end runs, whichever process carries them out", ArgsUsage: "RUN…",
 		Description: `What runs is killed, what was not started is not. The command waits until the runs
@@ -35,9 +36,9 @@ Exit codes:
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "finish-running", Usage: "start no more trials, but let those that run end"},
 			&cli.DurationFlag{Name: "wait", Usage: "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait", DefaultText: "1m, or with --finish-running as long as it takes"},
-			jsonFlag("print what became of the runs as JSON"),
+			flags.JSON("print what became of the runs as JSON"),
 		},
-		Action: p.runsCancel,
+		Action: e.do(cancelRuns),
 	}
 }
 
@@ -57,15 +58,15 @@ type ended struct {
 	err    error
 }
 
-func (p *program) runsCancel(c *cli.Context) error {
+func cancelRuns(e *env, c *cli.Context) error {
 	if c.IsSet("wait") && c.Duration("wait") < 0 {
-		return usage("0 does not wait", "--wait: %s is no time", c.Duration("wait"))
+		return exit.Usagef("0 does not wait", "--wait: %s is no time", c.Duration("wait"))
 	}
-	rn, runs, err := p.someRuns(c)
+	rn, runs, err := someRuns(e, c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	end := canceller{runner: rn, gently: c.Bool("finish-running"), wait: defaultCancelWait, bounded: true}
 	if c.IsSet("wait") {
@@ -79,7 +80,7 @@ func (p *program) runsCancel(c *cli.Context) error {
 		all.Go(func() { list[i] = end.end(ctx, h) })
 	}
 	all.Wait()
-	return p.tellEnded(ctx, list, c.Bool("json"))
+	return printEnded(e, list, c.Bool("json"), ctx.Err() != nil && c.Context.Err() == nil)
 }
 
 // canceller ends runs. It is safe for concurrent use.
@@ -134,29 +135,29 @@ func (o *canceller) try(ctx context.Context, h runner.Handle, e *ended) error {
 	return err
 }
 
-func (p *program) tellEnded(ctx context.Context, list []ended, json bool) error {
+func printEnded(e *env, list []ended, json, interrupted bool) error {
 	var failed error
 	for i := range list {
-		e := &list[i]
-		failed = errors.Join(failed, e.err)
-		if !json && e.err == nil {
-			fmt.Fprintln(p.stdout, e.text())
+		one := &list[i]
+		failed = errors.Join(failed, one.err)
+		if !json && one.err == nil {
+			fmt.Fprintln(e.stdout, one.text())
 		}
 	}
 	if json {
-		if err := p.printJSON(map[string]any{"runs": list}); err != nil {
+		if err := e.stdout.JSON(map[string]any{"runs": list}); err != nil {
 			return err
 		}
 	}
-	if ctx.Err() != nil && p.ctx.Err() == nil {
-		return &problem{exitInterrupted, errors.New("interrupted; waza runs tells which runs go on"), ""}
+	if interrupted {
+		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs tells which runs go on"), "")
 	}
 	return failed
 }
 
 // text tells what became of a run.
 func (e *ended) text() string {
-	trials := countsLine(e.Trials, "trial", "trials").text(false)
+	trials := progress.Counts(e.Trials, "trial", "trials")
 	switch {
 	case e.Was == runner.StatusInterrupted:
 		return fmt.Sprintf("run %s was interrupted, its process ended before it did: %s", e.RunID, trials)

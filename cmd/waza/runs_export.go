@@ -9,12 +9,15 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) runsExportCommand() *cli.Command {
+func runsExportCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run down in another format", ArgsUsage: "RUN",
 		Description: `latest means the newest run. One that was interrupted or goes on is written down
@@ -31,17 +34,17 @@ Examples:
 			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(report.Names(report.Exports(nil)), ", "), DefaultText: "what FILE's name tells, else json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
 			&cli.StringFlag{Name: "against", Usage: "let an HTML report tell what has changed since `RUN`", DefaultText: "none"},
-			jsonFlag("the same as --format json"),
+			flags.JSON("the same as --format json"),
 		},
-		Action: p.runsExport,
+		Action: e.do(exportRun),
 	}
 }
 
-func (p *program) runsExport(c *cli.Context) error {
+func exportRun(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usage("waza runs lists the runs", "waza runs export takes one run, not %d", c.NArg())
+		return exit.Usagef("waza runs lists the runs", "waza runs export takes one run, not %d", c.NArg())
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -60,23 +63,23 @@ func (p *program) runsExport(c *cli.Context) error {
 		}
 	}
 	if path == "" || path == "-" {
-		if out, ok := p.stdout.w.(*os.File); ok && format.Name == report.Archive && term.IsTerminal(int(out.Fd())) {
-			return usage("name a file with -o FILE", "--format archive: an archive is nothing for a terminal")
+		if out, ok := e.stdout.Unwrap().(*os.File); ok && format.Name == report.Archive && term.IsTerminal(int(out.Fd())) {
+			return exit.Usagef("name a file with -o FILE", "--format archive: an archive is nothing for a terminal")
 		}
-		return format.Write(p.stdout, h)
+		return format.Write(e.stdout, h)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, format.File)
 	}
-	f, err := createFile("--output "+path, path)
+	f, err := output.Create("--output "+path, path)
 	if err != nil {
 		return err
 	}
 	if err := format.Write(f, h); err != nil {
-		_ = f.finish(false)
+		_ = f.Finish(false)
 		return err
 	}
-	return f.finish(true)
+	return f.Finish(true)
 }
 
 // exportFormat is the format that is asked for, or that the name of the file tells.
@@ -84,7 +87,7 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 	name := c.String("format")
 	if c.Bool("json") {
 		if name != "" && name != "json" {
-			return report.Format{}, usage("leave one of them out", "--json and --format %s do not go together", name)
+			return report.Format{}, exit.Usagef("leave one of them out", "--json and --format %s do not go together", name)
 		}
 		name = "json"
 	}
@@ -101,7 +104,7 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 		if near := eval.Nearest(name, known); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
-		return f, usage(hint, "--format: unknown format %q", name)
+		return f, exit.Usagef(hint, "--format: unknown format %q", name)
 	}
 	return f, nil
 }
@@ -109,7 +112,7 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 // exportAgainst makes a format compare with an earlier run.
 func exportAgainst(rn *runner.Runner, format report.Format, earlier string) (report.Format, error) {
 	if format.Name != "html" {
-		return format, usage("waza compare compares runs in other ways", "--against: a report of format %s does not compare, html does", format.Name)
+		return format, exit.Usagef("waza compare compares runs in other ways", "--against: a report of format %s does not compare, html does", format.Name)
 	}
 	against, err := findRun(rn, earlier)
 	if err != nil {

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
 	"waza/eval/text"
 	"waza/runner"
 )
 
-func (p *program) runsCollectCommand() *cli.Command {
+func runsCollectCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "delete what nobody needs, and old runs if asked to",
 		Description: `Without flags no run is deleted, only what is left of runs whose process was killed:
@@ -37,9 +39,9 @@ Exit codes:
 			&cli.StringFlag{Name: "older-than", Usage: "delete runs that ended longer ago than `AGE`, such as 30d or 12h", DefaultText: "any age"},
 			&cli.StringSliceFlag{Name: "status", Usage: "delete runs of `STATUS` only: completed, failed, cancelled or interrupted; repeatable", DefaultText: "any"},
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and tell what would be"},
-			jsonFlag("print what was deleted as JSON"),
+			flags.JSON("print what was deleted as JSON"),
 		},
-		Action: p.runsCollect,
+		Action: e.do(collectRuns),
 	}
 }
 
@@ -48,38 +50,38 @@ func retentionOf(c *cli.Context) (runner.Retention, error) {
 	if c.IsSet("keep") {
 		n := c.Int("keep")
 		if n < 0 {
-			return o, usage("0 keeps none", "--keep: %d is not a number of runs", n)
+			return o, exit.Usagef("0 keeps none", "--keep: %d is not a number of runs", n)
 		}
 		o.Keep = &n
 	}
 	if age := c.String("older-than"); c.IsSet("older-than") {
 		var err error
 		if o.OlderThan, err = runner.ParseAge(age); err != nil {
-			return o, usage("--keep 0 deletes runs of any age", "--older-than: %w", err)
+			return o, exit.Usagef("--keep 0 deletes runs of any age", "--older-than: %w", err)
 		}
 	}
 	for _, s := range c.StringSlice("status") {
 		if !slices.Contains(runner.EndStatuses(), runner.Status(s)) {
-			return o, usage("known are completed, failed, cancelled and interrupted", "--status: unknown value %q", s)
+			return o, exit.Usagef("known are completed, failed, cancelled and interrupted", "--status: unknown value %q", s)
 		}
 		o.Statuses = append(o.Statuses, runner.Status(s))
 	}
 	return o, nil
 }
 
-func (p *program) runsCollect(c *cli.Context) error {
-	if err := most(c, 0); err != nil {
+func collectRuns(e *env, c *cli.Context) error {
+	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
 	o, err := retentionOf(c)
 	if err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	dry := c.Bool("dry-run")
 	list, err := rn.Collect(ctx, o, dry)
@@ -87,14 +89,14 @@ func (p *program) runsCollect(c *cli.Context) error {
 		if list == nil {
 			list = []runner.Removed{}
 		}
-		if perr := p.printJSON(map[string]any{"removed": list, "bytes": bytesOf(list), "dryRun": dry}); perr != nil {
+		if perr := e.stdout.JSON(map[string]any{"removed": list, "bytes": bytesOf(list), "dryRun": dry}); perr != nil {
 			return perr
 		}
 	} else {
-		p.tellRemoved(list, dry)
+		printRemoved(e, list, dry)
 	}
-	if ctx.Err() != nil && p.ctx.Err() == nil {
-		return &problem{code: exitInterrupted, err: fmt.Errorf("interrupted; waza runs gc goes on from there")}
+	if ctx.Err() != nil && c.Context.Err() == nil {
+		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs gc goes on from there"), "")
 	}
 	return err
 }
@@ -106,8 +108,8 @@ func bytesOf(list []runner.Removed) (sum int64) {
 	return sum
 }
 
-// tellRemoved lists the runs, and counts what is no run.
-func (p *program) tellRemoved(list []runner.Removed, dry bool) {
+// printRemoved lists the runs, and counts what is no run.
+func printRemoved(e *env, list []runner.Removed, dry bool) {
 	verb := "removed"
 	if dry {
 		verb = "would remove"
@@ -117,7 +119,7 @@ func (p *program) tellRemoved(list []runner.Removed, dry bool) {
 		counts[what.What]++
 		sums[what.What] += what.Bytes
 		if what.What == runner.RemovedRun {
-			fmt.Fprintf(p.stdout, "%s run %s of %s, %s, %s\n", verb, clean(what.RunID), what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, size(what.Bytes))
+			fmt.Fprintf(e.stdout, "%s run %s of %s, %s, %s\n", verb, output.Clean(what.RunID), what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, output.Size(what.Bytes))
 		}
 	}
 	var parts []string
@@ -130,12 +132,12 @@ func (p *program) tellRemoved(list []runner.Removed, dry bool) {
 		{runner.RemovedIndex, "cache index tidied up", "cache indexes tidied up"},
 	} {
 		if n := counts[kind.what]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s, %s", text.Count(n, kind.one, kind.many), size(sums[kind.what])))
+			parts = append(parts, fmt.Sprintf("%s, %s", text.Count(n, kind.one, kind.many), output.Size(sums[kind.what])))
 		}
 	}
 	if len(parts) == 0 {
-		fmt.Fprintln(p.stdout, "nothing to remove")
+		fmt.Fprintln(e.stdout, "nothing to remove")
 		return
 	}
-	fmt.Fprintf(p.stdout, "%s: %s; %s in all\n", verb, strings.Join(parts, "; "), size(bytesOf(list)))
+	fmt.Fprintf(e.stdout, "%s: %s; %s in all\n", verb, strings.Join(parts, "; "), output.Size(bytesOf(list)))
 }

@@ -6,15 +6,18 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) runsListCommand() *cli.Command {
+func runsListCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "list runs, newest first",
 		Flags:  runsListFlags(),
-		Action: p.runsList,
+		Action: e.do(listRuns),
 	}
 }
 
@@ -22,18 +25,18 @@ func (p *program) runsListCommand() *cli.Command {
 func runsListFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "list at most `N`", Value: 20, DefaultText: "20"},
-		jsonFlag("print the runs as JSON"),
+		flags.JSON("print the runs as JSON"),
 	}
 }
 
-func (p *program) runsList(c *cli.Context) error {
+func listRuns(e *env, c *cli.Context) error {
 	if name := c.Args().First(); name != "" && c.Command.Name == "runs" {
-		return p.unknownCommand("waza runs", name, c.Command.Subcommands)
+		return flags.UnknownCommand("waza runs", name, c.Command.Subcommands)
 	}
-	if err := most(c, 0); err != nil {
+	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -42,10 +45,10 @@ func (p *program) runsList(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return p.printJSON(map[string]any{"runs": infos})
+		return e.stdout.JSON(map[string]any{"runs": infos})
 	}
 	if len(infos) == 0 {
-		fmt.Fprintln(p.stderr, "waza: no runs are recorded")
+		fmt.Fprintln(e.stderr, "waza: no runs are recorded")
 		return nil
 	}
 	rows := [][]string{{"Run", "Suite", "Status", "Started", "Executor", "Tasks passed"}}
@@ -54,20 +57,20 @@ func (p *program) runsList(c *cli.Context) error {
 			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
 			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
-		p.warnDamage(i.RunID, i.Damage)
+		warnDamage(e, i.RunID, i.Damage)
 		if i.Ahead {
-			fmt.Fprintf(p.stderr, "waza: warning: run %s is dated in the future, so it is listed last and runs gc keeps it; waza runs rm removes it\n", clean(i.RunID))
+			fmt.Fprintf(e.stderr, "waza: warning: run %s is dated in the future, so it is listed last and runs gc keeps it; waza runs rm removes it\n", output.Clean(i.RunID))
 		}
 	}
-	o := p.reportOptions(p.stdout)
+	o := terminal.Options(e.stdout)
 	o.Width = 0 // an id that is cut off is of no use
-	return report.Table(p.stdout, rows, o)
+	return report.Table(e.stdout, rows, o)
 }
 
 // warnDamage reports that the record of a run is damaged.
-func (p *program) warnDamage(id string, damage *runner.Damage) {
+func warnDamage(e *env, id string, damage *runner.Damage) {
 	if damage != nil {
-		fmt.Fprintf(p.stderr, "waza: warning: run %s: %v\n", clean(id), damage)
+		fmt.Fprintf(e.stderr, "waza: warning: run %s: %v\n", output.Clean(id), damage)
 	}
 }
 

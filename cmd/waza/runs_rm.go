@@ -7,11 +7,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"waza/eval/text"
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
 	"waza/runner"
 )
 
-func (p *program) runsRemoveCommand() *cli.Command {
+func runsRemoveCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "rm", Usage: "delete runs with all they recorded", ArgsUsage: "RUN…",
 		Description: `A run that goes on, or whose record is being changed, is refused. latest means the
@@ -26,16 +28,16 @@ Exit codes:
   2    wrong usage, no such run, and then none is deleted; or one goes on, and then
        the others are
   3    a run could not be deleted to the end; waza runs gc tries it again`,
-		Flags:  []cli.Flag{jsonFlag("print what was deleted as JSON")},
-		Action: p.runsRemove,
+		Flags:  []cli.Flag{flags.JSON("print what was deleted as JSON")},
+		Action: e.do(removeRuns),
 	}
 }
 
-func (p *program) runsRemove(c *cli.Context) error {
+func removeRuns(e *env, c *cli.Context) error {
 	if c.NArg() == 0 {
-		return usage("waza runs lists the runs", "waza runs rm takes one run or more")
+		return exit.Usagef("waza runs lists the runs", "waza runs rm takes one run or more")
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -52,11 +54,11 @@ func (p *program) runsRemove(c *cli.Context) error {
 		}
 		removed = append(removed, runner.Removed{What: runner.RemovedRun, RunID: id, Bytes: bytes})
 		if !c.Bool("json") {
-			fmt.Fprintf(p.stdout, "removed run %s, %s\n", clean(id), size(bytes))
+			fmt.Fprintf(e.stdout, "removed run %s, %s\n", output.Clean(id), output.Size(bytes))
 		}
 	}
 	if c.Bool("json") {
-		if err := p.printJSON(map[string]any{"removed": removed}); err != nil {
+		if err := e.stdout.JSON(map[string]any{"removed": removed}); err != nil {
 			return err
 		}
 	}
@@ -69,7 +71,7 @@ func idsOf(rn *runner.Runner, names []string) ([]string, error) {
 	var ids []string
 	for _, id := range names {
 		h, err := findRun(rn, id)
-		var pr *problem
+		var pr *exit.Problem
 		var ambiguous *runner.AmbiguousRunError
 		switch {
 		case err == nil:
@@ -82,22 +84,4 @@ func idsOf(rn *runner.Runner, names []string) ([]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// size gives a number of bytes as people say it.
-func size(bytes int64) string {
-	n, unit := float64(bytes), ""
-	for _, larger := range []string{"kB", "MB", "GB", "TB"} {
-		if n < 999.5 {
-			break
-		}
-		n, unit = n/1000, larger
-	}
-	switch {
-	case unit == "":
-		return text.Count(int(bytes), "byte", "bytes")
-	case n < 9.95:
-		return fmt.Sprintf("%.1f %s", n, unit)
-	}
-	return fmt.Sprintf("%.0f %s", n, unit)
 }

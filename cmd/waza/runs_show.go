@@ -5,24 +5,27 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/runner/report"
 )
 
-func (p *program) runsShowCommand() *cli.Command {
+func runsShowCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show how a run went", ArgsUsage: "RUN",
-		Flags:  []cli.Flag{jsonFlag("print the whole result as JSON")},
-		Action: p.runsShow,
+		Flags:  []cli.Flag{flags.JSON("print the whole result as JSON")},
+		Action: e.do(showRun),
 	}
 }
 
-func (p *program) runsShow(c *cli.Context) error {
-	_, h, err := p.oneRun(c)
+func showRun(e *env, c *cli.Context) error {
+	_, h, err := oneRun(e, c)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return h.WriteResult(report.JSONWriter(p.stdout))
+		return h.WriteResult(report.JSONWriter(e.stdout))
 	}
 	rep, err := report.Of(h)
 	if err != nil {
@@ -38,12 +41,12 @@ func (p *program) runsShow(c *cli.Context) error {
 		return err
 	}
 	if damage != nil {
-		fmt.Fprintf(p.stderr, "waza: warning: %v\n", damage)
+		fmt.Fprintf(e.stderr, "waza: warning: %v\n", damage)
 	}
 	amended := ""
 	if at := progress.AmendedAt; at != nil {
 		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")
 	}
-	fmt.Fprintf(p.stdout, "%s, run %s of %s%s\n\n", clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
-	return rep.Write(p.stdout, p.reportOptions(p.stdout))
+	fmt.Fprintf(e.stdout, "%s, run %s of %s%s\n\n", output.Clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
+	return rep.Write(e.stdout, terminal.Options(e.stdout))
 }

@@ -7,12 +7,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 	"waza/eval"
 )
 
-func (p *program) schemaCommand() *cli.Command {
+func schemaCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "schema", Category: groupMore,
+		Name: "schema", Category: help.More,
 		Usage:     "print the JSON Schema of suites, task files or trigger tests",
 		ArgsUsage: "[suite|task|trigger_tests]",
 		Description: `Editors that know JSON Schema complete and check YAML files with it. Without an
@@ -21,8 +24,8 @@ argument it is the schema of suites.
 Examples:
   waza schema > eval.schema.json
   waza schema task`,
-		Flags:  []cli.Flag{jsonFlag("print it on one line; a schema is JSON in any case")},
-		Action: p.schema,
+		Flags:  []cli.Flag{flags.JSON("print it on one line; a schema is JSON in any case")},
+		Action: e.do(printSchema),
 	}
 }
 
@@ -36,8 +39,8 @@ var schemas = []struct {
 	{"trigger_tests", eval.TriggerTestsSchema},
 }
 
-func (p *program) schema(c *cli.Context) error {
-	if err := most(c, 1); err != nil {
+func printSchema(e *env, c *cli.Context) error {
+	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
 	name := c.Args().First()
@@ -45,17 +48,17 @@ func (p *program) schema(c *cli.Context) error {
 	for _, s := range schemas {
 		known = append(known, s.name)
 		if s.name == name || name == "" {
-			return p.printSchema(s.text(), c.Bool("json"))
+			return writeSchema(e, s.text(), c.Bool("json"))
 		}
 	}
 	hint := "known are suite, task and trigger_tests"
 	if near := eval.Nearest(name, known); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return usage(hint, "no schema is named %q", name)
+	return exit.Usagef(hint, "no schema is named %q", name)
 }
 
-func (p *program) printSchema(text []byte, oneLine bool) error {
+func writeSchema(e *env, text []byte, oneLine bool) error {
 	if oneLine {
 		var b bytes.Buffer
 		if err := json.Compact(&b, text); err != nil {
@@ -63,6 +66,6 @@ func (p *program) printSchema(text []byte, oneLine bool) error {
 		}
 		text = b.Bytes()
 	}
-	_, err := io.WriteString(p.stdout, string(bytes.TrimRight(text, "\n"))+"\n")
+	_, err := io.WriteString(e.stdout, string(bytes.TrimRight(text, "\n"))+"\n")
 	return err
 }

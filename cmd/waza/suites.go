@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"waza/cmd/waza/exit"
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/report"
@@ -15,7 +16,7 @@ const suitesArg = "[SUITE|DIR…]"
 
 // findSuites turns the arguments of a command into suite files: a directory
 // means every suite below it, and no argument the directory waza is called in.
-func (p *program) findSuites(args []string, vocabulary *eval.Vocabulary) ([]string, error) {
+func findSuites(e *env, args []string, vocabulary *eval.Vocabulary) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -30,11 +31,11 @@ func (p *program) findSuites(args []string, vocabulary *eval.Vocabulary) ([]stri
 		if err != nil {
 			return nil, err
 		}
-		if err := p.printDiagnostics(notOf(found.Suites, found.Problems)); err != nil {
+		if err := e.printDiagnostics(notOf(found.Suites, found.Problems)); err != nil {
 			return nil, err
 		}
 		if len(found.Suites) == 0 {
-			return nil, usage("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name one, or a directory above it",
+			return nil, exit.Usagef("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name one, or a directory above it",
 				"%s: no suite in this directory or below it", arg)
 		}
 		for _, s := range found.Suites {
@@ -60,12 +61,6 @@ func dropRepeated(paths []string) []string {
 	})
 }
 
-// printDiagnostics prints findings to stderr, where they are beside the point
-// of the command.
-func (p *program) printDiagnostics(ds eval.Diagnostics) error {
-	return report.Diagnostics(p.stderr, ds, p.reportOptions(p.stderr))
-}
-
 // sortDiagnostics puts findings of several sources in the order of their places.
 func sortDiagnostics(ds eval.Diagnostics) {
 	slices.SortStableFunc(ds, func(a, b eval.Diagnostic) int {
@@ -84,24 +79,16 @@ func checkExecutor(rn *runner.Runner, name string) error {
 
 // loadOne loads the suite that a command which takes one was given, and fails
 // when it has errors.
-func (p *program) loadOne(rn *runner.Runner, path string) (*eval.Suite, error) {
+func loadOne(e *env, rn *runner.Runner, path string) (*eval.Suite, error) {
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary()})
 	if err != nil {
 		return nil, err
 	}
 	if suite == nil || ds.HasErrors() {
-		if err := p.printDiagnostics(ds.Errors()); err != nil {
+		if err := e.printDiagnostics(ds.Errors()); err != nil {
 			return nil, err
 		}
-		return nil, usage("waza validate "+path+" tells all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
+		return nil, exit.Usagef("waza validate "+path+" tells all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
 	}
 	return suite, nil
-}
-
-// empty makes nil lists JSON's [] rather than null.
-func empty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -7,14 +7,19 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) tasksCommand() *cli.Command {
+func tasksCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "tasks", Category: groupSuites,
+		Name: "tasks", Category: help.Suites,
 		Usage:     "list the tasks of a suite",
 		ArgsUsage: "SUITE",
 		Description: `With --task and --tag it shows what waza run would run with the same flags.
@@ -24,9 +29,9 @@ Examples:
   waza tasks evals/demo/eval.yaml --tag smoke`,
 		Flags: []cli.Flag{
 			taskFlag(), tagFlag(),
-			jsonFlag("print the tasks as JSON"),
+			flags.JSON("print the tasks as JSON"),
 		},
-		Action: p.tasks,
+		Action: e.do(listTasks),
 	}
 }
 
@@ -60,34 +65,34 @@ type taskListing struct {
 	Tasks []taskInfo `json:"tasks"`
 }
 
-func (p *program) tasks(c *cli.Context) error {
+func listTasks(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usage("waza list shows what suites there are", "waza tasks takes one suite, not %d", c.NArg())
+		return exit.Usagef("waza list shows what suites there are", "waza tasks takes one suite, not %d", c.NArg())
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
-	suite, err := p.loadOne(rn, c.Args().First())
+	suite, err := loadOne(e, rn, c.Args().First())
 	if err != nil {
 		return err
 	}
-	tasks, err := taskInfos(p.ctx, rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	tasks, err := taskInfos(c.Context, rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return p.printJSON(taskListing{Path: suite.File, Name: suite.Name, Tasks: empty(tasks)})
+		return e.stdout.JSON(taskListing{Path: suite.File, Name: suite.Name, Tasks: output.NonNil(tasks)})
 	}
 	if len(tasks) == 0 {
-		fmt.Fprintf(p.stderr, "waza: %s: the suite has no tasks\n", clean(suite.File))
+		fmt.Fprintf(e.stderr, "waza: %s: the suite has no tasks\n", output.Clean(suite.File))
 		return nil
 	}
 	rows := [][]string{{"Task", "Name", "Tags", "File", "Trials", "Graders"}}
 	for _, t := range tasks {
 		rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Tags, ", "), t.File, fmt.Sprint(t.Trials), strings.Join(t.Graders, ", ")})
 	}
-	return report.Table(p.stdout, rows, p.reportOptions(p.stdout))
+	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }
 
 // taskInfos asks the plan of a run, so that what is shown is what would be run.
@@ -110,7 +115,7 @@ func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req ru
 			continue
 		}
 		info := taskInfo{
-			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: empty(t.Tags), File: t.RelFile, Line: t.Line,
+			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), File: t.RelFile, Line: t.Line,
 			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
 		}
 		for _, g := range t.Effective {

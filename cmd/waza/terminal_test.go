@@ -16,10 +16,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/terminal"
 )
 
-// terminal is a program that runs on a terminal of its own.
-type terminal struct {
+// console is a program that runs on a terminal of its own.
+type console struct {
 	*exec.Cmd
 	master *os.File
 
@@ -29,7 +32,7 @@ type terminal struct {
 	done chan struct{} // closed at the end of the output
 }
 
-func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *terminal {
+func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -43,7 +46,7 @@ func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
-	term := &terminal{Cmd: exec.Command(wazaPath(t), args...), master: master, more: make(chan struct{}, 1), done: make(chan struct{})}
+	term := &console{Cmd: exec.Command(wazaPath(t), args...), master: master, more: make(chan struct{}, 1), done: make(chan struct{})}
 	term.resize(t, columns, rows)
 	term.Env = env
 	term.Stdin, term.Stdout, term.Stderr = slave, slave, slave
@@ -54,7 +57,7 @@ func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *
 	return term
 }
 
-func (s *terminal) read() {
+func (s *console) read() {
 	defer close(s.done)
 	b := make([]byte, 4096)
 	for {
@@ -72,13 +75,13 @@ func (s *terminal) read() {
 	}
 }
 
-func (s *terminal) resize(t *testing.T, columns, rows int) {
+func (s *console) resize(t *testing.T, columns, rows int) {
 	t.Helper()
 	require.NoError(t, unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}))
 }
 
 // shows waits until the program has printed the text, and returns all it has.
-func (s *terminal) shows(t *testing.T, text string) string {
+func (s *console) shows(t *testing.T, text string) string {
 	t.Helper()
 	for {
 		s.mu.Lock()
@@ -98,13 +101,13 @@ func (s *terminal) shows(t *testing.T, text string) string {
 	}
 }
 
-func (s *terminal) types(t *testing.T, text string) {
+func (s *console) types(t *testing.T, text string) {
 	t.Helper()
 	_, err := io.WriteString(s.master, text)
 	require.NoError(t, err)
 }
 
-func (s *terminal) end(t *testing.T) (output string, code int) {
+func (s *console) end(t *testing.T) (output string, code int) {
 	t.Helper()
 	within(t, "the program does not end", func() {
 		_ = s.Wait()
@@ -119,7 +122,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	term := onTerminal(t, h.env(), 80, 24, "run", h.suite)
 	h.started(1)
 	seen := term.shows(t, "trial 1 of 1")
-	require.Contains(t, seen, hideCursor)
+	require.Contains(t, seen, terminal.HideCursor)
 	require.Contains(t, seen, "0/2 trials")
 	require.Contains(t, seen, "\x1b[2m")
 
@@ -129,8 +132,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	h.started(1)
 	h.release()
 	out, code := term.end(t)
-	require.Equal(t, exitPassed, code)
-	after := out[strings.LastIndex(out, showCursor)+len(showCursor):]
+	require.Equal(t, exit.Passed, code)
+	after := out[strings.LastIndex(out, terminal.ShowCursor)+len(terminal.ShowCursor):]
 	require.True(t, strings.HasPrefix(after, "\x1b[1mTask"), "the table follows the block at once: %q", after[:min(len(after), 60)])
 	require.Contains(t, after, "2 of 2 tasks passed")
 	require.NotContains(t, after, "\x1b[?")
@@ -147,8 +150,8 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	term.types(t, "\x03")
 	h.gone()
 	out, code := term.end(t)
-	require.Equal(t, exitInterrupted, code)
-	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor), "the cursor is back")
+	require.Equal(t, exit.Interrupted, code)
+	require.Greater(t, strings.LastIndex(out, terminal.ShowCursor), strings.LastIndex(out, terminal.HideCursor), "the cursor is back")
 	require.Contains(t, out, "cancelled")
 	require.Contains(t, out, "0 of 2 tasks passed")
 }
@@ -166,8 +169,8 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 	h.started(1)
 	term.types(t, "\x03")
 	out, code := term.end(t)
-	require.Equal(t, exitInterrupted, code)
-	require.Greater(t, strings.LastIndex(out, showCursor), strings.LastIndex(out, hideCursor))
+	require.Equal(t, exit.Interrupted, code)
+	require.Greater(t, strings.LastIndex(out, terminal.ShowCursor), strings.LastIndex(out, terminal.HideCursor))
 	h.gone()
 }
 
@@ -178,10 +181,10 @@ func TestTerminalsThatWantLess(t *testing.T) {
 	h := holdingSuite(t, "")
 	term := onTerminal(t, append(h.env(), "NO_COLOR=1"), 80, 24, "run", h.suite, "--task", "first")
 	h.started(1)
-	term.shows(t, hideCursor)
+	term.shows(t, terminal.HideCursor)
 	h.release()
 	out, code := term.end(t)
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.NotRegexp(t, `\x1b\[\d+m`, out)
 
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
@@ -189,7 +192,7 @@ func TestTerminalsThatWantLess(t *testing.T) {
 tasks: [{id: one, inputs: {prompt: hi}, graders: [{type: text, config: {contains: [Mock]}}]}]
 `), 0o600))
 	out, code = onTerminal(t, environment(t, "TERM=dumb"), 80, 24, "run", suite).end(t)
-	require.Equal(t, exitPassed, code)
+	require.Equal(t, exit.Passed, code)
 	require.NotContains(t, out, "\x1b")
 	require.Contains(t, out, "passed     1/1  one")
 }

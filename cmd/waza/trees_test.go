@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // sleepersOf counts the processes that sleep for a time which nobody else asks for.
@@ -62,7 +64,7 @@ tasks: [{id: a, prompt: sleep, graders: [{type: text, config: {regex_match: ["."
 	took := time.Since(began)
 	t.Logf("all processes gone after %v", took)
 	require.Less(t, took, 5*time.Second)
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Contains(t, c.out.String(), "0 of 1 task passed, 1 cancelled")
 	require.Regexp(t, `(?m)^a +cancelled +0/0, 50 cancelled`, c.out.String())
 }

@@ -8,15 +8,20 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-func (p *program) validateCommand() *cli.Command {
+func validateCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "validate", Aliases: []string{"check"}, Category: groupSuites,
+		Name: "validate", Aliases: []string{"check"}, Category: help.Suites,
 		Usage:     "check suites without running them",
 		ArgsUsage: suitesArg,
 		Description: `Each finding is printed with its place, the line it is about and, where something
@@ -37,9 +42,9 @@ Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
 			&cli.StringFlag{Name: "context-dir", Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "strict", Usage: "let warnings fail, too"},
 			&cli.StringFlag{Name: "format", Usage: "print the findings as `FORMAT`: text, json or sarif", Value: "text", DefaultText: "text"},
-			jsonFlag("the same as --format json"),
+			flags.JSON("the same as --format json"),
 		},
-		Action: p.validate,
+		Action: e.do(validateSuites),
 	}
 }
 
@@ -67,24 +72,24 @@ type validations struct {
 // validateFormat is how the findings are printed.
 func validateFormat(c *cli.Context) (string, error) {
 	format := c.String("format")
-	if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
+	if err := flags.OneOf("format", format, "text", "json", "sarif"); err != nil {
 		return "", err
 	}
 	if !c.Bool("json") {
 		return format, nil
 	}
 	if c.IsSet("format") && format != "json" {
-		return "", usage("leave one of them out", "--json and --format %s do not go together", format)
+		return "", exit.Usagef("leave one of them out", "--json and --format %s do not go together", format)
 	}
 	return "json", nil
 }
 
-func (p *program) validate(c *cli.Context) error {
+func validateSuites(e *env, c *cli.Context) error {
 	format, err := validateFormat(c)
 	if err != nil {
 		return err
 	}
-	rn, err := p.newRunner()
+	rn, err := e.newRunner()
 	if err != nil {
 		return err
 	}
@@ -94,13 +99,13 @@ func (p *program) validate(c *cli.Context) error {
 	if err := checkExecutor(rn, o.Executor); err != nil {
 		return err
 	}
-	paths, err := p.findSuites(c.Args().Slice(), rn.Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice(), rn.Vocabulary())
 	if err != nil {
 		return err
 	}
 	all := validations{Valid: true}
 	for _, path := range paths {
-		v := p.validateOne(rn, path, o)
+		v := validateOne(c.Context, rn, path, o)
 		errs, warnings := v.count()
 		all.Errors += errs
 		all.Warnings += warnings
@@ -112,14 +117,14 @@ func (p *program) validate(c *cli.Context) error {
 	}
 	switch format {
 	case "json":
-		err = p.printJSON(all)
+		err = e.stdout.JSON(all)
 	case "sarif":
-		err = p.printSARIF(all)
+		err = printSARIF(e, all)
 	default:
-		err = p.printValidations(all)
+		err = printValidations(e, all)
 	}
 	if err == nil && !all.Valid {
-		return exit(exitUsage)
+		return exit.With(exit.Usage)
 	}
 	return err
 }
@@ -140,7 +145,7 @@ func (v validation) count() (errors, warnings int) {
 	return errors, warnings
 }
 
-func (p *program) validateOne(rn *runner.Runner, path string, o eval.Options) validation {
+func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Options) validation {
 	v := validation{Path: path, Diagnostics: eval.Diagnostics{}}
 	suite, ds, err := eval.Load(path, o)
 	if err != nil {
@@ -150,7 +155,7 @@ func (p *program) validateOne(rn *runner.Runner, path string, o eval.Options) va
 	if suite != nil {
 		v.Name, v.Skill, v.Tasks = suite.Name, suite.Skill, len(suite.Tasks)
 		if !ds.HasErrors() {
-			ds = append(ds, p.preflight(rn, path, suite, o)...)
+			ds = append(ds, planFindings(ctx, rn, path, suite, o)...)
 			sortDiagnostics(ds)
 		}
 	}
@@ -159,9 +164,9 @@ func (p *program) validateOne(rn *runner.Runner, path string, o eval.Options) va
 	return v
 }
 
-// preflight looks for what this machine lacks for the suite.
-func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
-	plan, err := rn.Plan(p.ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
+// planFindings looks for what this machine lacks for the suite.
+func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
+	plan, err := rn.Plan(ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
 	if selection := (*runner.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
 		return nil // trigger tests alone, and an executor that cannot measure them
 	}
@@ -176,7 +181,7 @@ func (p *program) preflight(rn *runner.Runner, path string, suite *eval.Suite, o
 		return eval.Diagnostics{d}
 	}
 	defer plan.Close()
-	return preflight(p.ctx, plan, path)
+	return preflight(ctx, plan, path)
 }
 
 // preflight returns the plan's findings in order, those about the suite file
@@ -193,7 +198,7 @@ func preflight(ctx context.Context, plan *runner.Plan, path string) eval.Diagnos
 }
 
 // printSARIF prints the findings for code scanning.
-func (p *program) printSARIF(all validations) error {
+func printSARIF(e *env, all validations) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -205,22 +210,22 @@ func (p *program) printSARIF(all validations) error {
 		}
 		ds = append(ds, v.Diagnostics...)
 	}
-	return report.SARIFDiagnostics(p.stdout, ds, dir)
+	return report.SARIFDiagnostics(e.stdout, ds, dir)
 }
 
 // printValidations prints the findings, then one line that sums up.
-func (p *program) printValidations(all validations) error {
-	o := p.reportOptions(p.stdout)
+func printValidations(e *env, all validations) error {
+	o := terminal.Options(e.stdout)
 	var ds eval.Diagnostics
 	invalid := 0
 	for _, v := range all.Suites {
 		if v.Error != "" {
-			fmt.Fprintln(p.stdout, clean(v.Error))
+			fmt.Fprintln(e.stdout, output.Clean(v.Error))
 		}
 		if !v.Valid {
 			invalid++
 		}
-		if err := report.Diagnostics(p.stdout, v.Diagnostics, o); err != nil {
+		if err := report.Diagnostics(e.stdout, v.Diagnostics, o); err != nil {
 			return err
 		}
 		ds = append(ds, v.Diagnostics...)
@@ -232,6 +237,6 @@ func (p *program) printValidations(all validations) error {
 	if sum := report.DiagnosticsSummary(ds); sum != "" {
 		line += "; " + sum
 	}
-	_, err := fmt.Fprintln(p.stdout, line)
+	_, err := fmt.Fprintln(e.stdout, line)
 	return err
 }

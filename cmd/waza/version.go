@@ -6,20 +6,23 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 )
 
-func (p *program) versionCommand() *cli.Command {
+func versionCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "version", Category: groupMore,
+		Name: "version", Category: help.More,
 		Usage: "print the version",
 		Description: `Examples:
   waza version --json`,
-		Flags: []cli.Flag{jsonFlag("print it as JSON")},
+		Flags: []cli.Flag{flags.JSON("print it as JSON")},
 		Action: func(c *cli.Context) error {
-			if err := most(c, 0); err != nil {
+			if err := flags.AtMost(c, 0); err != nil {
 				return err
 			}
-			return p.version(c.Bool("json"))
+			return printVersion(e, c.Bool("json"))
 		},
 	}
 }
@@ -56,10 +59,10 @@ func buildVersion() versionInfo {
 	return v
 }
 
-func (p *program) version(asJSON bool) error {
+func printVersion(e *env, asJSON bool) error {
 	v := buildVersion()
 	if asJSON {
-		return p.printJSON(v)
+		return e.stdout.JSON(v)
 	}
 	line := "waza " + v.Version
 	if v.Revision != "" {
@@ -68,6 +71,6 @@ func (p *program) version(asJSON bool) error {
 	if v.Modified {
 		line += " (modified)"
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
+	_, err := fmt.Fprintf(e.stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
 	return err
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/eval/text"
 	"waza/runner"
@@ -19,9 +22,9 @@ import (
 func checkWatch(o runOptions, paths []string) error {
 	switch {
 	case o.output != "":
-		return usage("--json prints the result of each run as a line", "--watch and --output do not go together")
+		return exit.Usagef("--json prints the result of each run as a line", "--watch and --output do not go together")
 	case len(paths) != 1:
-		return usage("name one: waza run --watch "+paths[0], "--watch watches one suite, not %d", len(paths))
+		return exit.Usagef("name one: waza run --watch "+paths[0], "--watch watches one suite, not %d", len(paths))
 	}
 	_, err := eval.Find(paths[0], eval.Options{})
 	return err
@@ -31,7 +34,7 @@ func checkWatch(o runOptions, paths []string) error {
 // interrupts it. That is how it ends well, and yet no success.
 func (s *session) watch(path string) int {
 	req := s.options.request
-	w, err := s.runner.Watch(s.stop.ctx, runner.WatchOptions{
+	w, err := s.runner.Watch(s.stop.Context(), runner.WatchOptions{
 		Path: path, Request: req, Load: eval.Options{Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir},
 	})
 	if err != nil {
@@ -39,24 +42,24 @@ func (s *session) watch(path string) int {
 	}
 	defer s.endWatch(w)
 	for {
-		round, err := w.Next(s.stop.ctx)
+		round, err := w.Next(s.stop.Context())
 		if err != nil {
-			return exitInterrupted
+			return exit.Interrupted
 		}
-		if code := s.round(path, round); code == exitLeft || errors.Is(s.stdout.err, errBrokenPipe) {
+		if code := s.round(path, round); code == exitLeft || errors.Is(s.stdout.Err(), output.ErrBrokenPipe) {
 			return code
 		}
-		if s.stop.level() > 0 {
-			return exitInterrupted
+		if s.stop.Level() > 0 {
+			return exit.Interrupted
 		}
-		fmt.Fprintf(s.stderr, "waza: watching %s (Ctrl-C ends)\n", clean(path))
+		fmt.Fprintf(s.stderr, "waza: watching %s (Ctrl-C ends)\n", output.Clean(path))
 	}
 }
 
 // endWatch waits for a run that was started and not shown yet.
 func (s *session) endWatch(w *runner.Watch) {
 	w.Close()
-	if s.stop.level() < lastStep {
+	if s.stop.Level() < interrupt.Leave {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
 		defer cancel()
 		_ = s.runner.Close(ctx) // what is left is ended by the guard
@@ -67,7 +70,7 @@ func (s *session) endWatch(w *runner.Watch) {
 func watchProblem(err error) error {
 	var e *runner.WatchError
 	if errors.As(err, &e) {
-		return &problem{code: exitError, err: err, hint: e.Hint}
+		return exit.New(exit.Error, err, e.Hint)
 	}
 	return err
 }
@@ -75,10 +78,10 @@ func watchProblem(err error) error {
 // round tells what has changed, and shows the run of it.
 func (s *session) round(path string, r *runner.Round) int {
 	if len(r.Files) > 0 {
-		fmt.Fprintln(s.stderr, clean(changed(r)))
+		fmt.Fprintln(s.stderr, output.Clean(changed(r)))
 	}
 	if err := s.printDiagnostics(s.worthTelling(r.Diagnostics)); err != nil {
-		return exitError
+		return exit.Error
 	}
 	switch {
 	case r.Diagnostics.HasErrors():
@@ -86,7 +89,7 @@ func (s *session) round(path string, r *runner.Round) int {
 	case r.Err != nil:
 		return s.refuse(path, nil, watchProblem(r.Err))
 	case r.Run == nil:
-		return exitPassed
+		return exit.Passed
 	}
 	rep, err := report.Of(r.Run)
 	if err != nil {
@@ -96,9 +99,9 @@ func (s *session) round(path string, r *runner.Round) int {
 		return exitLeft
 	}
 	<-r.Run.Done()
-	if r.Run.Cancelled() && s.stop.level() == 0 && !s.options.json {
+	if r.Run.Cancelled() && s.stop.Level() == 0 && !s.options.json {
 		fmt.Fprintln(s.stderr, "waza: cancelled, for what was to be run has changed")
-		return exitPassed
+		return exit.Passed
 	}
 	code, err := s.tell(r.Run, rep)
 	if err != nil {

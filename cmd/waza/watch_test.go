@@ -11,6 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
 )
 
 // watchedFiles is a suite whose program appends a line to a file for each trial.
@@ -81,7 +83,7 @@ func TestWatch(t *testing.T) {
 	require.Empty(t, log())
 
 	require.NoError(t, c.Process.Signal(os.Interrupt))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Equal(t, 3, strings.Count(c.out.String(), "recorded in"), "the table of each run")
 	require.Contains(t, c.out.String(), "4 of 4 trials from the cache")
 }
@@ -104,7 +106,7 @@ func TestInterruptEndsTheWatch(t *testing.T) {
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "interrupted: waiting for 1 trial, at most ")
 	h.release()
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 	require.Contains(t, c.out.String(), "The run was interrupted")
 }
@@ -122,7 +124,7 @@ func TestWatchCancels(t *testing.T) {
 	c.says(t, "eval.yaml changed: running 2 of 2 tasks")
 	h.started(1)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, exitInterrupted, c.exitCode(t))
+	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 }
 
@@ -134,6 +136,6 @@ func TestWatchUsage(t *testing.T) {
 	}
 	for _, args := range [][]string{{dir}, {"--output", "x.json", filepath.Join(dir, "a.eval.yaml")}, {filepath.Join(dir, "none.yaml")}, {t.TempDir()}, {"--resume"}} {
 		c := startWaza(t, environment(t), append([]string{"run", "--watch"}, args...)...)
-		require.Equal(t, exitUsage, c.exitCode(t), "%v", args)
+		require.Equal(t, exit.Usage, c.exitCode(t), "%v", args)
 	}
 }

@@ -1,13 +1,13 @@
-package main
+package progress
 
 import (
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -16,7 +16,7 @@ import (
 // abandon apart.
 type display interface {
 	event(e *runner.Event)
-	// interrupted tells that an interrupt took the run to a step, see interrupts.
+	// interrupted tells that an interrupt took the run to a step, see [interrupt.Steps].
 	interrupted(step int, now time.Time)
 	// draw brings the display up to date.
 	draw(now time.Time)
@@ -28,23 +28,16 @@ type display interface {
 }
 
 // newDisplay is a block that is drawn anew in place on a terminal, and lines elsewhere.
-func (v *viewer) newDisplay(rep *report.Report) display {
+func (v *Viewer) newDisplay(rep *report.Report) display {
 	p := progressOf(rep)
-	lines := &lines{w: v.stderr, options: report.Options{Color: colours(v.stderr)}, verbose: v.verbose, progress: p}
-	if f := terminalOf(v.stderr); f != nil && canMove(v.stderr) {
+	lines := &lines{w: v.Stderr, options: report.Options{Color: terminal.Colours(v.Stderr)}, verbose: v.Verbose, progress: p}
+	if f := terminal.Of(v.Stderr); f != nil && terminal.CanMove(v.Stderr) {
 		return &block{
 			lines: lines, progress: p, screen: f,
-			size: func() (int, int) { return terminalSize(f) },
+			size: func() (int, int) { return terminal.Size(f) },
 		}
 	}
 	return lines
-}
-
-// notifyResize tells when a terminal changed its size. The caller calls stop.
-func notifyResize() (resized <-chan os.Signal, stop func()) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGWINCH)
-	return c, func() { signal.Stop(c) }
 }
 
 // lines is the display for logs and pipes: a line for each task that ended and
@@ -69,7 +62,7 @@ func (l *lines) event(e *runner.Event) {
 	}
 }
 
-func resumedLine(e *runner.Event) string { return "waza: " + clean(e.Message) }
+func resumedLine(e *runner.Event) string { return "waza: " + output.Clean(e.Message) }
 
 // tells reports whether a log event is for those who did not ask for more.
 func (l *lines) tells(e *runner.Event) bool {
@@ -79,9 +72,9 @@ func (l *lines) tells(e *runner.Event) bool {
 
 func logLine(e *runner.Event) string {
 	if e.TaskID == "" {
-		return fmt.Sprintf("%s: %s", e.Level, clean(e.Message))
+		return fmt.Sprintf("%s: %s", e.Level, output.Clean(e.Message))
 	}
-	return fmt.Sprintf("%s: %s: %s", e.Level, report.Clean(e.TaskID), clean(e.Message))
+	return fmt.Sprintf("%s: %s: %s", e.Level, report.Clean(e.TaskID), output.Clean(e.Message))
 }
 
 // noticeInterval is how often lines tell what an interrupted run waits for.
@@ -98,7 +91,7 @@ func (l *lines) notice(now time.Time) {
 }
 
 func (l *lines) draw(now time.Time) {
-	if l.progress.step == stepStop && now.Sub(l.noticed) >= noticeInterval {
+	if l.progress.step == interrupt.Stop && now.Sub(l.noticed) >= noticeInterval {
 		l.notice(now)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -6,18 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"waza/cmd/waza/terminal"
 	"waza/runner"
 	"waza/runner/report"
-)
-
-// What a terminal is told.
-const (
-	hideCursor   = "\x1b[?25l"
-	showCursor   = "\x1b[?25h"
-	clearToEnd   = "\x1b[J"
-	cursorUp     = "\x1b[%dA"
-	beginAtomic  = "\x1b[?2026h" // terminals that know it show no half-drawn block
-	finishAtomic = "\x1b[?2026l"
 )
 
 // block is the display for a terminal: a few lines that are drawn anew in place.
@@ -74,9 +65,9 @@ func (b *block) above(text string) {
 
 func (b *block) replace(above string, lines []line, columns int) {
 	var s strings.Builder
-	s.WriteString(beginAtomic)
+	s.WriteString(terminal.BeginAtomic)
 	if !b.shown {
-		s.WriteString(hideCursor)
+		s.WriteString(terminal.HideCursor)
 		b.shown = true
 	}
 	s.WriteString(b.erase(columns) + above)
@@ -85,7 +76,7 @@ func (b *block) replace(above string, lines []line, columns int) {
 		s.WriteString(l.text(b.lines.options.Color) + "\n")
 		b.drawn = append(b.drawn, l.columns())
 	}
-	s.WriteString(finishAtomic)
+	s.WriteString(terminal.FinishAtomic)
 	_, _ = io.WriteString(b.screen, s.String()) // a terminal that is gone sends SIGHUP
 }
 
@@ -98,7 +89,7 @@ func (b *block) erase(columns int) string {
 	if rows == 0 {
 		return ""
 	}
-	return "\r" + fmt.Sprintf(cursorUp, rows) + clearToEnd
+	return "\r" + fmt.Sprintf(terminal.CursorUp, rows) + terminal.ClearToEnd
 }
 
 func (b *block) close() {
@@ -106,8 +97,8 @@ func (b *block) close() {
 		return
 	}
 	columns, _ := b.size()
-	_, _ = io.WriteString(b.screen, b.erase(columns)+showCursor)
+	_, _ = io.WriteString(b.screen, b.erase(columns)+terminal.ShowCursor)
 	b.drawn, b.shown = nil, false
 }
 
-func (b *block) abandon() { _, _ = io.WriteString(b.screen, showCursor) }
+func (b *block) abandon() { _, _ = io.WriteString(b.screen, terminal.ShowCursor) }

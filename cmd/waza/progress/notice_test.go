@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/cmd/waza/interrupt"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -16,7 +17,7 @@ func TestNotice(t *testing.T) {
 	t.Parallel()
 	p := exampleProgress() // two trials since 6 and 9 s, one since 4 s
 	require.Empty(t, p.notice(at(10)))
-	p.interrupted(stepStop, at(10))
+	p.interrupted(interrupt.Stop, at(10))
 	require.Equal(t, "interrupted: waiting for 3 trials (Ctrl-C again cancels them)", p.notice(at(10)), "an older record")
 
 	p.limits = []time.Duration{time.Hour, time.Minute, 4 * time.Minute}
@@ -31,7 +32,7 @@ func TestNotice(t *testing.T) {
 	require.Equal(t, "interrupted: waiting for 1 trial (Ctrl-C again cancels it)", p.notice(at(71)))
 	p.apply(&runner.Event{Type: runner.TrialComplete, TaskNum: 2, TrialNum: 1, Verdict: runner.TimedOut})
 	require.Equal(t, "interrupted: no trial runs any more, the run is about to end (Ctrl-C again cancels what is left to do)", p.notice(at(72)))
-	p.interrupted(stepCancel, at(73))
+	p.interrupted(interrupt.Cancel, at(73))
 	require.Contains(t, p.notice(at(73)), "are cancelled (Ctrl-C again leaves at once)")
 }
 
@@ -41,12 +42,12 @@ func TestNoticeInLines(t *testing.T) {
 	var out strings.Builder
 	l := &lines{w: &out, options: report.Options{}, progress: exampleProgress()}
 	l.draw(at(10))
-	l.interrupted(stepStop, at(11))
+	l.interrupted(interrupt.Stop, at(11))
 	l.draw(at(12))
 	require.Equal(t, 1, strings.Count(out.String(), "waza: interrupted: waiting for 3 trials"), out.String())
 	l.draw(at(21))
 	require.Equal(t, 2, strings.Count(out.String(), "waza: interrupted: waiting for 3 trials"), out.String())
-	l.interrupted(stepCancel, at(22))
+	l.interrupted(interrupt.Cancel, at(22))
 	l.draw(at(40))
 	require.Equal(t, 3, strings.Count(out.String(), "\n"))
 }

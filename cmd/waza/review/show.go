@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"fmt"
@@ -182,9 +182,9 @@ func (s *shown) others(trial *runner.TrialResult) {
 		case g.Error != "":
 			lines = append(lines, fmt.Sprintf("%s: error: %s", g.Name, g.Error))
 		case g.Passed:
-			lines = append(lines, fmt.Sprintf("%s: passed, %s", g.Name, shortScore(g.Score)))
+			lines = append(lines, fmt.Sprintf("%s: passed, %s", g.Name, ShortScore(g.Score)))
 		default:
-			lines = append(lines, fmt.Sprintf("%s: failed, %s: %s", g.Name, shortScore(g.Score), g.Feedback))
+			lines = append(lines, fmt.Sprintf("%s: failed, %s: %s", g.Name, ShortScore(g.Score), g.Feedback))
 		}
 	}
 	s.list("Graders", lines, "")

@@ -1,4 +1,7 @@
-package main
+// Package reports writes the files that --report asks for when a run has ended. Call
+// [Parse] before the run, so that wrong values are refused early, and
+// [Writer.Write] after it.
+package reports
 
 import (
 	"cmp"
@@ -8,32 +11,35 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/report"
 )
 
-// reportFlag asks for a report, and may be given several times.
-func reportFlag(category string) cli.Flag {
+// Flag asks for a report, and may be given several times.
+func Flag(category string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "report", Category: category,
 		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE whose name tells the format; repeatable. Formats: " + strings.Join(report.Names(report.Formats()), ", "),
 		DefaultText: "junit.xml in the run's record"}
 }
 
-// reportsHelp tells of --report in help texts.
-const reportsHelp = `A report is written once a suite's run has ended, also when it was interrupted,
+// Help tells of --report in help texts.
+const Help = `A report is written once a suite's run has ended, also when it was interrupted,
 of what had finished by then. Without FILE it gets its format's usual name in this
 directory; FILE may be a directory. Of several suites each has a file of its own,
 with the suite's name in it: out.xml becomes out-demo.xml. What is there is
 replaced, but for the file that $GITHUB_STEP_SUMMARY names: that is added to.`
 
-// reportSpec is a report that was asked for.
-type reportSpec struct {
+// Spec is a report that was asked for.
+type Spec struct {
 	format report.Format
 	path   string // of the file, as it is for a single suite
 	// shared: all suites write to the path as it is, which is added to or no file.
@@ -42,10 +48,10 @@ type reportSpec struct {
 	added bool
 }
 
-// reportSpecs reads --report, and makes sure before anything is run that the files
+// Parse reads --report, and makes sure before anything is run that the files
 // can be written.
-func reportSpecs(values []string) ([]reportSpec, error) {
-	var specs []reportSpec
+func Parse(values []string) ([]Spec, error) {
+	var specs []Spec
 	seen := map[string]bool{}
 	for _, value := range values {
 		spec, err := parseReport(value)
@@ -57,7 +63,7 @@ func reportSpecs(values []string) ([]reportSpec, error) {
 		}
 		key := filepath.Clean(spec.path)
 		if seen[key] && !spec.shared {
-			return nil, usage("give each a FILE of its own", "--report: two reports go to %s", spec.path)
+			return nil, exit.Usagef("give each a FILE of its own", "--report: two reports go to %s", spec.path)
 		}
 		seen[key] = true
 		specs = append(specs, spec)
@@ -65,7 +71,7 @@ func reportSpecs(values []string) ([]reportSpec, error) {
 	return specs, nil
 }
 
-func parseReport(value string) (reportSpec, error) {
+func parseReport(value string) (Spec, error) {
 	formats := report.Formats()
 	name, path, given := strings.Cut(value, "=")
 	if f, ok := report.Find(formats, name); ok {
@@ -73,14 +79,14 @@ func parseReport(value string) (reportSpec, error) {
 		case !given:
 			path = f.File
 		case path == "":
-			return reportSpec{}, usage("leave the = out for "+f.File, "--report %s: there is no file after the =", value)
+			return Spec{}, exit.Usagef("leave the = out for "+f.File, "--report %s: there is no file after the =", value)
 		case path == "-":
-			return reportSpec{}, usage("--report "+name+"=/dev/stdout writes there, too", "--report %s: stdout holds the table", value)
+			return Spec{}, exit.Usagef("--report "+name+"=/dev/stdout writes there, too", "--report %s: stdout holds the table", value)
 		}
-		return reportSpec{format: f, path: path}, nil
+		return Spec{format: f, path: path}, nil
 	}
 	if f, ok := report.Guess(formats, value); ok && !given {
-		return reportSpec{format: f, path: value}, nil
+		return Spec{format: f, path: value}, nil
 	}
 	known := report.Names(formats)
 	hint := "known are " + strings.Join(known, ", ")
@@ -88,16 +94,16 @@ func parseReport(value string) (reportSpec, error) {
 	case near != "":
 		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
 	case !given && strings.ContainsAny(value, "./"):
-		return reportSpec{}, usage("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the name does not tell the format", value)
+		return Spec{}, exit.Usagef("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the name does not tell the format", value)
 	}
-	return reportSpec{}, usage(hint, "--report %s: unknown format %q", value, name)
+	return Spec{}, exit.Usagef(hint, "--report %s: unknown format %q", value, name)
 }
 
 // prepare finds out what is at the path, and whether it can be written to.
-func (r *reportSpec) prepare() error {
+func (r *Spec) prepare() error {
 	if strings.HasSuffix(r.path, "/") {
 		if err := os.MkdirAll(r.path, 0o755); err != nil {
-			return fileProblem(r.flag(), err)
+			return output.Problem(r.flag(), err)
 		}
 	}
 	info, err := os.Stat(r.path)
@@ -112,18 +118,18 @@ func (r *reportSpec) prepare() error {
 		r.shared, r.added = true, true
 		f, err := openToAdd(r.path)
 		if err != nil {
-			return fileProblem(r.flag(), err)
+			return output.Problem(r.flag(), err)
 		}
 		return f.Close()
 	}
-	f, err := createFile(r.flag(), r.path)
+	f, err := output.Create(r.flag(), r.path)
 	if err != nil {
 		return err
 	}
-	return f.finish(false)
+	return f.Finish(false)
 }
 
-func (r *reportSpec) flag() string { return "--report " + r.format.Name + "=" + r.path }
+func (r *Spec) flag() string { return "--report " + r.format.Name + "=" + r.path }
 
 func openToAdd(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
@@ -142,7 +148,7 @@ func samePath(a, b string) bool {
 
 // write writes the report of a run; name is that of the suite among several, empty
 // for a single one. It returns the path of the file.
-func (r *reportSpec) write(h runner.Handle, name string) (string, error) {
+func (r *Spec) write(h runner.Handle, name string) (string, error) {
 	path := r.path
 	if name != "" && !r.shared {
 		ext := filepath.Ext(path)
@@ -151,22 +157,22 @@ func (r *reportSpec) write(h runner.Handle, name string) (string, error) {
 	if r.added {
 		return path, r.add(h)
 	}
-	f, err := createFile(r.flag(), path)
+	f, err := output.Create(r.flag(), path)
 	if err != nil {
 		return path, err
 	}
 	if err := r.format.Write(f, h); err != nil {
-		return path, errors.Join(fmt.Errorf("%s: %w", r.flag(), err), f.finish(false))
+		return path, errors.Join(fmt.Errorf("%s: %w", r.flag(), err), f.Finish(false))
 	}
-	return path, f.finish(true)
+	return path, f.Finish(true)
 }
 
 // add adds the report to its file. A summary on GitHub may hold so much and no
 // more, all that steps and programs added to it together.
-func (r *reportSpec) add(h runner.Handle) error {
+func (r *Spec) add(h runner.Handle) error {
 	f, err := openToAdd(r.path)
 	if err != nil {
-		return fileProblem(r.flag(), err)
+		return output.Problem(r.flag(), err)
 	}
 	err = r.addTo(f, h)
 	if cerr := f.Close(); err == nil {
@@ -178,7 +184,7 @@ func (r *reportSpec) add(h runner.Handle) error {
 	return nil
 }
 
-func (r *reportSpec) addTo(f *os.File, h runner.Handle) error {
+func (r *Spec) addTo(f *os.File, h runner.Handle) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -194,36 +200,44 @@ func (r *reportSpec) addTo(f *os.File, h runner.Handle) error {
 	return report.Markdown(f, h, report.MaxMarkdown-int(min(info.Size(), report.MaxMarkdown))-1)
 }
 
-// writeReports writes what was asked for of a run that has ended, each report
-// whatever becomes of the others. It returns the paths of those it wrote.
-func (s *session) writeReports(h runner.Handle) (paths []string, ok bool) {
+// Writer writes the reports of the runs of one call. It is not safe for
+// concurrent use.
+type Writer struct {
+	Specs   []Spec
+	Several bool      // whether the call runs more than one suite
+	Began   time.Time // when the call began
+
+	named map[string]int // parts of reports' names that are taken
+}
+
+// Write writes what was asked for of a run that has ended, each report whatever
+// becomes of the others. It returns the paths of those it wrote, and why it did
+// not write the rest.
+func (w *Writer) Write(h runner.Handle) (paths []string, failed []error) {
 	name := ""
-	if s.several && len(s.options.reports) > 0 {
-		name = s.reportName(h.Record().Suite.Name)
+	if w.Several && len(w.Specs) > 0 {
+		name = w.name(h.Record().Suite.Name)
 	}
-	ok = true
-	for i := range s.options.reports {
-		path, err := s.options.reports[i].write(h, name)
+	for i := range w.Specs {
+		path, err := w.Specs[i].write(h, name)
 		if err != nil {
-			s.fail(err)
-			ok = false
+			failed = append(failed, err)
 			continue
 		}
 		paths = append(paths, path)
 	}
-	s.projectResults(h)
-	return paths, ok
+	return paths, failed
 }
 
-// reportName is a suite's name as part of a file's, the same for no two suites.
-func (s *session) reportName(suite string) string {
+// name is a suite's name as part of a file's, the same for no two suites.
+func (w *Writer) name(suite string) string {
 	name := fileName(suite, "suite")
-	if s.named == nil {
-		s.named = map[string]int{}
+	if w.named == nil {
+		w.named = map[string]int{}
 	}
-	s.named[name]++
-	if n := s.named[name]; n > 1 {
-		return s.reportName(fmt.Sprintf("%s-%d", name, n))
+	w.named[name]++
+	if n := w.named[name]; n > 1 {
+		return w.name(fmt.Sprintf("%s-%d", name, n))
 	}
 	return name
 }
@@ -243,40 +257,34 @@ func fileName(text, otherwise string) string {
 	return cmp.Or(strings.Trim(name, "-."), otherwise)
 }
 
-// projectResults writes results.json where the project keeps results, as other tools
-// do which run its suites: DIR/TIME/MODEL.json, of several suites
-// DIR/TIME/SUITE/MODEL.json. Nobody asked for it in this call, so that it fails is
-// told and changes nothing.
-func (s *session) projectResults(h runner.Handle) {
-	if s.suite == nil || s.suite.Project == nil || s.suite.Project.Paths.Results == "" {
-		return
+// WriteProject writes results.json where the suite's project keeps results, as
+// other tools do which run its suites: DIR/TIME/MODEL.json, of several suites
+// DIR/TIME/SUITE/MODEL.json. It does nothing where the project keeps none.
+func (w *Writer) WriteProject(h runner.Handle, suite *eval.Suite) error {
+	if suite == nil || suite.Project == nil || suite.Project.Paths.Results == "" {
+		return nil
 	}
-	project, rec := s.suite.Project, h.Record()
-	err := func() error {
-		if !filepath.IsLocal(filepath.FromSlash(project.Paths.Results)) {
-			return fmt.Errorf("%q does not stay in the project", project.Paths.Results)
-		}
-		root := filepath.Dir(project.File)
-		results := filepath.Join(root, filepath.FromSlash(project.Paths.Results))
-		if !files.Within(root, results) {
-			return fmt.Errorf("%q is a link that leads out of the project", project.Paths.Results)
-		}
-		dir := filepath.Join(results, s.began.UTC().Format("2006-01-02T150405.000"))
-		if s.several {
-			dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
-		return writeNew(dir, fileName(model, "results"), func(w io.Writer) error {
-			f, _ := report.Find(report.Formats(), "results")
-			return f.Write(w, h)
-		})
-	}()
-	if err != nil {
-		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the results are in the record of the run all the same\n", clean(project.File), clean(err.Error()))
+	project, rec := suite.Project, h.Record()
+	if !filepath.IsLocal(filepath.FromSlash(project.Paths.Results)) {
+		return fmt.Errorf("%q does not stay in the project", project.Paths.Results)
 	}
+	root := filepath.Dir(project.File)
+	results := filepath.Join(root, filepath.FromSlash(project.Paths.Results))
+	if !files.Within(root, results) {
+		return fmt.Errorf("%q is a link that leads out of the project", project.Paths.Results)
+	}
+	dir := filepath.Join(results, w.Began.UTC().Format("2006-01-02T150405.000"))
+	if w.Several {
+		dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
+	return writeNew(dir, fileName(model, "results"), func(out io.Writer) error {
+		f, _ := report.Find(report.Formats(), "results")
+		return f.Write(out, h)
+	})
 }
 
 // writeNew writes a file that is there no more than once: suites of one call may
@@ -291,10 +299,10 @@ func writeNew(dir, name string, write func(io.Writer) error) error {
 	}
 }
 
-// reportsTold is what is printed below the table of a run.
-func reportsTold(paths []string) string {
+// Line is what is printed below the table of a run.
+func Line(paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}
-	return "Reports: " + clean(strings.Join(paths, ", ")) + "\n"
+	return "Reports: " + output.Clean(strings.Join(paths, ", ")) + "\n"
 }

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestParseScore(t *testing.T) {
 		"80%": 0.8, "80 %": 0.8, "12.5%": 0.125, "100%": 1, "0%": 0,
 		"4/5": 0.8, " 4 / 5 ": 0.8, "0/3": 0, "7/7": 1, "2.5/10": 0.25,
 	} {
-		got, err := parseScore(text)
+		got, err := ParseScore(text)
 		require.NoError(t, err, text)
 		require.InDelta(t, want, got, 1e-12, text)
 	}
@@ -26,7 +26,7 @@ func TestParseScore(t *testing.T) {
 		"maybe": `"maybe" is no score; give one as 0 to 1, y or n`, "%": "no score", "1_0": "no score", "80%%": "no score",
 		strings.Repeat("9", 400): "no score", strings.Repeat("x", 400): "x…",
 	} {
-		_, err := parseScore(text)
+		_, err := ParseScore(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }
@@ -37,7 +37,7 @@ func FuzzParseScore(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		score, err := parseScore(text)
+		score, err := ParseScore(text)
 		if err == nil && !(score >= 0 && score <= 1) {
 			t.Fatalf("%q is taken for %v", text, score)
 		}

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"bufio"
@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
@@ -25,48 +26,49 @@ var (
 
 // reviewer asks one person one question after the other.
 type reviewer struct {
-	*program
+	stdout   io.Writer
+	stderr   io.Writer
 	runner   *runner.Runner
-	options  reviewOptions
+	options  Options
 	ctx      context.Context // ends with a signal
 	answers  <-chan string   // lines that were typed; closed at the end of the input
 	recorded int
 }
 
-// askPerson asks for the scores that the flags name, then prints the table.
-func (p *program) askPerson(rn *runner.Runner, o reviewOptions) error {
-	if err := o.findRun(rn); err != nil {
+// Ask asks for the scores that the flags name, then prints the table.
+func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
+	if err := o.FindRun(rn); err != nil {
 		return err
 	}
-	if o.run == "" {
-		fmt.Fprintf(p.stderr, "waza: %s\n", nothingWaits(o))
+	if o.Run == "" {
+		fmt.Fprintf(stderr, "waza: %s\n", NothingWaits(o))
 		return nil
 	}
-	h, err := rn.Run(o.run)
+	h, err := rn.Run(o.Run)
 	if err != nil {
 		return err
 	}
 	if progress, err := h.Progress(); err != nil {
 		return err
 	} else if progress.Status == runner.StatusRunning {
-		return &runner.BusyError{RunID: o.run, GoesOn: true}
+		return &runner.BusyError{RunID: o.Run, GoesOn: true}
 	}
-	list, err := o.questions(rn)
+	list, err := o.Questions(rn)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(p.stderr, "waza: %s\n", nothingWaits(o))
+		fmt.Fprintf(stderr, "waza: %s\n", NothingWaits(o))
 		return nil
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	r := &reviewer{program: p, runner: rn, options: o, ctx: ctx, answers: readAnswers(p.stdin)}
-	fmt.Fprintf(p.stderr, "%s, run %s: %s to give; ? for help\n", clean(h.Record().Suite.Name), o.run, text.Count(len(list), "score", "scores"))
+	r := &reviewer{stdout: stdout, stderr: stderr, runner: rn, options: o, ctx: ctx, answers: readAnswers(stdin)}
+	fmt.Fprintf(stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), o.Run, text.Count(len(list), "score", "scores"))
 	err = r.all(list)
 	if errors.Is(err, errInterrupted) {
-		fmt.Fprintf(p.stderr, "\nwaza: interrupted; %s\n", r.kept())
-		return exit(exitInterrupted)
+		fmt.Fprintf(stderr, "\nwaza: interrupted; %s\n", r.kept())
+		return exit.With(exit.Interrupted)
 	}
 	if err != nil && !errors.Is(err, errQuit) {
 		return err
@@ -114,23 +116,23 @@ func (r *reviewer) close(h runner.Handle) error {
 	if err != nil {
 		return err
 	}
-	if err := rep.Write(r.stdout, r.reportOptions(r.stdout)); err != nil {
+	if err := rep.Write(r.stdout, terminal.Options(r.stdout)); err != nil {
 		return err
 	}
-	return exit(exitCode(rep.Status, rep.Error, rep.Summary))
+	return exit.With(exit.OfRun(rep.Status, rep.Error, rep.Summary))
 }
 
 // one asks one question, until it is answered or left out.
 func (r *reviewer) one(q *runner.Question, count string) error {
-	trial, err := r.runner.Trial(r.options.run, q.TaskID, q.Trial)
+	trial, err := r.runner.Trial(r.options.Run, q.TaskID, q.Trial)
 	if err != nil || trial == nil {
 		return err
 	}
 	if g := resultOf(trial, q); q.Pending && g != nil && !g.NeedsReview {
-		fmt.Fprintf(r.stderr, "\n%s: %s has its score meanwhile: %s, by %s\n", count, where(q), shortScore(g.Score), report.Clean(g.Review().Reviewer))
+		fmt.Fprintf(r.stderr, "\n%s: %s has its score meanwhile: %s, by %s\n", count, where(q), ShortScore(g.Score), report.Clean(g.Review().Reviewer))
 		return nil
 	}
-	show := &shown{w: r.stderr, options: r.reportOptions(r.stderr)}
+	show := &shown{w: r.stderr, options: terminal.Options(r.stderr)}
 	show.question(q, trial, count)
 	for {
 		text, err := r.ask(r.scorePrompt(q))
@@ -161,7 +163,7 @@ func (r *reviewer) one(q *runner.Question, count string) error {
 	}
 }
 
-const reviewHelp = `  a score   ` + scoreForms + `
+const reviewHelp = `  a score   ` + ScoreForms + `
   s         skip this one
   o         the whole output
   t         the whole transcript
@@ -171,10 +173,10 @@ const reviewHelp = `  a score   ` + scoreForms + `
 
 // file shows a file of the trial's workspace.
 func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
-	b, err := r.runner.File(r.options.run, trial, path)
+	b, err := r.runner.File(r.options.Run, trial, path)
 	switch {
 	case err != nil:
-		fmt.Fprintf(r.stderr, "  %s\n", clean(err.Error()))
+		fmt.Fprintf(r.stderr, "  %s\n", output.Clean(err.Error()))
 	case bytes.IndexByte(b, 0) >= 0:
 		fmt.Fprintf(r.stderr, "  %s: binary, %d bytes\n", report.Clean(path), len(b))
 	default:
@@ -185,7 +187,7 @@ func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
 // take records an answer. It is not done when the answer is none, or nothing can
 // be recorded at the moment: the question is asked again then.
 func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) {
-	score, err := parseScore(text)
+	score, err := ParseScore(text)
 	if err != nil {
 		fmt.Fprintf(r.stderr, "  %s\n", report.Clean(err.Error()))
 		return false, nil
@@ -194,27 +196,27 @@ func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	res, err := r.runner.Review(context.WithoutCancel(r.ctx), r.options.run, runner.Review{
-		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.reviewer,
+	res, err := r.runner.Review(context.WithoutCancel(r.ctx), r.options.Run, runner.Review{
+		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.Reviewer,
 	})
 	var busy *runner.BusyError
 	if errors.As(err, &busy) {
-		fmt.Fprintf(r.stderr, "  not recorded: %s\n", clean(err.Error()))
+		fmt.Fprintf(r.stderr, "  not recorded: %s\n", output.Clean(err.Error()))
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	r.recorded++
-	fmt.Fprintf(r.stderr, "  %s recorded; the trial is %s\n", shortScore(score), spoken(res.Verdict))
+	fmt.Fprintf(r.stderr, "  %s recorded; the trial is %s\n", ShortScore(score), VerdictWords(res.Verdict))
 	return true, nil
 }
 
 func (r *reviewer) scorePrompt(q *runner.Question) string {
 	if q.Score != nil {
-		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", shortScore(*q.Score), shortScore(q.Threshold))
+		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", ShortScore(*q.Score), ShortScore(q.Threshold))
 	}
-	return fmt.Sprintf("Score (%s passes; ? for help): ", shortScore(q.Threshold))
+	return fmt.Sprintf("Score (%s passes; ? for help): ", ShortScore(q.Threshold))
 }
 
 // ask prints a prompt and waits for a line. The end of the input means to quit.

@@ -1,8 +1,9 @@
-package main
+package progress
 
 import (
 	"time"
 
+	"waza/cmd/waza/interrupt"
 	"waza/eval/text"
 	"waza/runner/report"
 )
@@ -16,7 +17,7 @@ func (p *progress) notice(now time.Time) string {
 	switch p.step {
 	case 0:
 		return ""
-	case stepStop:
+	case interrupt.Stop:
 		return "interrupted: " + p.awaited(now) + " (Ctrl-C again cancels " + p.them() + ")"
 	}
 	return "interrupted: the trials that run are cancelled (Ctrl-C again leaves at once)"

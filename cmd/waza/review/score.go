@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"errors"
@@ -8,16 +8,17 @@ import (
 	"strings"
 
 	"waza/eval/text"
+	"waza/runner"
 )
 
-// scoreForms is how people may write a score.
-const scoreForms = "0 to 1, y or n (pass, fail), 4/5, 80%"
+// ScoreForms is how people may write a score.
+const ScoreForms = "0 to 1, y or n (pass, fail), 4/5, 80%"
 
-var errNoScore = errors.New("no score; give one as " + scoreForms)
+var errNoScore = errors.New("no score; give one as " + ScoreForms)
 
-// parseScore reads a score as people write it: a number from 0 to 1, so many of
+// ParseScore reads a score as people write it: a number from 0 to 1, so many of
 // so many points, per cent, or whether it passes, which are 1 and 0.
-func parseScore(text string) (float64, error) {
+func ParseScore(text string) (float64, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	switch s {
 	case "":
@@ -31,7 +32,7 @@ func parseScore(text string) (float64, error) {
 	if part, whole, ok := strings.Cut(s, "/"); ok {
 		points, err := number(whole)
 		if err != nil || points <= 0 {
-			return 0, fmt.Errorf("%q is no score: nothing is so many of %s; give one as %s", clipped(text), clipped(whole), scoreForms)
+			return 0, fmt.Errorf("%q is no score: nothing is so many of %s; give one as %s", clipped(text), clipped(whole), ScoreForms)
 		}
 		s, most = part, points
 	} else if share, ok := strings.CutSuffix(s, "%"); ok {
@@ -40,9 +41,9 @@ func parseScore(text string) (float64, error) {
 	n, err := number(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no score; give one as %s", clipped(text), scoreForms)
+		return 0, fmt.Errorf("%q is no score; give one as %s", clipped(text), ScoreForms)
 	case n < 0 || n > most:
-		return 0, fmt.Errorf("the score %s is not between 0 and %g; give one as %s", clipped(strings.TrimSpace(text)), most, scoreForms)
+		return 0, fmt.Errorf("the score %s is not between 0 and %g; give one as %s", clipped(strings.TrimSpace(text)), most, ScoreForms)
 	}
 	return n / most, nil
 }
@@ -62,3 +63,19 @@ func number(s string) (float64, error) {
 
 // clipped bounds what is said again of what somebody typed.
 func clipped(s string) string { return text.ClipRunes(s, 40) }
+
+// ShortScore gives a score as people say it, but never as one that it is not.
+func ShortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
+
+// VerdictWords gives a verdict in words.
+func VerdictWords(v runner.Verdict) string {
+	switch v {
+	case runner.NeedsReview:
+		return "still to review"
+	case runner.Errored:
+		return "in error"
+	case runner.TimedOut:
+		return "timed out"
+	}
+	return string(v)
+}

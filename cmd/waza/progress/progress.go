@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type progress struct {
 	kept    int                  // trials of sessions before the run was taken up again
 	running map[int]*runningTask // by number
 	limits  []time.Duration      // of an attempt at a trial, by task; 0 when unknown
-	// step is how far the run is interrupted, see interrupts, and since when.
+	// step is how far the run is interrupted, see [interrupt.Steps], and since when.
 	step  int
 	since time.Time
 }
@@ -36,8 +36,6 @@ type runningTask struct {
 	trials     map[int]time.Time // when each that runs was started
 	retried    map[int]bool      // those that are not in their first attempt
 }
-
-func newProgress(rec *runner.Record) *progress { return progressOf(report.New(rec)) }
 
 // progressOf is the progress of a run that is gathered in rep.
 func progressOf(rep *report.Report) *progress {

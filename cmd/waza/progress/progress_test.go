@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"waza/cmd/waza/interrupt"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -17,6 +18,9 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+
+// newProgress is the progress of a run of which nothing has happened yet.
+func newProgress(rec *runner.Record) *progress { return progressOf(report.New(rec)) }
 
 // exampleProgress is a run of 3 tasks with 4 trials each after ten seconds.
 func exampleProgress() *progress {
@@ -58,7 +62,7 @@ func TestProgressLines(t *testing.T) {
 
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 2, Verdict: runner.Failed})
 	p.apply(&runner.Event{Type: runner.TaskComplete, TaskNum: 3, Verdict: runner.Errored})
-	p.interrupted(stepCancel, at(10))
+	p.interrupted(interrupt.Cancel, at(10))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
   write  trials 1, 3 of 4  4.0 s
@@ -108,7 +112,7 @@ func TestProgressFitsAnyScreen(t *testing.T) {
 				Verdict: rapid.SampledFrom([]runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut}).Draw(t, "verdict"),
 			})
 		}
-		if step := rapid.IntRange(0, lastStep).Draw(t, "step"); step > 0 {
+		if step := rapid.IntRange(0, interrupt.Leave).Draw(t, "step"); step > 0 {
 			p.interrupted(step, at(5))
 		}
 		columns, rows := rapid.IntRange(1, 200).Draw(t, "columns"), rapid.IntRange(1, 40).Draw(t, "rows")
@@ -194,7 +198,7 @@ func TestBlockIsDrawnInPlace(t *testing.T) {
 				above = append(above, fmt.Sprint("warning: number ", i))
 				drawn = 0
 			case 2:
-				b.interrupted(stepStop, at(10))
+				b.interrupted(interrupt.Stop, at(10))
 				drawn = 5
 			default:
 				b.draw(at(10))
@@ -213,42 +217,6 @@ func TestBlockIsDrawnInPlace(t *testing.T) {
 	})
 }
 
-func TestExitCodes(t *testing.T) {
-	t.Parallel()
-	passed := runner.Counts{Total: 2, Passed: 2}
-	trials := func(c runner.Counts) runner.TrialCounts { return runner.TrialCounts{Counts: c} }
-	for name, c := range map[string]struct {
-		status runner.Status
-		sum    *runner.Summary
-		want   int
-		why    string
-	}{
-		"budget spent":                   {runner.StatusCancelled, &runner.Summary{Counts: passed}, 3, "config.max_tokens"},
-		"all passed":                     {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(passed)}, 0, ""},
-		"one failed":                     {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Failed: 1}}, 1, ""},
-		"one timed out":                  {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1, ""},
-		"failed and skipped":             {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1, ""},
-		"metric missed":                  {runner.StatusCompleted, &runner.Summary{Counts: passed, Missed: []string{"m"}}, 1, ""},
-		"error":                          {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 3, ""},
-		"errors outrank failures":        {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Failed: 1, Errors: 1}}, 3, ""},
-		"a trial in error, task passed":  {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Errors: 1})}, 3, ""},
-		"a trial that waits":             {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, NeedsReview: 1})}, 1, ""},
-		"a task that waits":              {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 1, NeedsReview: 1}}, 1, ""},
-		"errors outrank what waits":      {runner.StatusCompleted, &runner.Summary{Counts: runner.Counts{Total: 2, Errors: 1, NeedsReview: 1}}, 3, ""},
-		"run failed":                     {runner.StatusFailed, &runner.Summary{Counts: passed}, 3, ""},
-		"no summary":                     {runner.StatusCompleted, nil, 3, ""},
-		"nothing was run":                {runner.StatusCompleted, &runner.Summary{}, 1, ""},
-		"cancelled":                      {runner.StatusCancelled, &runner.Summary{Counts: passed}, 130, ""},
-		"cancelled before the summary":   {runner.StatusCancelled, nil, 130, ""},
-		"cancelled with errors":          {runner.StatusCancelled, &runner.Summary{Counts: runner.Counts{Total: 1, Errors: 1}}, 130, ""},
-		"interrupted":                    {runner.StatusInterrupted, nil, 130, ""},
-		"a cancelled trial, task passed": {runner.StatusCompleted, &runner.Summary{Counts: passed, Trials: trials(runner.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130, ""},
-		"unknown status":                 {"", &runner.Summary{Counts: passed}, 3, ""},
-	} {
-		require.Equal(t, c.want, exitCode(c.status, c.why, c.sum), name)
-	}
-}
-
 // The bar is full when all is done; the tasks are those of the suite.
 func TestProgressWithRoles(t *testing.T) {
 	t.Parallel()
@@ -264,34 +232,4 @@ func TestProgressWithRoles(t *testing.T) {
 	lines := drawn(p.lines(at(10), 120, 24))
 	require.Contains(t, lines, "3/3 trials")
 	require.Contains(t, lines, "1 of 1 task passed")
-}
-
-func TestExitCode(t *testing.T) {
-	t.Parallel()
-	tasks := func(passed, failed int) runner.Summary {
-		return runner.Summary{Counts: runner.Counts{Total: passed + failed, Passed: passed, Failed: failed}}
-	}
-	beside := func(s runner.Summary, b *runner.BaselineResult, tr *runner.TriggerResult) *runner.Summary {
-		s.Baseline, s.Triggers = b, tr
-		return &s
-	}
-	for _, c := range []struct {
-		name string
-		sum  *runner.Summary
-		want int
-	}{
-		{"passed", beside(tasks(2, 0), nil, nil), exitPassed},
-		{"failed", beside(tasks(1, 1), nil, nil), exitFailed},
-		{"nothing", beside(tasks(0, 0), nil, nil), exitFailed},
-		{"a baseline that fails", beside(tasks(1, 0), &runner.BaselineResult{Trials: runner.Counts{Total: 1, Failed: 1}}, nil), exitPassed},
-		{"a baseline in error", beside(tasks(0, 1), &runner.BaselineResult{Errors: 1}, nil), exitError},
-		{"wrong answers", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Trials: runner.Counts{Total: 1, Failed: 1}}), exitPassed},
-		{"a trigger test in error", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Errors: 1}), exitError},
-		{"one that timed out", beside(tasks(1, 0), nil, &runner.TriggerResult{Measured: true, Timeouts: 1}), exitFailed},
-		{"trigger tests alone", beside(tasks(0, 0), nil, &runner.TriggerResult{Measured: true}), exitPassed},
-		{"none of which was answered", beside(tasks(0, 0), nil, &runner.TriggerResult{}), exitFailed},
-		{"trigger tests that were not measured", beside(tasks(1, 0), nil, &runner.TriggerResult{}), exitPassed},
-	} {
-		require.Equal(t, c.want, exitCode(runner.StatusCompleted, "", c.sum), c.name)
-	}
 }

@@ -1,0 +1,75 @@
+// Package flags reads the arguments of a command line: it puts them into the order
+// that the flag library wants, and refuses what it does not know with a hint.
+// Call [Arrange] before the library parses anything, and [AtMost] and [OneOf] in
+// the actions of commands.
+package flags
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/exit"
+	"waza/eval"
+)
+
+// AtMost refuses a call with more than n arguments.
+func AtMost(c *cli.Context, n int) error {
+	if c.NArg() <= n {
+		return nil
+	}
+	return exit.Usagef(fmt.Sprintf("%s --help tells how it is called", c.Command.HelpName),
+		"unexpected argument %q", c.Args().Get(n))
+}
+
+// JSON is the flag that every command has.
+func JSON(usage string) cli.Flag { return &cli.BoolFlag{Name: "json", Usage: usage} }
+
+// IsFile reports whether there is a regular file at path.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// OneOf checks the value of a flag that takes one of a few words.
+func OneOf(flag, value string, words ...string) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return exit.Usagef(fmt.Sprintf("known are %s", words), "--%s: unknown value %q", flag, value)
+}
+
+// UsageError says in our words what the flag library found.
+func UsageError(command string) cli.OnUsageErrorFunc {
+	return func(_ *cli.Context, err error, _ bool) error {
+		msg := err.Error()
+		// invalid value "x" for flag -trials: parse error
+		if rest, ok := strings.CutPrefix(msg, "invalid value "); ok {
+			if value, rest, ok := strings.Cut(rest, " for flag -"); ok {
+				name, _, _ := strings.Cut(rest, ":")
+				msg = fmt.Sprintf("--%s: %s is not a value it takes", name, value)
+			}
+		}
+		return exit.Usagef(command+" --help tells what there is", "%s", msg)
+	}
+}
+
+// UnknownCommand refuses a word that names no command of parent.
+func UnknownCommand(parent, name string, commands []*cli.Command) error {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	hint := fmt.Sprintf("%s --help lists the commands", parent)
+	if near := eval.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s %s?", parent, near)
+	} else if IsFile(name) && parent == "waza" {
+		hint = fmt.Sprintf("to run that suite: waza run %s", name)
+	}
+	return exit.Usagef(hint, "unknown command %q", name)
+}
