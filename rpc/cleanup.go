@@ -24,7 +24,7 @@ type removedRun struct {
 }
 
 func (c *call) runRemove(_ context.Context, p *runParams) (*removedRun, error) {
-	bytes, err := c.server.runner.Remove(p.RunID)
+	bytes, err := c.server.runner.Catalog().Remove(p.RunID)
 	var busy *runner.BusyError
 	switch {
 	case errors.Is(err, runner.ErrRunNotFound):
@@ -74,7 +74,7 @@ func (c *call) runCollect(ctx context.Context, p *collectParams) (*collected, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.server.runner.Collect(ctx, o, p.DryRun)
+	list, err := c.server.runner.Catalog().Collect(ctx, o, p.DryRun)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

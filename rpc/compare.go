@@ -55,7 +55,7 @@ func (c *call) runCompare(ctx context.Context, p *compareParams) (*runner.Compar
 
 // findRef gives the run that a parameter names in any way that people may.
 func (c *call) findRef(parameter, ref string) (runner.Handle, error) {
-	h, err := c.server.runner.Find(ref)
+	h, err := c.server.runner.Catalog().Find(ref)
 	var several *runner.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
@@ -85,7 +85,7 @@ func (c *call) taskHistory(ctx context.Context, p *historyParams) (*runner.Histo
 	if p.TaskID != "" {
 		o.Tasks = []string{p.TaskID}
 	}
-	h, err := c.server.runner.History(ctx, o)
+	h, err := c.server.runner.Catalog().History(ctx, o)
 	var none *runner.NoHistoryError
 	if errors.As(err, &none) {
 		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"path": clip(p.Path), "reason": clip(none.Error())})

@@ -105,7 +105,7 @@ func executorFor(executor, agent string) string {
 func (c *call) start(ctx context.Context, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
-		if err := c.server.runner.CheckExecutor(o.Executor); err != nil {
+		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 func (c *call) launch(
 	ctx context.Context, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
 ) (*runner.Run, eval.Diagnostics, error) {
-	plan, err := c.server.runner.Plan(ctx, suite, req)
+	plan, err := c.server.runner.Planner().Plan(ctx, suite, req)
 	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
 		return nil, nil, &invalidSuiteError{path: path, diagnostics: eval.Diagnostics{content.Diagnostic(path)}}
 	}
@@ -198,7 +198,7 @@ func (c *call) evalList(ctx context.Context, p *evalListParams) (*evalListResult
 	if err != nil {
 		return nil, err
 	}
-	found, err := eval.Discover(dir, eval.Options{Vocabulary: c.server.runner.Vocabulary()})
+	found, err := eval.Discover(dir, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()})
 	if err != nil {
 		return nil, &suiteError{given: given, path: dir, err: err}
 	}
@@ -281,7 +281,7 @@ type evalValidation struct {
 func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalValidation, error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
-		if err := c.server.runner.CheckExecutor(p.Executor); err != nil {
+		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
 			return nil, err
 		}
 	}
@@ -310,7 +310,7 @@ func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalVa
 
 // preflight says what this machine lacks.
 func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (eval.Diagnostics, error) {
-	plan, err := c.server.runner.Plan(ctx, suite, runner.Request{Executor: p.Executor})
+	plan, err := c.server.runner.Planner().Plan(ctx, suite, runner.Request{Executor: p.Executor})
 	var selection *runner.SelectionError
 	if errors.As(err, &selection) {
 		return nil, nil // trigger tests alone, and an executor that cannot measure them

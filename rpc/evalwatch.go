@@ -87,7 +87,7 @@ func (c *call) evalWatch(ctx context.Context, p *evalWatchParams) (*watchStarted
 func (c *call) watchOptions(p *evalWatchParams) (o runner.WatchOptions, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
-		if err := c.server.runner.CheckExecutor(p.Executor); err != nil {
+		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
 			return o, err
 		}
 	}
@@ -100,7 +100,7 @@ func (c *call) watchOptions(p *evalWatchParams) (o runner.WatchOptions, err erro
 		return o, err
 	}
 	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}
-	if o.Path, err = eval.Find(path, eval.Options{Vocabulary: c.server.runner.Vocabulary()}); err != nil {
+	if o.Path, err = eval.Find(path, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()}); err != nil {
 		return o, &suiteError{given: p.Path, path: path, err: err}
 	}
 	return o, nil

@@ -88,7 +88,7 @@ func (c *call) writeExport(path string, write func(io.Writer) error) error {
 		return report.WriteFile(path, write)
 	}
 	c.mu.Lock()
-	dirs := append(slices.Clone(c.folders), c.server.runner.StateDir())
+	dirs := append(slices.Clone(c.folders), c.server.runner.Catalog().StateDir())
 	c.mu.Unlock()
 	for _, dir := range dirs {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {

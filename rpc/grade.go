@@ -48,7 +48,7 @@ func (c *call) runGrade(ctx context.Context, p *gradeParams) (*runGraded, error)
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.server.runner.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: p.Rejudge})
+	g, err := c.server.runner.Amender().Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: p.Rejudge})
 	if err != nil {
 		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
 	}

@@ -52,7 +52,7 @@ func (c *call) about(ctx context.Context, id protocol.TextDocumentIdentifier) (*
 	return &asked{
 		doc:       doc,
 		of:        assist.Document{Path: doc.Path, Text: doc.Text.String(), Suite: suite, Overlay: c.open.Overlay()},
-		assistant: assist.New(assist.Options{Vocabulary: c.server.runner.Vocabulary()}),
+		assistant: assist.New(assist.Options{Vocabulary: c.server.runner.Planner().Vocabulary()}),
 		client:    c.language.abilities(),
 	}, nil
 }

@@ -225,7 +225,7 @@ func (k *checker) known(suite string) *read {
 func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
 	r := &read{on: map[string]bool{path: true}, found: map[string]eval.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
-		Vocabulary: k.s.server.runner.Vocabulary(), Overlay: overlay,
+		Vocabulary: k.s.server.runner.Planner().Vocabulary(), Overlay: overlay,
 		Looked: func(p string) { r.on[p] = true },
 	})
 	for _, d := range found {

@@ -140,7 +140,7 @@ func (c *call) compared(p *commandCompareParams) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs, err := c.server.runner.ListBy(runner.Filter{Path: path, Limit: 2})
+		runs, err := c.server.runner.Catalog().ListBy(runner.Filter{Path: path, Limit: 2})
 		if err != nil {
 			return nil, err
 		}

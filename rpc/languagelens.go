@@ -106,13 +106,13 @@ func (s *standings) of(ctx context.Context, r *runner.Runner, suite string) (*ru
 		return known.is, nil
 	}
 	now := &standing{looked: time.Now()}
-	runs, err := r.ListBy(runner.Filter{Path: suite, Limit: runsLookedAt})
+	runs, err := r.Catalog().ListBy(runner.Filter{Path: suite, Limit: runsLookedAt})
 	if err != nil {
 		return nil, err
 	}
 	if now.runs = fmt.Sprint(runs); known != nil && known.runs == now.runs {
 		now.is = known.is
-	} else if now.is, err = r.Standing(ctx, runs); err != nil {
+	} else if now.is, err = r.Catalog().Standing(ctx, runs); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

@@ -86,7 +86,7 @@ const maxReports = 20
 
 // reportDir is where reports are written for clients to show. Old ones go.
 func (s *Server) reportDir() (string, error) {
-	dir, err := filepath.Abs(filepath.Join(s.runner.StateDir(), "reports"))
+	dir, err := filepath.Abs(filepath.Join(s.runner.Catalog().StateDir(), "reports"))
 	if err != nil {
 		return "", err
 	}

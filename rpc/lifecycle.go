@@ -183,7 +183,7 @@ func isDirectoryOfThisMachine(folder string) bool {
 
 func (s *Server) describe() *initializeResult {
 	r := &initializeResult{ServerInfo: serverInfo{"waza", s.o.Version}, ProtocolVersion: protocolVersion}
-	for _, k := range s.runner.Vocabulary().Executors {
+	for _, k := range s.runner.Planner().Vocabulary().Executors {
 		r.Capabilities.Executors = append(r.Capabilities.Executors, k.Name)
 	}
 	for _, m := range table() {

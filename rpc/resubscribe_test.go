@@ -125,7 +125,7 @@ func TestResubscribe(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	consecutive(t, 1, owner.follow(id))
-	h, err := r.Run(id)
+	h, err := r.Catalog().Run(id)
 	require.NoError(t, err)
 	want := lastSeq(t, h)
 	for i, s := range subscribers {

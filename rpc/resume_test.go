@@ -77,7 +77,7 @@ func TestResumeWhileReceiving(t *testing.T) {
 		for n := range times {
 			asked := c.request("run.resume", map[string]any{"runId": id})
 			require.Eventually(t, func() bool { // still nothing is read
-				h, err := r.Run(id)
+				h, err := r.Catalog().Run(id)
 				if err != nil || h.Record().Resumed != n+1 {
 					return false
 				}

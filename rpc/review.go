@@ -31,7 +31,7 @@ func (c *call) runReview(ctx context.Context, p *reviewParams) (*runner.Reviewed
 	if _, err := c.find(p.RunID); err != nil {
 		return nil, err
 	}
-	return c.server.runner.Review(ctx, p.RunID, runner.Review{
+	return c.server.runner.Amender().Review(ctx, p.RunID, runner.Review{
 		TaskID: p.TaskID, Trial: p.Trial, Grader: p.Grader, Score: p.Score, Comment: p.Comment, Reviewer: p.Reviewer,
 	})
 }
@@ -52,9 +52,9 @@ func (c *call) runPending(ctx context.Context, p *pendingParams) (*pendingResult
 	if _, err := c.find(p.RunID); err != nil {
 		return nil, err
 	}
-	ask, limit := c.server.runner.Pending, 1000
+	ask, limit := c.server.runner.Amender().Pending, 1000
 	if p.All {
-		ask = c.server.runner.Questions
+		ask = c.server.runner.Amender().Questions
 	}
 	if p.Limit > 0 {
 		limit = p.Limit

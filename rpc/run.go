@@ -38,7 +38,7 @@ type runParams struct {
 
 // find gives the run, or an error that names it.
 func (c *call) find(id string) (runner.Handle, error) {
-	h, err := c.server.runner.Run(id)
+	h, err := c.server.runner.Catalog().Run(id)
 	if errors.Is(err, runner.ErrRunNotFound) {
 		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(id)})
 	}
@@ -157,7 +157,7 @@ func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, e
 			return nil, err
 		}
 	}
-	infos, err := c.server.runner.ListBy(f)
+	infos, err := c.server.runner.Catalog().ListBy(f)
 	if err != nil {
 		return nil, err
 	}

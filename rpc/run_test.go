@@ -283,7 +283,7 @@ func TestEndWaitsForUnsubscribed(t *testing.T) {
 	c.must("run.unsubscribe", map[string]any{"runId": id}, nil)
 	require.NoError(t, c.w.Close())
 	require.NoError(t, c.exit())
-	h, err := r.Run(id)
+	h, err := r.Catalog().Run(id)
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)

@@ -135,7 +135,7 @@ func New(o Options) (*Server, error) {
 		s.runner = r
 	}
 	s.making = make(chan struct{}, maxMaking)
-	s.bodies = wire.NewBodies(s.runner.StateDir(), maxBodies)
+	s.bodies = wire.NewBodies(s.runner.Catalog().StateDir(), maxBodies)
 	for _, m := range append(table(), languageTable()...) {
 		s.methods[m.name] = m
 	}

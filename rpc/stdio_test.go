@@ -66,7 +66,7 @@ func gone(t *testing.T, leave func(c *client), want error) {
 	c.wait("trial_start")
 	leave(c)
 	require.ErrorIs(t, c.exit(), want)
-	h, err := r.Run(id)
+	h, err := r.Catalog().Run(id)
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func (c *call) load(ctx context.Context, given string, lo loadOptions) (*eval.Su
 	if err != nil {
 		return nil, nil, err
 	}
-	o := eval.Options{Vocabulary: c.server.runner.Vocabulary(), Executor: lo.executor, Agent: lo.agent}
+	o := eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent}
 	if lo.contextDir != "" {
 		if o.ContextDir, err = c.resolve("context_dir", lo.contextDir); err != nil {
 			return nil, nil, err

@@ -36,7 +36,7 @@ func (c *call) runTrial(ctx context.Context, p *trialParams) (*trialShown, error
 	if err != nil {
 		return nil, err
 	}
-	trial, err := c.server.runner.Trial(p.RunID, p.TaskID, p.Trial)
+	trial, err := c.server.runner.Amender().Trial(p.RunID, p.TaskID, p.Trial)
 	if err != nil {
 		return nil, err
 	}

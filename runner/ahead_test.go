@@ -32,10 +32,10 @@ func TestRunOfTheFuture(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(now, "run.json"), bytes.ReplaceAll(b, []byte(ids[1]), []byte(future)), 0o600))
 
-	latest, err := r.Find(runner.LatestRun)
+	latest, err := r.Catalog().Find(runner.LatestRun)
 	require.NoError(t, err)
 	require.Equal(t, ids[2], latest.ID())
-	infos, err := r.List(0)
+	infos, err := r.Catalog().List(0)
 	require.NoError(t, err)
 	require.Len(t, infos, 3)
 	require.False(t, infos[0].Ahead)
@@ -44,12 +44,12 @@ func TestRunOfTheFuture(t *testing.T) {
 	require.True(t, infos[2].Ahead)
 
 	keep := 1
-	removed, err := r.Collect(t.Context(), runner.Retention{Keep: &keep}, false)
+	removed, err := r.Catalog().Collect(t.Context(), runner.Retention{Keep: &keep}, false)
 	require.NoError(t, err)
 	require.Equal(t, ids[0], removed[0].RunID)
 	require.Empty(t, removed[1].RunID, "only the index")
 	keep = 0
-	removed, err = r.Collect(t.Context(), runner.Retention{Keep: &keep}, true)
+	removed, err = r.Catalog().Collect(t.Context(), runner.Retention{Keep: &keep}, true)
 	require.NoError(t, err)
 	require.Len(t, removed, 2)
 }

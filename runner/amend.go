@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
@@ -33,6 +34,19 @@ func (e *BusyError) Error() string {
 		return fmt.Sprintf("run %s still goes on", e.RunID)
 	}
 	return fmt.Sprintf("run %s is being graded or reviewed already; try again when that is done", e.RunID)
+}
+
+// Amender changes the records of runs that are over. It is safe for concurrent use.
+type Amender struct {
+	Catalog *Catalog
+	Planner *Planner
+	// Begin admits an amendment. Its context ends with ctx and when no further
+	// amendments are wanted; the amendment calls done when it is over.
+	Begin func(ctx context.Context) (_ context.Context, done func(), err error)
+	// Ended is called when an amendment has taken effect, before the run is free
+	// for others.
+	Ended func(log *journal.Writer, h Handle)
+	Log   *slog.Logger
 }
 
 // amendment changes the trials of a run that is over. What it replaces is in the
@@ -67,16 +81,16 @@ type amendment struct {
 // is [ErrRunNotFound], a [*BusyError], what change returned, or tells why the
 // record cannot be read or written. The context of change ends with ctx, and with
 // the runner.
-func (r *Runner) amend(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
-	ctx, done, err := r.beginAmend(ctx)
+func (r *Amender) amend(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
+	ctx, done, err := r.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := r.awaitEnd(ctx, id); err != nil {
+	if err := r.Catalog.Settle(ctx, id); err != nil {
 		return err
 	}
-	run, err := r.store.Open(id)
+	run, err := r.Catalog.store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
 		return fmt.Errorf("%w: %s", ErrRunNotFound, id)
 	}
@@ -94,45 +108,6 @@ func (r *Runner) amend(ctx context.Context, id string, change func(context.Conte
 	}
 	err = change(ctx, a)
 	return errors.Join(err, a.close(err == nil, r))
-}
-
-// beginAmend lets Close end and await the amendment.
-func (r *Runner) beginAmend(ctx context.Context) (context.Context, func(), error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, nil, ErrClosed
-	}
-	over := make(chan struct{})
-	r.amends[over] = struct{}{}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(r.ctx, func() { cancel(ErrClosed) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-		r.mu.Lock()
-		delete(r.amends, over)
-		r.mu.Unlock()
-		close(over)
-	}, nil
-}
-
-// awaitEnd waits for a run of this process that has told its end already and is
-// about to write its result.
-func (r *Runner) awaitEnd(ctx context.Context, id string) error {
-	live := r.Live(id)
-	if live == nil {
-		return nil
-	}
-	if live.fold.progress().EndedAt == nil {
-		return &BusyError{RunID: id, GoesOn: true}
-	}
-	select {
-	case <-live.Done():
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func openAmendment(run *journal.Run) (*amendment, error) {
@@ -286,15 +261,15 @@ func (a *amendment) recordLocked(e *Event) error {
 
 // close lets what was replaced take effect, and gives the run free. Without whole,
 // what an earlier amendment left is not reason enough to do so.
-func (a *amendment) close(whole bool, r *Runner) error {
+func (a *amendment) close(whole bool, r *Amender) error {
 	var err error
 	if a.dirty && (whole || a.replaced) {
 		if err = a.finish(); err == nil && a.st.progress.EndedAt != nil {
-			r.writeReports(a.log, &recorded{run: a.run, rec: a.rec, broken: a.broken})
+			r.Ended(a.log, &recorded{run: a.run, rec: a.rec, broken: a.broken})
 		}
 	}
 	if rerr := removeAll(a.dir); rerr != nil {
-		r.log.Warn("workspaces not removed", "run", a.rec.RunID, "error", rerr)
+		r.Log.Warn("workspaces not removed", "run", a.rec.RunID, "error", rerr)
 	}
 	return errors.Join(err, a.shut())
 }

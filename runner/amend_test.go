@@ -52,7 +52,7 @@ func flipIn(a *runner.Amendment, task, num int) error {
 
 func reopened(t *testing.T, r *runner.Runner, id string) runner.Handle {
 	t.Helper()
-	h, err := r.Run(id)
+	h, err := r.Catalog().Run(id)
 	require.NoError(t, err)
 	return h
 }
@@ -78,7 +78,7 @@ func TestAmend(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, p.Trials.Passed)
 	require.NotNil(t, p.AmendedAt)
-	list, err := r.List(0)
+	list, err := r.Catalog().List(0)
 	require.NoError(t, err)
 	require.Equal(t, 2, list[0].Tasks.Passed)
 	results, err := h.Results()

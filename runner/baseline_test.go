@@ -390,7 +390,7 @@ should_trigger_prompts: [explain]
 	require.NoError(t, os.WriteFile(journal, bytes.Join(lines[:cut+1], nil), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
 
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ func benchSuite(tasks, trials, workers int, latency time.Duration) string {
 }
 
 func benchRun(b *testing.B, r *runner.Runner, suite *eval.Suite) time.Duration {
-	plan, err := r.Plan(b.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func benchLoad(b *testing.B, r *runner.Runner, text string) *eval.Suite {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	if err != nil || ds.HasErrors() {
 		b.Fatal(err, ds)
 	}
@@ -181,7 +181,7 @@ func BenchmarkGrade(b *testing.B) {
 	suites := []*eval.Suite{benchLoad(b, r, strings.ReplaceAll(text, "mock response", "nothing")), benchLoad(b, r, text)}
 	debug.FreeOSMemory()
 	for i := 0; b.Loop(); i++ {
-		g, err := r.Grade(b.Context(), live.ID(), suites[i%2], runner.GradeOptions{})
+		g, err := r.Amender().Grade(b.Context(), live.ID(), suites[i%2], runner.GradeOptions{})
 		if err != nil || g.Changed != 10_000 {
 			b.Fatal(err, g)
 		}
@@ -192,7 +192,7 @@ func BenchmarkGrade(b *testing.B) {
 }
 
 func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error) {
-	plan, err := r.Plan(b.Context(), benchLoad(b, r, text), runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, text), runner.Request{})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func BenchmarkReports(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := r.Plan(b.Context(), benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
+			plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -247,10 +247,10 @@ func BenchmarkCache(b *testing.B) {
 	require.NoError(b, err)
 	path := filepath.Join(b.TempDir(), "eval.yaml")
 	require.NoError(b, os.WriteFile(path, []byte("name: many\ntasks:\n"+tasks.String()), 0o600))
-	suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Vocabulary()})
+	suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(b, err)
 	run := func(cache bool) {
-		plan, err := r.Plan(b.Context(), suite, runner.Request{Cache: cache})
+		plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{Cache: cache})
 		require.NoError(b, err)
 		live, err := r.Start(plan)
 		require.NoError(b, err)

@@ -78,7 +78,7 @@ func TestSuiteComesBeforeTheTask(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	suite, ds, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
 	task := suite.Tasks[0]

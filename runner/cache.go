@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 )
 
@@ -84,20 +85,21 @@ func (e *earlierTrial) or(found recordedTrial, hash string) *earlierTrial {
 // cache gathers what a plan can take over. It belongs to one goroutine until the
 // run starts; then nothing of it changes.
 type cache struct {
-	runner  *Runner
+	runs    *Catalog
+	log     *slog.Logger
 	sources map[string]*source // by run; nil for one that is of no use
 	open    int
 }
 
 // findEarlier tells each task of the plan which of its trials were done before.
 // What cannot be read is not there.
-func (r *Runner) findEarlier(p *Plan) {
-	c := &cache{runner: r, sources: map[string]*source{}}
+func (p *Plan) findEarlier(r *Planner) {
+	c := &cache{runs: r.runs, log: r.log, sources: map[string]*source{}}
 	var hashes []string
 	for _, t := range p.Tasks {
 		hashes = append(hashes, t.Execution)
 	}
-	holders, err := r.store.Holders(hashes)
+	holders, err := r.runs.store.Holders(hashes)
 	if err != nil {
 		r.log.Warn("the cache cannot be read", "error", err)
 	}
@@ -156,10 +158,10 @@ func (c *cache) source(id string) *source {
 	var src *source
 	if c.open < maxSources {
 		var err error
-		if src, err = c.runner.openSource(id); err != nil {
+		if src, err = openSource(c.runs, id); err != nil {
 			src = nil
 			if !errors.Is(err, ErrRunNotFound) {
-				c.runner.log.Warn("nothing is taken over from a run that cannot be read", "run", id, "error", err)
+				c.log.Warn("nothing is taken over from a run that cannot be read", "run", id, "error", err)
 			}
 		}
 	}

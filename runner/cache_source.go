@@ -31,13 +31,13 @@ type recordedTrial struct {
 }
 
 // openSource reads how a run stands, be it over or not.
-func (r *Runner) openSource(id string) (*source, error) {
-	h, err := r.Run(id)
+func openSource(runs *Catalog, id string) (*source, error) {
+	h, err := runs.Run(id)
 	if err != nil {
 		return nil, err
 	}
 	src := &source{id: id, rec: h.Record(), tasks: map[string]int{}}
-	run, err := r.store.Open(id)
+	run, err := runs.store.Open(id)
 	if err != nil {
 		return nil, err
 	}

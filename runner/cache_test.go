@@ -181,7 +181,7 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 
 	// The new record needs the old one no more: its contents are its own.
 	require.NoError(t, os.RemoveAll(filepath.Join(c.state, "runs", first.RunID)))
-	removed, err := c.r.Collect(t.Context(), runner.Retention{}, false)
+	removed, err := c.r.Catalog().Collect(t.Context(), runner.Retention{}, false)
 	require.NoError(t, err)
 	require.Len(t, removed, 1)
 	require.Equal(t, runner.RemovedIndex, removed[0].What)
@@ -270,7 +270,7 @@ tasks: [{id: a, prompt: x}]
 	require.Empty(t, executed)
 	require.Equal(t, runner.NeedsReview, second.Tasks[0].Verdict)
 
-	_, err := c.r.Review(t.Context(), first.RunID, runner.Review{TaskID: "a", Trial: 1, Grader: "taste", Score: 1})
+	_, err := c.r.Amender().Review(t.Context(), first.RunID, runner.Review{TaskID: "a", Trial: 1, Grader: "taste", Score: 1})
 	require.NoError(t, err)
 	for _, edit := range [][]string{nil, {"contains: [WITHOUT]", "contains: [a-1]"}, nil} {
 		res, executed := c.run(edited(t, files, edit...), runner.Request{})
@@ -286,7 +286,7 @@ func TestCacheOfAmendedRuns(t *testing.T) {
 	c := newCached(t, nil)
 	first, _ := c.run(cachedSuite, runner.Request{})
 	strict := edited(t, cachedSuite, `contains: ["-1"]`, "contains: [nothing]")
-	_, err := c.r.Grade(t.Context(), first.RunID, load(t, c.r, strict), runner.GradeOptions{})
+	_, err := c.r.Amender().Grade(t.Context(), first.RunID, load(t, c.r, strict), runner.GradeOptions{})
 	require.NoError(t, err)
 	res, executed := c.run(cachedSuite, runner.Request{})
 	require.Empty(t, executed)
@@ -381,7 +381,7 @@ func TestCacheOfRunningRuns(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { // what has ended is noted within a second
-		plan, err := c.r.Plan(t.Context(), load(t, c.r, cachedSuite), runner.Request{Cache: true})
+		plan, err := c.r.Planner().Plan(t.Context(), load(t, c.r, cachedSuite), runner.Request{Cache: true})
 		require.NoError(t, err)
 		defer plan.Close()
 		return plan.Cached() == 3

@@ -29,17 +29,17 @@ const (
 // anew: reading so many runs takes as long as writing it.
 const catalogSlack = 32
 
-type catalog struct {
-	entries map[string]catalogEntry
+type memo struct {
+	entries map[string]memoEntry
 	missing int // entries that were added or dropped
 }
 
-// catalogEntry is a line. Info is decoded when it is wanted.
-type catalogEntry struct{ stamp, info string }
+// memoEntry is a line. Info is decoded when it is wanted.
+type memoEntry struct{ stamp, info string }
 
 // readCatalog takes a file apart. Nothing that it may hold is an error.
-func readCatalog(data []byte) *catalog {
-	c := &catalog{entries: map[string]catalogEntry{}}
+func readCatalog(data []byte) *memo {
+	c := &memo{entries: map[string]memoEntry{}}
 	head, rest, _ := strings.Cut(string(data), "\n")
 	if head != catalogHeader {
 		return c
@@ -53,7 +53,7 @@ func readCatalog(data []byte) *catalog {
 }
 
 // parseEntry takes a line apart.
-func parseEntry(line string) (id string, e catalogEntry, ok bool) {
+func parseEntry(line string) (id string, e memoEntry, ok bool) {
 	sum, body, _ := strings.Cut(line, " ")
 	want, err := strconv.ParseUint(sum, 16, 32)
 	if err != nil || uint32(want) != crc32.ChecksumIEEE([]byte(body)) {
@@ -64,13 +64,13 @@ func parseEntry(line string) (id string, e catalogEntry, ok bool) {
 	return id, e, ok
 }
 
-func appendEntry(b []byte, id string, e catalogEntry) []byte {
+func appendEntry(b []byte, id string, e memoEntry) []byte {
 	body := id + " " + e.stamp + " " + e.info
 	return fmt.Appendf(b, "%08x %s\n", crc32.ChecksumIEEE([]byte(body)), body)
 }
 
 // encode is the file of the entries of the given runs.
-func (c *catalog) encode(ids []string) []byte {
+func (c *memo) encode(ids []string) []byte {
 	b := []byte(catalogHeader + "\n")
 	for _, id := range ids {
 		if e, ok := c.entries[id]; ok {
@@ -81,27 +81,27 @@ func (c *catalog) encode(ids []string) []byte {
 }
 
 // find returns the entry of a run that has the stamp.
-func (c *catalog) find(id, stamp string) (e catalogEntry, ok bool) {
+func (c *memo) find(id, stamp string) (e memoEntry, ok bool) {
 	e, ok = c.entries[id]
 	return e, ok && stamp != "" && e.stamp == stamp
 }
 
 // put remembers an Info.
-func (c *catalog) put(id, stamp string, info *Info) {
+func (c *memo) put(id, stamp string, info *Info) {
 	if stamp != "" {
-		c.entries[id] = catalogEntry{stamp, encodeInfo(info)}
+		c.entries[id] = memoEntry{stamp, encodeInfo(info)}
 		c.missing++
 	}
 }
 
 // decode returns the Info, or false when it is of no use.
-func (e catalogEntry) decode(id string) (info Info, ok bool) {
+func (e memoEntry) decode(id string) (info Info, ok bool) {
 	ok = decodeInfo(e.info, &info)
 	return info, ok && info.RunID == id
 }
 
 // saveCatalog writes the catalog if that is worth it. ids are all runs there are.
-func (r *Runner) saveCatalog(c *catalog, ids []string) {
+func (r *Catalog) saveMemo(c *memo, ids []string) {
 	missing := c.missing + max(0, len(c.entries)-len(ids))
 	if missing <= catalogSlack {
 		return
@@ -111,7 +111,7 @@ func (r *Runner) saveCatalog(c *catalog, ids []string) {
 	}
 }
 
-func (r *Runner) loadCatalog() *catalog { return readCatalog(r.store.ReadCache(catalogFile)) }
+func (r *Catalog) loadMemo() *memo { return readCatalog(r.store.ReadCache(catalogFile)) }
 
 var catalogHeader = catalogHead + strconv.Itoa(catalogVersion) + "-" +
 	strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]())))), 36)

@@ -44,7 +44,7 @@ func writeEnd(t *testing.T, dir, id string, status Status) {
 
 func allRuns(t *testing.T, r *Runner) []Info {
 	t.Helper()
-	infos, err := r.List(0)
+	infos, err := r.Catalog().List(0)
 	require.NoError(t, err)
 	return infos
 }
@@ -68,7 +68,7 @@ func TestCatalog(t *testing.T) {
 	writeEnd(t, dir, "20260201-000000.000-abcdefghij", StatusFailed)
 	before := allRuns(t, r)
 	require.Len(t, before, len(ids)+1)
-	c := r.loadCatalog()
+	c := r.catalog.loadMemo()
 	require.Len(t, c.entries, len(ids)+1)
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
@@ -104,7 +104,7 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	ids := endedRuns(t, dir, catalogSlack+1)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
 	require.Equal(t, StatusInterrupted, allRuns(t, r)[0].Status)
-	require.Contains(t, r.loadCatalog().entries, ids[0])
+	require.Contains(t, r.catalog.loadMemo().entries, ids[0])
 	run, err := r.store.Open(ids[0])
 	require.NoError(t, err)
 	w, err := run.Reopen()
@@ -156,14 +156,14 @@ func TestListBy(t *testing.T) {
 		writeEnd(t, dir, id, StatusFailed)
 	}
 	for range 2 {
-		infos, err := r.ListBy(Filter{Status: StatusFailed, Path: "/x/eval.yaml", Limit: 3})
+		infos, err := r.Catalog().ListBy(Filter{Status: StatusFailed, Path: "/x/eval.yaml", Limit: 3})
 		require.NoError(t, err)
 		require.Len(t, infos, 3)
 		require.Equal(t, ids[10], infos[0].RunID)
-		infos, err = r.ListBy(Filter{Path: "/y/eval.yaml"})
+		infos, err = r.Catalog().ListBy(Filter{Path: "/y/eval.yaml"})
 		require.NoError(t, err)
 		require.Empty(t, infos)
-		infos, err = r.ListBy(Filter{Status: StatusCompleted})
+		infos, err = r.Catalog().ListBy(Filter{Status: StatusCompleted})
 		require.NoError(t, err)
 		require.Len(t, infos, len(ids)-5)
 	}
@@ -240,7 +240,7 @@ func TestCatalogShape(t *testing.T) {
 
 // Any file is a catalog of something, and what it tells survives being written.
 func FuzzCatalog(f *testing.F) {
-	c := &catalog{entries: map[string]catalogEntry{}}
+	c := &memo{entries: map[string]memoEntry{}}
 	c.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
 	f.Add(c.encode([]string{"20260101-000000.000-abcdefghij"}))
 	f.Add([]byte(catalogHeader + "\n00000000 a b {}\n"))

@@ -17,8 +17,8 @@ import (
 // For everybody else it is gone at once, as a whole. The error is [ErrRunNotFound],
 // a [*BusyError] for a run that goes on or whose record is being changed, or tells
 // why it could not be deleted to the end; [Runner.Collect] does the rest then.
-func (r *Runner) Remove(id string) (bytes int64, err error) {
-	if err := r.awaitEnd(context.Background(), id); err != nil { // an end is a moment, which nothing delays
+func (r *Catalog) Remove(id string) (bytes int64, err error) {
+	if err := r.Settle(context.Background(), id); err != nil { // an end is a moment, which nothing delays
 		return 0, err
 	}
 	trash, err := r.store.Discard(id)
@@ -110,7 +110,7 @@ const (
 // removed also when there is an error, which joins those of all that could not be,
 // or is the cause of ctx. A run that somebody takes up meanwhile stays. Of the
 // cache's index it is known only afterwards what is of no use.
-func (r *Runner) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
+func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
 	c := &collection{dryRun: dryRun}
 	if err := r.collectRuns(ctx, o, c); err != nil {
 		return c.removed, errors.Join(c.err, err)
@@ -126,16 +126,16 @@ func (r *Runner) Collect(ctx context.Context, o Retention, dryRun bool) ([]Remov
 	return c.removed, errors.Join(c.err, err, context.Cause(ctx))
 }
 
-func (r *Runner) collectRuns(ctx context.Context, o Retention, c *collection) error {
+func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) error {
 	if o.isZero() {
 		return nil
-	}
-	for _, live := range r.liveRuns() {
-		_ = r.awaitEnd(ctx, live.ID()) // those that go on stay, see below
 	}
 	infos, err := r.List(0)
 	if err != nil {
 		return err
+	}
+	for _, info := range infos {
+		_ = r.Settle(ctx, info.RunID) // runs that are active stay, see below
 	}
 	for _, info := range o.choose(infos, time.Now()) {
 		if ctx.Err() != nil {
@@ -156,7 +156,7 @@ func (r *Runner) collectRuns(ctx context.Context, o Retention, c *collection) er
 }
 
 // collectIndex drops what the index has of runs that are gone.
-func (r *Runner) collectIndex(c *collection) error {
+func (r *Catalog) collectIndex(c *collection) error {
 	before := treeSize(r.store.IndexDir())
 	dropped, err := r.store.Forget()
 	if dropped > 0 {

@@ -17,7 +17,7 @@ func TestRemove(t *testing.T) {
 	owner, other := two(t, runner.Options{})
 	live := start(t, owner, endless, runner.Request{})
 	for _, r := range []*runner.Runner{owner, other} {
-		_, err := r.Remove(live.ID())
+		_, err := r.Catalog().Remove(live.ID())
 		var busy *runner.BusyError
 		require.ErrorAs(t, err, &busy)
 		require.True(t, busy.GoesOn)
@@ -34,19 +34,19 @@ func TestRemove(t *testing.T) {
 		})
 	}()
 	<-amending
-	_, err := other.Remove(live.ID())
+	_, err := other.Catalog().Remove(live.ID())
 	var busy *runner.BusyError
 	require.ErrorAs(t, err, &busy)
 	require.False(t, busy.GoesOn)
 	close(over)
 	require.NoError(t, <-done)
 
-	bytes, err := other.Remove(live.ID())
+	bytes, err := other.Catalog().Remove(live.ID())
 	require.NoError(t, err)
 	require.Positive(t, bytes)
-	_, err = owner.Run(live.ID())
+	_, err = owner.Catalog().Run(live.ID())
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
-	_, err = owner.Remove(live.ID())
+	_, err = owner.Catalog().Remove(live.ID())
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 }
 
@@ -58,10 +58,10 @@ func TestRemoveAtTheEnd(t *testing.T) {
 	for range 20 {
 		live := start(t, r, twoTasks, runner.Request{})
 		follow(t, live, 1)
-		removed, err := r.Collect(t.Context(), runner.Retention{Keep: new(int)}, true)
+		removed, err := r.Catalog().Collect(t.Context(), runner.Retention{Keep: new(int)}, true)
 		require.NoError(t, err)
 		require.Len(t, removed, 1)
-		_, err = r.Remove(live.ID())
+		_, err = r.Catalog().Remove(live.ID())
 		require.NoError(t, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestRemoveWithWorkspaces(t *testing.T) {
 	require.NoError(t, os.MkdirAll(locked, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(locked, "x"), []byte("12345"), 0o600))
 	require.NoError(t, os.Chmod(locked, 0o500))
-	_, err = r.Remove(live.ID())
+	_, err = r.Catalog().Remove(live.ID())
 	require.NoError(t, err)
 	for _, where := range []string{"runs", "work", "trash"} {
 		left, err := os.ReadDir(filepath.Join(dir, where))
@@ -120,7 +120,7 @@ func TestCollectRuns(t *testing.T) {
 		"running ones never":     {runner.Retention{Statuses: []runner.Status{runner.StatusRunning}}, nil},
 		"each says so, which no": {runner.Retention{Keep: &zero, OlderThan: time.Hour}, nil},
 	} {
-		list, err := r.Collect(t.Context(), c.o, true)
+		list, err := r.Catalog().Collect(t.Context(), c.o, true)
 		require.NoError(t, err, name)
 		var got []string
 		for _, what := range list {
@@ -130,10 +130,10 @@ func TestCollectRuns(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
-	list, err := r.Collect(t.Context(), runner.Retention{Keep: &one}, false)
+	list, err := r.Catalog().Collect(t.Context(), runner.Retention{Keep: &one}, false)
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
-	infos, err := r.List(0)
+	infos, err := r.Catalog().List(0)
 	require.NoError(t, err)
 	require.Len(t, infos, 2)
 	require.Equal(t, live.ID(), infos[0].RunID)
@@ -151,20 +151,20 @@ func TestCollectGarbage(t *testing.T) {
 	left := filepath.Join(dir, "work", run.ID(), "1-a-1-1", "file")
 	require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o700))
 	require.NoError(t, os.WriteFile(left, []byte("12345"), 0o600))
-	list, err := r.Collect(t.Context(), runner.Retention{}, true)
+	list, err := r.Catalog().Collect(t.Context(), runner.Retention{}, true)
 	require.NoError(t, err)
 	require.Equal(t, []runner.Removed{{What: "workspaces", RunID: run.ID(), Path: filepath.Join(dir, "work", run.ID()), Bytes: 5}}, list)
 	require.FileExists(t, left)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	none, err := r.Collect(ctx, runner.Retention{}, false)
+	none, err := r.Catalog().Collect(ctx, runner.Retention{}, false)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, none)
-	again, err := r.Collect(t.Context(), runner.Retention{}, false)
+	again, err := r.Catalog().Collect(t.Context(), runner.Retention{}, false)
 	require.NoError(t, err)
 	require.Equal(t, list, again)
 	require.NoDirExists(t, filepath.Join(dir, "work", run.ID()))
-	_, err = r.Run(run.ID())
+	_, err = r.Catalog().Run(run.ID())
 	require.NoError(t, err)
 }

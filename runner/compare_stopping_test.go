@@ -137,7 +137,7 @@ func TestCompareStoppedAndGradedAgain(t *testing.T) {
 	require.Len(t, ofClass(&compare(t, runner.CompareOptions{}, before, before).Comparisons[0], runner.NoDifference), 2)
 
 	stricter := strings.Replace(suite, "contains: [good]", "contains: [fine]", 1)
-	_, err := r.Grade(t.Context(), live.ID(), load(t, r, stricter), runner.GradeOptions{})
+	_, err := r.Amender().Grade(t.Context(), live.ID(), load(t, r, stricter), runner.GradeOptions{})
 	require.NoError(t, err)
 	after := reopened(t, r, live.ID())
 	got := compare(t, runner.CompareOptions{}, before, after).Comparisons[0]

@@ -62,7 +62,7 @@ func record(t *testing.T, dir, files string, a agent) runner.Handle {
 	r := agentRunner(t, dir, a)
 	live := start(t, r, files, runner.Request{Workers: 4})
 	<-live.Done()
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	return h
 }

@@ -45,7 +45,7 @@ tasks:
 	}
 	a, b := once(), once()
 	for trial := 4; trial <= 20; trial++ {
-		_, err := r.Review(t.Context(), a.ID(), runner.Review{TaskID: "looked", Trial: trial, Grader: "taste", Score: 1})
+		_, err := r.Amender().Review(t.Context(), a.ID(), runner.Review{TaskID: "looked", Trial: trial, Grader: "taste", Score: 1})
 		require.NoError(t, err)
 	}
 	a = reopened(t, r, a.ID())

@@ -136,9 +136,9 @@ func (r *Runner) Stop(ctx context.Context, id string) (Status, error) {
 func (r *Runner) ask(ctx context.Context, id, what string, own func(*Run)) (Status, error) {
 	if run := r.Live(id); run != nil {
 		own(run)
-		return run.status(), nil
+		return run.Status(), nil
 	}
-	run, err := r.open(id)
+	run, err := openRun(r.store, id)
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,7 @@ func (r *Runner) Wait(ctx context.Context, id string) error {
 			return context.Cause(ctx)
 		}
 	}
-	run, err := r.open(id)
+	run, err := openRun(r.store, id)
 	if err != nil {
 		return err
 	}

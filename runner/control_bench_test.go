@@ -34,7 +34,7 @@ func BenchmarkFollowLatency(b *testing.B) {
 			suite := benchLoad(b, owner, benchSuite(1, int(2*time.Second/latency), 1, latency))
 			var took []time.Duration
 			for b.Loop() {
-				plan, err := owner.Plan(b.Context(), suite, runner.Request{})
+				plan, err := owner.Planner().Plan(b.Context(), suite, runner.Request{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -42,7 +42,7 @@ func BenchmarkFollowLatency(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				h, err := other.Run(run.ID())
+				h, err := other.Catalog().Run(run.ID())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	copyRuns(b, dir, run.ID(), runs-1)
 	list := func(b *testing.B, f runner.Filter, want int) {
-		infos, err := r.ListBy(f)
+		infos, err := r.Catalog().ListBy(f)
 		if err != nil || len(infos) != want {
 			b.Fatal(err, len(infos))
 		}

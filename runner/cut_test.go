@@ -33,7 +33,7 @@ tasks:
 	<-live.Done()
 	require.Contains(t, logs(events), "warning task absent, trial 1: the output was cut after 4194304 bytes, and the rest (5706 bytes) was dropped")
 	check := func() {
-		h, err := r.Run(live.ID())
+		h, err := r.Catalog().Run(live.ID())
 		require.NoError(t, err)
 		res := resultOf(t, h)
 		require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
@@ -43,7 +43,7 @@ tasks:
 		require.EqualValues(t, 5706, res.Tasks[1].Trials[0].OutputDropped)
 	}
 	check()
-	_, err := r.Grade(t.Context(), live.ID(), load(t, r, files), runner.GradeOptions{})
+	_, err := r.Amender().Grade(t.Context(), live.ID(), load(t, r, files), runner.GradeOptions{})
 	require.NoError(t, err)
 	check()
 }

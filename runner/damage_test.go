@@ -47,7 +47,7 @@ func TestDamagedJournal(t *testing.T) {
 	require.NoError(t, err)
 	live := start(t, r, twoTasks, runner.Request{})
 	<-live.Done()
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	whole := follow(t, h, 1)
 	var trials []int
@@ -129,7 +129,7 @@ tasks: [{id: a, prompt: x}]
 	kept := slices.Concat(lines[:300], lines[1300:])
 	require.NoError(t, os.WriteFile(file, bytes.Join(kept, nil), 0o600))
 	breakLines(t, file, total-1002, total-1001, total-1000)
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	damage, err := h.Damage()
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ func (d *damagedRun) with(files map[string][]byte) runner.Handle {
 			require.NoError(d, os.WriteFile(path, b, 0o600))
 		}
 	}
-	h, err := d.runner.Run(d.id)
+	h, err := d.runner.Catalog().Run(d.id)
 	require.NoError(d, err)
 	return h
 }
@@ -78,14 +78,14 @@ func (d *damagedRun) faces(name string, h runner.Handle, status runner.Status, t
 	require.Equal(d, trials, listed, name)
 	require.Contains(d, text(d.T, h), `"damage":{`, name)
 
-	infos, err := d.runner.List(0)
+	infos, err := d.runner.Catalog().List(0)
 	require.NoError(d, err, name)
 	require.Len(d, infos, 1, name)
 	require.Equal(d, damage, infos[0].Damage, name)
 	require.Equal(d, status, infos[0].Status, name)
 	require.Equal(d, trials, infos[0].Trials.Done(), name)
 	if h.Record().Suite.Path != "" {
-		history, err := d.runner.History(context.Background(), runner.HistoryOptions{})
+		history, err := d.runner.Catalog().History(context.Background(), runner.HistoryOptions{})
 		require.NoError(d, err, name)
 		require.Equal(d, damage, history.Runs[0].Damage, name)
 	}
@@ -156,7 +156,7 @@ func TestAttackDamagedRecord(t *testing.T) {
 	damage := d.faces("all", h, runner.StatusInterrupted, 0)
 	require.Len(t, damage.Files, 2)
 	require.Equal(t, d.id, h.ID())
-	found, err := d.runner.Find(runner.LatestRun)
+	found, err := d.runner.Catalog().Find(runner.LatestRun)
 	require.NoError(t, err)
 	require.Equal(t, d.id, found.ID())
 }

@@ -65,7 +65,7 @@ func TestTextsThatGrowAreFindings(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 		}
-		_, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+		_, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 		require.NoError(t, err)
 		require.Len(t, ds.Errors(), 1, "%s: %v", name, ds)
 		require.Equal(t, eval.CodeTooLarge, ds.Errors()[0].Code, name)

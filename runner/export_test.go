@@ -16,7 +16,7 @@ func (r *Runner) Unrecorded() { r.unrecorded = true }
 type Amendment = amendment
 
 func (r *Runner) Amend(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
-	return r.amend(ctx, id, change)
+	return r.amender.amend(ctx, id, change)
 }
 
 func (a *amendment) Trial(task, num int) (*TrialResult, error) { return a.trial(task, num) }

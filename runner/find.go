@@ -1,12 +1,71 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+
+	"waza/runner/journal"
 )
+
+// Catalog finds, lists and removes the runs of a state directory, those of other
+// processes included. It is safe for concurrent use.
+type Catalog struct {
+	store *journal.Store
+	log   *slog.Logger
+	// live returns the run with that id if it is active in this process, else nil.
+	live func(id string) Live
+}
+
+// Live is a run that is active in this process.
+type Live interface {
+	Handle
+	// Status is that of Progress, except that a run that was cancelled is so from
+	// then on, even while its processes are being ended.
+	Status() Status
+	// Done is closed when the run has ended and its result is written.
+	Done() <-chan struct{}
+}
+
+// NewCatalog returns the catalog of a store. live returns the run with that id if
+// it is active in this process, else nil; log takes what has no other place.
+func NewCatalog(store *journal.Store, live func(id string) Live, log *slog.Logger) *Catalog {
+	return &Catalog{store: store, live: live, log: log}
+}
+
+// StateDir is the directory that all runs are recorded in.
+func (c *Catalog) StateDir() string { return c.store.Dir() }
+
+// Run returns the run with that id, or [ErrRunNotFound].
+func (c *Catalog) Run(id string) (Handle, error) {
+	if run := c.live(id); run != nil {
+		return run, nil
+	}
+	return openRun(c.store, id)
+}
+
+// Settle returns when nothing of this process keeps the record of a run from being
+// changed. The error is a [*BusyError] when the run is active, or the cause of ctx.
+func (c *Catalog) Settle(ctx context.Context, id string) error {
+	live := c.live(id)
+	if live == nil {
+		return nil
+	}
+	if p, err := live.Progress(); err == nil && p.EndedAt == nil {
+		return &BusyError{RunID: id, GoesOn: true}
+	}
+	select {
+	case <-live.Done():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // LatestRun names the newest run. A run that is dated in the
 // future is it only when there is no other.
@@ -31,7 +90,7 @@ func (e *AmbiguousRunError) Error() string {
 // after it, it is the Nth run before that one of the same suite file: latest~1.
 // The error is [ErrRunNotFound], an [*AmbiguousRunError], or tells why the
 // run cannot be read.
-func (r *Runner) Find(ref string) (Handle, error) {
+func (r *Catalog) Find(ref string) (Handle, error) {
 	name, back, err := cutBack(ref)
 	if err != nil {
 		return nil, err
@@ -72,7 +131,7 @@ func cutBack(ref string) (name string, back int, err error) {
 	return name, back, nil
 }
 
-func (r *Runner) findNamed(name string) (Handle, error) {
+func (r *Catalog) findNamed(name string) (Handle, error) {
 	if name == LatestRun {
 		return r.newest()
 	}
@@ -99,7 +158,7 @@ func (r *Runner) findNamed(name string) (Handle, error) {
 	return r.Run(found[0])
 }
 
-func (r *Runner) newest() (Handle, error) {
+func (r *Catalog) newest() (Handle, error) {
 	var newest Handle
 	err := r.earlier("", func(h Handle) bool {
 		newest = h
@@ -116,7 +175,7 @@ func (r *Runner) newest() (Handle, error) {
 
 // earlier visits the runs before one, newest first, as long as visit wants more.
 // An empty id visits all. Runs whose files cannot be read are left out.
-func (r *Runner) earlier(id string, visit func(Handle) bool) error {
+func (r *Catalog) earlier(id string, visit func(Handle) bool) error {
 	ids, err := r.store.List()
 	if err != nil {
 		return err
@@ -128,4 +187,42 @@ func (r *Runner) earlier(id string, visit func(Handle) bool) error {
 		}
 	}
 	return nil
+}
+
+// Archive writes the directory of a run's record as a compressed tar file, as it is
+// at the moment; workspaces are none of it. The error may be [ErrRunNotFound].
+func (r *Catalog) Archive(w io.Writer, id string) error {
+	run, err := r.store.Open(id)
+	if errors.Is(err, journal.ErrNotFound) {
+		return fmt.Errorf("%w: %s", ErrRunNotFound, id)
+	}
+	if err != nil {
+		return err
+	}
+	return run.Archive(w)
+}
+
+// Unfinished returns the newest run that did not come to its end: interrupted,
+// cancelled or failed. With a suite, the path of its file, only runs of that count.
+// It is empty when there is none. Runs whose files cannot be read are left out.
+func (r *Catalog) Unfinished(suite string) (runID string, err error) {
+	ids, err := r.store.List()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		h, err := r.Run(id)
+		if err != nil || suite != "" && h.Record().Suite.Path != suite {
+			continue
+		}
+		p, err := h.Progress()
+		if err != nil {
+			continue
+		}
+		switch p.Status {
+		case StatusInterrupted, StatusCancelled, StatusFailed:
+			return id, nil
+		}
+	}
+	return "", nil
 }

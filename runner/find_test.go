@@ -17,11 +17,11 @@ func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	good := func(context.Context, *executor.Trial) (string, error) { return "good", nil }
 	r := agentRunner(t, dir, good)
-	_, err := r.Find("latest")
+	_, err := r.Catalog().Find("latest")
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 	loaded := load(t, r, suite)
 	again := func() string {
-		plan, err := r.Plan(t.Context(), loaded, runner.Request{})
+		plan, err := r.Planner().Plan(t.Context(), loaded, runner.Request{})
 		require.NoError(t, err)
 		run, err := r.Start(plan)
 		require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 		first: first, "latest": third, "latest~": second, "latest~1": second, "latest~2": first, third + "~0": third,
 		second + "~1": first, other[strings.LastIndexByte(other, '-')+1:]: other, first[:len(first)-2]: first,
 	} {
-		h, err := r.Find(ref)
+		h, err := r.Catalog().Find(ref)
 		require.NoError(t, err, ref)
 		require.Equal(t, want, h.ID(), ref)
 	}
@@ -44,12 +44,12 @@ func TestFind(t *testing.T) {
 		"nope": "no such run: nope", "": "no such run: ", "../x": "no such run", "latest~x": "after ~ stands how many runs before",
 		"20": "no such run: 20", "latest~-1": "after ~ stands",
 	} {
-		_, err := r.Find(ref)
+		_, err := r.Catalog().Find(ref)
 		require.ErrorIs(t, err, runner.ErrRunNotFound, ref)
 		require.ErrorContains(t, err, want)
 	}
 	var many *runner.AmbiguousRunError
-	_, err = r.Find(first[:8])
+	_, err = r.Catalog().Find(first[:8])
 	require.ErrorAs(t, err, &many)
 	require.Equal(t, []string{third, other, second, first}, many.RunIDs)
 }

@@ -44,7 +44,7 @@ tasks:
       - {type: file, config: {must_exist: [new.txt]}}
 `, runner.Request{})
 	<-live.Done()
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	for _, h := range []runner.Handle{live, h} {
 		require.Empty(t, cmp.Diff(strings.TrimLeft(`

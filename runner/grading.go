@@ -77,15 +77,15 @@ func (e *UngradableError) Error() string {
 // When ctx ends, or when no judge can be asked any more, what was done until then
 // is recorded; the Grading tells of it beside the error. Other errors are
 // [ErrRunNotFound], [*BusyError], [*UnknownExecutorError] and [*UngradableError].
-func (r *Runner) Grade(ctx context.Context, id string, suite *eval.Suite, o GradeOptions) (*Grading, error) {
-	h, err := r.Run(id)
+func (r *Amender) Grade(ctx context.Context, id string, suite *eval.Suite, o GradeOptions) (*Grading, error) {
+	h, err := r.Catalog.Run(id)
 	if err != nil {
 		return nil, err
 	}
-	if live := r.Live(id); live != nil && live.fold.progress().EndedAt == nil {
-		return nil, &BusyError{RunID: id, GoesOn: true}
+	if err := r.Catalog.Settle(ctx, id); err != nil {
+		return nil, err
 	}
-	p, err := r.gradePlan(suite, h.Record())
+	p, err := r.Planner.Grading(suite, h.Record())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (r *Runner) Grade(ctx context.Context, id string, suite *eval.Suite, o Grad
 }
 
 // gradePlan is the suite made ready to grade, not to run.
-func (r *Runner) gradePlan(suite *eval.Suite, rec *Record) (*Plan, error) {
+func (r *Planner) Grading(suite *eval.Suite, rec *Record) (*Plan, error) {
 	req := Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
 	if rec.Matrix() {
 		req.Executor, req.Model, req.Models = rec.Asked.Executor, rec.Asked.Model, rec.Asked.Models

@@ -52,7 +52,7 @@ func load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, f.Data, 0o755))
 	}
-	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
 	return suite
@@ -60,7 +60,7 @@ func load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 
 func start(t *testing.T, r *runner.Runner, files string, req runner.Request) *runner.Run {
 	t.Helper()
-	plan, err := r.Plan(t.Context(), load(t, r, files), req)
+	plan, err := r.Planner().Plan(t.Context(), load(t, r, files), req)
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func run(t *testing.T, files string, req runner.Request) (result, []*runner.Even
 	live := start(t, r, files, req)
 	events := follow(t, live, 1)
 	<-live.Done()
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	return resultOf(t, h), events
 }

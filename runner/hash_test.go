@@ -87,7 +87,7 @@ run
 // hashesOf plans a suite and gives the hashes of its tasks by their ids.
 func hashesOf(t *testing.T, r *runner.Runner, suite *eval.Suite, req runner.Request) map[string]*runner.PlannedTask {
 	t.Helper()
-	p, err := r.Plan(t.Context(), suite, req)
+	p, err := r.Planner().Plan(t.Context(), suite, req)
 	require.NoError(t, err)
 	defer p.Close()
 	tasks := map[string]*runner.PlannedTask{}
@@ -200,7 +200,7 @@ func TestHashedFiles(t *testing.T) {
 	dir := filepath.Dir(load(t, r, hashed).File)
 	hash := func() string {
 		t.Helper()
-		suite, _, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+		suite, _, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 		require.NoError(t, err)
 		return hashesOf(t, r, suite, runner.Request{})["a"].Execution
 	}
@@ -261,7 +261,7 @@ given
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 				require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer(edits...).Replace(string(f.Data))), 0o644))
 			}
-			suite, ds, err := eval.Load(filepath.Join(at, dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+			suite, ds, err := eval.Load(filepath.Join(at, dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 			require.NoError(t, err)
 			require.False(t, ds.HasErrors(), "%v", ds)
 			require.Len(t, suite.Tasks[0].Skills, 1)

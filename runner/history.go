@@ -136,7 +136,7 @@ func (e *NoHistoryError) Error() string {
 // that go on count as far as they have come. Transcripts are read only of tasks
 // whose verdict changed, one at a time. The error is a [*NoHistoryError], a
 // [*SelectionError] or the cause of ctx; runs that cannot be read are left out.
-func (r *Runner) History(ctx context.Context, o HistoryOptions) (*History, error) {
+func (r *Catalog) History(ctx context.Context, o HistoryOptions) (*History, error) {
 	limit := o.Limit
 	if limit <= 0 {
 		limit = DefaultHistory

@@ -53,10 +53,10 @@ func (m *moods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func (m *moods) run(suite string, req runner.Request) string {
 	m.t.Helper()
 	require.NoError(m.t, os.WriteFile(m.file, []byte(suite), 0o644))
-	s, ds, err := eval.Load(m.file, eval.Options{Vocabulary: m.runner.Vocabulary()})
+	s, ds, err := eval.Load(m.file, eval.Options{Vocabulary: m.runner.Planner().Vocabulary()})
 	require.NoError(m.t, err)
 	require.False(m.t, ds.HasErrors(), "%v", ds)
-	plan, err := m.runner.Plan(m.t.Context(), s, req)
+	plan, err := m.runner.Planner().Plan(m.t.Context(), s, req)
 	require.NoError(m.t, err)
 	run, err := m.runner.Start(plan)
 	require.NoError(m.t, err)
@@ -67,7 +67,7 @@ func (m *moods) run(suite string, req runner.Request) string {
 
 func (m *moods) history(o runner.HistoryOptions) *runner.History {
 	m.t.Helper()
-	h, err := m.runner.History(m.t.Context(), o)
+	h, err := m.runner.Catalog().History(m.t.Context(), o)
 	require.NoError(m.t, err)
 	return h
 }
@@ -213,9 +213,9 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	require.Equal(t, 4, a.Counted, "those of the second run were taken over")
 	require.InDelta(t, 0.5, *a.Flakiness, 1e-12)
 	require.Equal(t, 3, a.Runs[0].Flips)
-	first, err := m.runner.Find("latest~1")
+	first, err := m.runner.Catalog().Find("latest~1")
 	require.NoError(t, err)
-	second, err := m.runner.Find("latest")
+	second, err := m.runner.Catalog().Find("latest")
 	require.NoError(t, err)
 	compared := compare(t, runner.CompareOptions{}, first, second).Comparisons[0]
 	require.Contains(t, compared.Notes, runner.ComparisonNote{Run: m.runs[1], Text: "has taken 8 trials over from the reference: of their tasks it says nothing new"})
@@ -226,7 +226,7 @@ func TestHistoryOfWhat(t *testing.T) {
 	t.Parallel()
 	m := newMoods(t)
 	var none *runner.NoHistoryError
-	_, err := m.runner.History(t.Context(), runner.HistoryOptions{})
+	_, err := m.runner.Catalog().History(t.Context(), runner.HistoryOptions{})
 	require.ErrorAs(t, err, &none)
 	const suite = "name: what\nconfig: {executor: agent}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n"
 	for range 4 {
@@ -241,14 +241,14 @@ func TestHistoryOfWhat(t *testing.T) {
 	require.Equal(t, m.runs[3:], []string{h.Runs[0].RunID, h.Runs[1].RunID})
 	require.Nil(t, h.Tasks[0].Runs[0], "the run does not have it")
 	require.NotNil(t, h.Tasks[0].Runs[1])
-	_, err = m.runner.History(t.Context(), runner.HistoryOptions{Suites: []string{"other"}})
+	_, err = m.runner.Catalog().History(t.Context(), runner.HistoryOptions{Suites: []string{"other"}})
 	require.EqualError(t, err, "no recorded run is of the suite other")
 	var selection *runner.SelectionError
-	_, err = m.runner.History(t.Context(), runner.HistoryOptions{Tasks: []string{"c"}})
+	_, err = m.runner.Catalog().History(t.Context(), runner.HistoryOptions{Tasks: []string{"c"}})
 	require.ErrorAs(t, err, &selection)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = m.runner.History(cancelled, runner.HistoryOptions{})
+	_, err = m.runner.Catalog().History(cancelled, runner.HistoryOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -299,17 +299,17 @@ func BenchmarkHistory(b *testing.B) {
 		fmt.Fprintf(&suite, "  - {id: t%d, prompt: x}\n", i)
 	}
 	require.NoError(b, os.WriteFile(file, []byte(suite.String()), 0o644))
-	s, _, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	s, _, err := eval.Load(file, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(b, err)
 	for range 50 {
-		plan, err := r.Plan(b.Context(), s, runner.Request{})
+		plan, err := r.Planner().Plan(b.Context(), s, runner.Request{})
 		require.NoError(b, err)
 		run, err := r.Start(plan)
 		require.NoError(b, err)
 		<-run.Done()
 	}
 	for b.Loop() {
-		h, err := r.History(b.Context(), runner.HistoryOptions{Limit: 50})
+		h, err := r.Catalog().History(b.Context(), runner.HistoryOptions{Limit: 50})
 		require.NoError(b, err)
 		require.Len(b, h.Tasks, 100)
 	}

@@ -68,7 +68,7 @@ func (f Filter) needles() []string {
 
 // List returns the runs of the state directory, newest first, at most limit
 // when that is positive. It is [Runner.ListBy] with that limit alone.
-func (r *Runner) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
+func (r *Catalog) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
 
 // listBlock is how many runs are looked at before it is seen whether these do.
 const listBlock = 512
@@ -76,13 +76,13 @@ const listBlock = 512
 // ListBy returns the chosen runs of the state directory, newest first, those whose
 // record is damaged included; those that are dated in the future come last. A run of this runner that was cancelled is,
 // from then on, even while its processes are being ended.
-func (r *Runner) ListBy(f Filter) ([]Info, error) {
+func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	ids, err := r.store.List()
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{runner: r, catalog: r.loadCatalog(), filter: f, needles: f.needles()}
-	defer r.saveCatalog(l.catalog, ids)
+	l := &lister{runs: r, memo: r.loadMemo(), filter: f, needles: f.needles()}
+	defer r.saveMemo(l.memo, ids)
 	size := listBlock
 	if f.Limit > 0 && len(l.needles) == 0 {
 		size = min(size, f.Limit)
@@ -99,8 +99,8 @@ func (r *Runner) ListBy(f Filter) ([]Info, error) {
 
 // lister makes a list. Those who look at runs only read it.
 type lister struct {
-	runner  *Runner
-	catalog *catalog
+	runs    *Catalog
+	memo    *memo
 	filter  Filter
 	needles []string
 }
@@ -130,7 +130,7 @@ func (l *lister) look(ids []string) []Info {
 	var infos []Info
 	for i := range found {
 		if found[i].stamp != "" {
-			l.catalog.put(ids[i], found[i].stamp, &found[i].info)
+			l.memo.put(ids[i], found[i].stamp, &found[i].info)
 		}
 		if found[i].taken {
 			found[i].info.Ahead = journal.IsAhead(ids[i], now)
@@ -142,14 +142,15 @@ func (l *lister) look(ids []string) []Info {
 
 // run looks at one run. One that was removed meanwhile is not taken.
 func (l *lister) run(id string) listed {
-	if live := l.runner.Live(id); live != nil {
-		info := newInfo(live.rec, live.fold.progress())
-		info.Status = live.status()
+	if live := l.runs.live(id); live != nil {
+		p, _ := live.Progress() // of a live run it never fails
+		info := newInfo(live.Record(), p)
+		info.Status = live.Status()
 		return listed{info: info, taken: l.filter.takes(&info)}
 	}
-	run := l.runner.store.At(id)
+	run := l.runs.store.At(id)
 	stamp, result := run.Stamp() // before reading: what comes afterwards has another
-	if e, ok := l.catalog.find(id, stamp); ok && (result || !run.Alive()) {
+	if e, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
 		for _, needle := range l.needles {
 			if !strings.Contains(e.info, needle) {
 				return listed{}

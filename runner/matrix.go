@@ -46,7 +46,7 @@ func (p *Plan) newCell(kind executor.Kind, options any, model string) *cell {
 
 // planCells makes the cells: one for each model with each combination of
 // parameters, or the only one of a run without a matrix.
-func (p *Plan) planCells(r *Runner, kind executor.Kind, models []string) error {
+func (p *Plan) planCells(r *Planner, kind executor.Kind, models []string) error {
 	variants := p.Suite.Variants
 	if len(variants) == 0 {
 		variants = []eval.Variant{{Executor: kind.Name, Options: p.Suite.ExecutorOptions[kind.Name]}}

@@ -92,7 +92,7 @@ func TestMatrixFilters(t *testing.T) {
 	r := newRunner(t)
 	suite := load(t, r, twoByTwo)
 	planned := func(req runner.Request) []string {
-		plan, err := r.Plan(t.Context(), suite, req)
+		plan, err := r.Planner().Plan(t.Context(), suite, req)
 		require.NoError(t, err)
 		defer plan.Close()
 		var ids []string
@@ -111,12 +111,12 @@ func TestMatrixFilters(t *testing.T) {
 	require.Equal(t, []string{"a[style=formal]", "a[style=plain]"}, planned(runner.Request{Task: "a", Model: "one"}))
 
 	for _, req := range []runner.Request{{Tasks: []string{"b[three]"}}, {Task: "b[three]"}, {Tasks: []string{"b[two]"}}} {
-		_, err := r.Plan(t.Context(), suite, req)
+		_, err := r.Planner().Plan(t.Context(), suite, req)
 		var nothing *runner.SelectionError
 		require.ErrorAs(t, err, &nothing)
 		require.Equal(t, "task", nothing.What)
 	}
-	_, err := r.Plan(t.Context(), suite, runner.Request{Trials: runner.MaxTrials / 7})
+	_, err := r.Planner().Plan(t.Context(), suite, runner.Request{Trials: runner.MaxTrials / 7})
 	var limit *runner.LimitError
 	require.ErrorAs(t, err, &limit)
 }

@@ -31,8 +31,8 @@ type Question struct {
 // of tasks, trials and graders. Of a run that goes on it lists what there is so
 // far, though no answer is taken before it is over. The error is
 // [ErrRunNotFound], or tells why the record cannot be read.
-func (r *Runner) Questions(runID string) ([]Question, error) {
-	h, err := r.open(runID)
+func (r *Amender) Questions(runID string) ([]Question, error) {
+	h, err := openRun(r.Catalog.store, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +49,20 @@ func (r *Runner) Questions(runID string) ([]Question, error) {
 }
 
 // Pending lists those questions that wait for an answer; see [Runner.Questions].
-func (r *Runner) Pending(runID string) ([]Question, error) {
+func (r *Amender) Pending(runID string) ([]Question, error) {
 	list, err := r.Questions(runID)
 	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err
 }
 
 // NewestPending returns the newest run that is over and has pending questions;
 // empty when there is none. Runs whose files cannot be read are left out.
-func (r *Runner) NewestPending() (runID string, err error) {
-	ids, err := r.store.List()
+func (r *Amender) NewestPending() (runID string, err error) {
+	ids, err := r.Catalog.store.List()
 	if err != nil {
 		return "", err
 	}
 	for _, id := range ids {
-		h, err := r.Run(id)
+		h, err := r.Catalog.Run(id)
 		if err != nil {
 			continue
 		}
@@ -85,8 +85,8 @@ func (p *Progress) mayWait() bool {
 
 // Trial returns all that is known of one trial of a run, as it stands now. It is
 // nil when there is no such trial, or it has not ended.
-func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
-	h, err := r.open(runID)
+func (r *Amender) Trial(runID, taskID string, trial int) (*TrialResult, error) {
+	h, err := openRun(r.Catalog.store, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r *Runner) Trial(runID, taskID string, trial int) (*TrialResult, error) {
 // File returns the content of a file that a trial of a run left in its workspace,
 // as it was recorded. The error names the path, and tells of a file that was not
 // there or not kept.
-func (r *Runner) File(runID string, trial *TrialResult, path string) ([]byte, error) {
+func (r *Amender) File(runID string, trial *TrialResult, path string) ([]byte, error) {
 	var found *SnapshotEntry
 	if w := trial.Workspace; w != nil {
 		if i := slices.IndexFunc(w.Entries, func(e SnapshotEntry) bool { return e.Path == path }); i >= 0 {
@@ -123,7 +123,7 @@ func (r *Runner) File(runID string, trial *TrialResult, path string) ([]byte, er
 	case found.Blob == nil:
 		return nil, fmt.Errorf("%s: not a file", path)
 	}
-	h, err := r.open(runID)
+	h, err := openRun(r.Catalog.store, runID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"runtime"
 	"slices"
@@ -96,6 +98,33 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%d %s are more than the limit of %d%s", e.Got, e.What, e.Limit, e.Why)
 }
 
+// Planner makes suites ready to run. It is safe for concurrent use.
+type Planner struct {
+	executors *executor.Registry
+	graders   *grader.Registry
+	limits    provider.Limits // shared by all runs: providers do not tell them apart
+	runs      *Catalog        // that trials may be taken over from
+	log       *slog.Logger
+}
+
+// NewPlanner returns a planner of suites that may name these executors and graders,
+// nil meaning the built-in ones. Trials are taken over from runs; log takes what has
+// no other place.
+func NewPlanner(executors *executor.Registry, graders *grader.Registry, runs *Catalog, log *slog.Logger) *Planner {
+	return &Planner{executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, grader.Builtin), runs: runs, log: log}
+}
+
+// Vocabulary is what suites may name.
+func (r *Planner) Vocabulary() *eval.Vocabulary {
+	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
+}
+
+// CheckExecutor returns an [*UnknownExecutorError] when there is no such executor.
+func (r *Planner) CheckExecutor(name string) error {
+	_, err := r.executorKind(&eval.Suite{}, Request{Executor: name})
+	return err
+}
+
 // Plan is a suite made ready to run once: tasks chosen, trials counted and
 // named by their content. Give it to [Runner.Start], or Close it.
 type Plan struct {
@@ -179,7 +208,7 @@ func (p *Plan) Close() {
 // [*LimitError]. Plan reads the files that the suite depends on, to name its trials
 // by their content: one that cannot be read is a [*ContentError]. It ends with the
 // cause of ctx when ctx ends.
-func (r *Runner) Plan(ctx context.Context, suite *eval.Suite, req Request) (*Plan, error) {
+func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req Request) (*Plan, error) {
 	kind, err := r.executorKind(suite, req)
 	if err != nil {
 		return nil, err
@@ -202,7 +231,7 @@ func (r *Runner) Plan(ctx context.Context, suite *eval.Suite, req Request) (*Pla
 	p.learnSecrets()
 	p.env = &grader.Env{Suite: suite, Workers: p.config.ActualWorkers, Providers: p.pool, Executor: kind.Name, Model: p.judge}
 	if req.Cache {
-		r.findEarlier(p)
+		p.findEarlier(r)
 	}
 	return p, nil
 }
@@ -222,7 +251,7 @@ func (p *Plan) limits() error {
 	return nil
 }
 
-func (r *Runner) executorKind(suite *eval.Suite, req Request) (executor.Kind, error) {
+func (r *Planner) executorKind(suite *eval.Suite, req Request) (executor.Kind, error) {
 	name := suite.Config.Executor
 	switch {
 	case req.Executor != "":

@@ -64,7 +64,7 @@ Be kind.
 `
 	r := newRunner(t)
 	name := func(files string) string {
-		p, err := r.Plan(t.Context(), load(t, r, files), runner.Request{})
+		p, err := r.Planner().Plan(t.Context(), load(t, r, files), runner.Request{})
 		require.NoError(t, err)
 		defer p.Close()
 		return p.Tasks[0].Hash
@@ -102,7 +102,7 @@ tasks:
 `
 	r := newRunner(t)
 	suite := load(t, r, files)
-	ids := func(req runner.Request) string { return plannedIDs(r.Plan(t.Context(), suite, req)) }
+	ids := func(req runner.Request) string { return plannedIDs(r.Planner().Plan(t.Context(), suite, req)) }
 	for _, c := range []struct {
 		req  runner.Request
 		want string

@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -13,6 +15,18 @@ type recorded struct {
 	run    *journal.Run
 	rec    *Record
 	broken *DamagedFile // run.json, when it is damaged
+}
+
+// openRun finds a run by its files; the error may be [ErrRunNotFound].
+func openRun(store *journal.Store, id string) (*recorded, error) {
+	run, err := store.Open(id)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openRecorded(run)
 }
 
 func openRecorded(run *journal.Run) (*recorded, error) {

@@ -59,7 +59,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	}
 	check(1, late, total)
 
-	past, err := r.Run(live.ID())
+	past, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	require.NotSame(t, live, past)
 	check(7, follow(t, past, 7), total)
@@ -94,7 +94,7 @@ func TestInterrupted(t *testing.T) {
 	cutJournal(t, dir, live.ID(), 10, 3)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
 
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)
@@ -106,11 +106,11 @@ func TestInterrupted(t *testing.T) {
 	require.Len(t, res.Tasks[0].Trials, 2)
 	require.Len(t, follow(t, h, 1), 9)
 
-	infos, err := r.List(0)
+	infos, err := r.Catalog().List(0)
 	require.NoError(t, err)
 	require.Len(t, infos, 1)
 	require.Equal(t, runner.StatusInterrupted, infos[0].Status)
-	_, err = r.Run("nope")
+	_, err = r.Catalog().Run("nope")
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 }
 
@@ -178,7 +178,7 @@ func TestEndThatWasNotRecorded(t *testing.T) {
 	live := start(t, r, twoTasks, runner.Request{})
 	<-live.Done()
 	cutJournal(t, dir, live.ID(), 7, 0)
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	events := follow(t, h, 3)
 	require.Len(t, events, 6)
@@ -212,7 +212,7 @@ func TestTrials(t *testing.T) {
 	r := newRunner(t)
 	live := start(t, r, twoTasks, runner.Request{})
 	<-live.Done()
-	past, err := r.Run(live.ID())
+	past, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	for _, h := range []runner.Handle{live, past} {
 		res := resultOf(t, h)

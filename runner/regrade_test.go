@@ -33,7 +33,7 @@ func done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
 
 func regrade(t *testing.T, r *runner.Runner, id, files string, o runner.GradeOptions) (*runner.Grading, result) {
 	t.Helper()
-	g, err := r.Grade(t.Context(), id, load(t, r, files), o)
+	g, err := r.Amender().Grade(t.Context(), id, load(t, r, files), o)
 	require.NoError(t, err)
 	return g, resultOf(t, reopened(t, r, id))
 }
@@ -274,7 +274,7 @@ func TestGradeRefused(t *testing.T) {
 	r, id, dir := done(t, files)
 	other := edited(t, files, "Is it fine?", "Is it finer?")
 	s.fail(http.StatusUnauthorized, 13)
-	g, err := r.Grade(t.Context(), id, load(t, r, other), runner.GradeOptions{})
+	g, err := r.Amender().Grade(t.Context(), id, load(t, r, other), runner.GradeOptions{})
 	require.ErrorContains(t, err, "the grading was stopped: ")
 	require.ErrorContains(t, err, "401 Unauthorized")
 	require.Equal(t, 3, g.Graded)
@@ -287,7 +287,7 @@ func TestGradeRefused(t *testing.T) {
 
 	// A budget ends it in an orderly way.
 	dear := edited(t, files, "trials_per_task: 5", "trials_per_task: 5, max_tokens: 2000", "Is it fine?", "Is it dear?")
-	g, err = r.Grade(t.Context(), id, load(t, r, dear), runner.GradeOptions{})
+	g, err = r.Amender().Grade(t.Context(), id, load(t, r, dear), runner.GradeOptions{})
 	require.ErrorContains(t, err, "config.max_tokens of 2000")
 	require.Positive(t, g.Graded)
 	require.Less(t, g.Graded, 10)
@@ -308,7 +308,7 @@ func TestGradeCancelled(t *testing.T) {
 	r, id, dir := done(t, twoTasks)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	g, err := r.Grade(ctx, id, load(t, r, edited(t, twoTasks, "contains: [all good]", "contains: [nothing]")), runner.GradeOptions{
+	g, err := r.Amender().Grade(ctx, id, load(t, r, edited(t, twoTasks, "contains: [all good]", "contains: [nothing]")), runner.GradeOptions{
 		Progress: func(done, _ int) {
 			if done == 2 {
 				cancel()
@@ -328,9 +328,9 @@ func TestGradeTwice(t *testing.T) {
 	r, id, _ := done(t, twoTasks)
 	suite := load(t, r, twoTasks)
 	var busy *runner.BusyError
-	_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{Progress: func(done, _ int) {
+	_, err := r.Amender().Grade(t.Context(), id, suite, runner.GradeOptions{Progress: func(done, _ int) {
 		if done == 1 {
-			_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{})
+			_, err := r.Amender().Grade(t.Context(), id, suite, runner.GradeOptions{})
 			require.ErrorAs(t, err, &busy)
 		}
 	}})
@@ -338,10 +338,10 @@ func TestGradeTwice(t *testing.T) {
 	require.False(t, busy.GoesOn)
 
 	live := start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", runner.Request{})
-	_, err = r.Grade(t.Context(), live.ID(), suite, runner.GradeOptions{})
+	_, err = r.Amender().Grade(t.Context(), live.ID(), suite, runner.GradeOptions{})
 	require.ErrorAs(t, err, &busy)
 	require.True(t, busy.GoesOn)
-	_, err = r.Grade(t.Context(), "nope", suite, runner.GradeOptions{})
+	_, err = r.Amender().Grade(t.Context(), "nope", suite, runner.GradeOptions{})
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 }
 
@@ -387,7 +387,7 @@ func TestGradeUndoesAnEdit(t *testing.T) {
 		"  - {name: says,", "  - {name: person, type: human}\n  - {name: says,")
 	r, id, _ := done(t, files)
 	for _, score := range []float64{0.3, 0.6} {
-		_, err := r.Review(t.Context(), id, runner.Review{TaskID: "a", Trial: 1, Score: score, Comment: "so so"})
+		_, err := r.Amender().Review(t.Context(), id, runner.Review{TaskID: "a", Trial: 1, Score: score, Comment: "so so"})
 		require.NoError(t, err)
 	}
 	want := resultOf(t, reopened(t, r, id)).Tasks[0].Trials[0]
@@ -436,7 +436,7 @@ func TestGradeUngradable(t *testing.T) {
 	r, id, dir := done(t, twoTasks)
 	own := len(journalLines(t, dir))
 	suite := load(t, r, edited(t, twoTasks, "{type: text, name: says_good, config: {contains: [all good]}}", "{type: code, name: says_good, config: {assertions: ['1 +']}}"))
-	_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{})
+	_, err := r.Amender().Grade(t.Context(), id, suite, runner.GradeOptions{})
 	var ungradable *runner.UngradableError
 	require.ErrorAs(t, err, &ungradable)
 	require.Equal(t, own, len(journalLines(t, dir)))

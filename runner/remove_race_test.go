@@ -19,7 +19,7 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 	r := newRunner(t)
 	suite := load(t, r, twoTasks)
 	for range 4 {
-		plan, err := r.Plan(t.Context(), suite, runner.Request{})
+		plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 		require.NoError(t, err)
 		live, err := r.Start(plan)
 		require.NoError(t, err)
@@ -50,23 +50,23 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 				}
 				return err
 			},
-			"questions": func(runner.Handle) error { _, err := r.Questions(id); return err },
+			"questions": func(runner.Handle) error { _, err := r.Amender().Questions(id); return err },
 			"cancel":    func(runner.Handle) error { _, err := r.Cancel(t.Context(), id); return err },
-			"archive":   func(runner.Handle) error { return r.Archive(io.Discard, id) },
+			"archive":   func(runner.Handle) error { return r.Catalog().Archive(io.Discard, id) },
 			"grade": func(runner.Handle) error {
-				_, err := r.Grade(t.Context(), id, suite, runner.GradeOptions{})
+				_, err := r.Amender().Grade(t.Context(), id, suite, runner.GradeOptions{})
 				if busy := (*runner.BusyError)(nil); errors.As(err, &busy) && !busy.GoesOn {
 					return nil
 				}
 				return err
 			},
-			"list": func(runner.Handle) error { _, err := r.List(0); return err },
+			"list": func(runner.Handle) error { _, err := r.Catalog().List(0); return err },
 		}
 		var all sync.WaitGroup
 		ready := make(chan struct{})
 		for name, do := range read {
 			all.Go(func() {
-				h, err := r.Run(id)
+				h, err := r.Catalog().Run(id)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					return
@@ -76,7 +76,7 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 				}
 				ready <- struct{}{}
 				for err == nil {
-					if h, err = r.Run(id); err == nil {
+					if h, err = r.Catalog().Run(id); err == nil {
 						err = do(h)
 					}
 				}
@@ -89,7 +89,7 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 			<-ready
 		}
 		for {
-			_, err := r.Remove(id)
+			_, err := r.Catalog().Remove(id)
 			if busy := (*runner.BusyError)(nil); errors.As(err, &busy) && !busy.GoesOn {
 				continue // it is being graded
 			}

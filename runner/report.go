@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -43,17 +42,4 @@ func (rep Report) write(w io.Writer, h Handle) (err error) {
 		}
 	}()
 	return rep.Write(w, h)
-}
-
-// Archive writes the directory of a run's record as a compressed tar file, as it is
-// at the moment; workspaces are none of it. The error may be [ErrRunNotFound].
-func (r *Runner) Archive(w io.Writer, id string) error {
-	run, err := r.store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return fmt.Errorf("%w: %s", ErrRunNotFound, id)
-	}
-	if err != nil {
-		return err
-	}
-	return run.Archive(w)
 }

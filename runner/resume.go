@@ -62,13 +62,13 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 		return nil, err
 	}
 	defer done()
-	if err := r.awaitEnd(ctx, id); err != nil {
+	if err := r.catalog.Settle(ctx, id); err != nil {
 		if busy := (*BusyError)(nil); errors.As(err, &busy) {
 			busy.PID = os.Getpid()
 		}
 		return nil, err
 	}
-	h, err := r.open(id)
+	h, err := openRun(r.store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -191,31 +191,6 @@ func marshalRecord(p *Plan, rec *Record) ([]byte, error) {
 		return nil, err
 	}
 	return append(b, '\n'), nil
-}
-
-// Unfinished returns the newest run that did not come to its end: interrupted,
-// cancelled or failed. With a suite, the path of its file, only runs of that count.
-// It is empty when there is none. Runs whose files cannot be read are left out.
-func (r *Runner) Unfinished(suite string) (runID string, err error) {
-	ids, err := r.store.List()
-	if err != nil {
-		return "", err
-	}
-	for _, id := range ids {
-		h, err := r.Run(id)
-		if err != nil || suite != "" && h.Record().Suite.Path != suite {
-			continue
-		}
-		p, err := h.Progress()
-		if err != nil {
-			continue
-		}
-		switch p.Status {
-		case StatusInterrupted, StatusCancelled, StatusFailed:
-			return id, nil
-		}
-	}
-	return "", nil
 }
 
 // took is how long the run goes on, sessions before this one included.

@@ -20,7 +20,7 @@ func BenchmarkResume(b *testing.B) {
 		b.Fatal(err)
 	}
 	suite := benchLoad(b, r, benchSuite(100, 1000, runtime.NumCPU(), 0))
-	plan, err := r.Plan(b.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func BenchmarkResume(b *testing.B) {
 	var took time.Duration
 	for b.Loop() {
 		start := time.Now()
-		plan, err := r.Plan(b.Context(), suite, first.Record().Asked)
+		plan, err := r.Planner().Plan(b.Context(), suite, first.Record().Asked)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestResumeBusy(t *testing.T) {
 		all.Go(func() {
 			r := []*runner.Runner{s.r, other}[i%2]
 			rec := reopened(t, r, s.id).Record()
-			plan, err := r.Plan(t.Context(), load(t, r, threeTasks), rec.Asked)
+			plan, err := r.Planner().Plan(t.Context(), load(t, r, threeTasks), rec.Asked)
 			if err != nil {
 				t.Error(err)
 				return
@@ -80,7 +80,7 @@ func TestResumeBusy(t *testing.T) {
 
 func plan(t *testing.T, r *runner.Runner, files string) *runner.Plan {
 	t.Helper()
-	p, err := r.Plan(t.Context(), load(t, r, files), runner.Request{})
+	p, err := r.Planner().Plan(t.Context(), load(t, r, files), runner.Request{})
 	require.NoError(t, err)
 	return p
 }

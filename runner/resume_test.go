@@ -20,13 +20,13 @@ import (
 // resume takes a run up again by its suite as it is now.
 func resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	t.Helper()
-	h, err := r.Run(id)
+	h, err := r.Catalog().Run(id)
 	require.NoError(t, err)
 	rec := h.Record()
-	suite, ds, err := eval.Load(rec.Suite.Path, eval.Options{Vocabulary: r.Vocabulary(), Executor: rec.Asked.Executor})
+	suite, ds, err := eval.Load(rec.Suite.Path, eval.Options{Vocabulary: r.Planner().Vocabulary(), Executor: rec.Asked.Executor})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	plan, err := r.Plan(t.Context(), suite, rec.Asked)
+	plan, err := r.Planner().Plan(t.Context(), suite, rec.Asked)
 	require.NoError(t, err)
 	run, err := r.Resume(t.Context(), id, plan)
 	if err == nil {

@@ -62,7 +62,7 @@ const reviewPatience = 3 * time.Second
 // a [*ReviewError], a [*BusyError], or tells why the record cannot be read or
 // written. Several reviewers, also of several processes, wait for each other for
 // some seconds.
-func (r *Runner) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
+func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
 	if err := grader.CheckScore(v.Score); err != nil {
 		return nil, &ReviewError{RunID: runID, What: "score", Given: fmt.Sprint(v.Score), msg: err.Error()}
 	}
@@ -88,7 +88,7 @@ func environmentSecrets() *provider.Redactor {
 }
 
 // amendPatiently tries again while somebody else amends the run.
-func (r *Runner) amendPatiently(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
+func (r *Amender) amendPatiently(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
 	deadline := time.Now().Add(reviewPatience)
 	for {
 		err := r.amend(ctx, id, change)

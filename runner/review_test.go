@@ -72,21 +72,21 @@ func TestReview(t *testing.T) {
 	require.Equal(t, 3, before.Summary.Trials.NeedsReview)
 	require.Nil(t, before.Summary.Metrics[0].Value)
 	require.Empty(t, before.Tasks[0].Trials[0].Attempts, "it is not tried again")
-	newest, err := r.NewestPending()
+	newest, err := r.Amender().NewestPending()
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
 
-	list, err := r.Pending(id)
+	list, err := r.Amender().Pending(id)
 	require.NoError(t, err)
 	require.Len(t, list, 6, "what failed anyway does not wait")
 	require.Equal(t, "Trial 2", list[2].Instructions)
-	all, err := r.Questions(id)
+	all, err := r.Amender().Questions(id)
 	require.NoError(t, err)
 	require.Len(t, all, 9, "what was not graded asks nothing")
 
 	review := func(trial int, score float64, pending int, want runner.Verdict, mean float64) {
 		t.Helper()
-		done, err := r.Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: trial, Grader: "beauty", Score: score, Comment: "c", Reviewer: "Ada"})
+		done, err := r.Amender().Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: trial, Grader: "beauty", Score: score, Comment: "c", Reviewer: "Ada"})
 		require.NoError(t, err)
 		if diff := cmp.Diff(&runner.Reviewed{RunID: id, TaskID: "haiku", Trial: trial, Grader: "beauty", Verdict: want, Score: &mean, Pending: pending}, done); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -99,7 +99,7 @@ func TestReview(t *testing.T) {
 	review(2, 0.75, 4, runner.Passed, 0.875)
 	review(3, 0.75, 3, runner.Passed, 0.875)
 	for trial, score := range map[int]float64{1: 0, 2: 1, 3: 0.5} {
-		done, err := r.Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: trial, Grader: "second", Score: score})
+		done, err := r.Amender().Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: trial, Grader: "second", Score: score})
 		require.NoError(t, err)
 		require.Equal(t, runner.Passed, done.Verdict, "a calibration changes nothing")
 	}
@@ -115,19 +115,19 @@ func TestReview(t *testing.T) {
 	require.InDelta(t, 2.0/3, c.Agreed, 1e-9)
 	details := res.Tasks[0].Trials[0].Graders[2].Review()
 	require.Equal(t, 1.0, details.Comparison.Difference)
-	newest, err = r.NewestPending()
+	newest, err = r.Amender().NewestPending()
 	require.NoError(t, err)
 	require.Empty(t, newest)
 
-	done, err := r.Review(t.Context(), id, runner.Review{TaskID: "limerick", Trial: 1, Score: 1})
+	done, err := r.Amender().Review(t.Context(), id, runner.Review{TaskID: "limerick", Trial: 1, Score: 1})
 	require.NoError(t, err)
 	require.Equal(t, runner.Failed, done.Verdict, "code has said no")
 	require.Equal(t, 0.5, *done.Score)
-	trial, err := r.Trial(id, "limerick", 1)
+	trial, err := r.Amender().Trial(id, "limerick", 1)
 	require.NoError(t, err)
 	require.Equal(t, 1.0, trial.Graders[1].Score)
 	for _, missing := range []string{"limerick", "nothing"} {
-		trial, err = r.Trial(id, missing, 9)
+		trial, err = r.Amender().Trial(id, missing, 9)
 		require.NoError(t, err)
 		require.Nil(t, trial)
 	}
@@ -149,18 +149,18 @@ func TestReviewsThatCannotBeTaken(t *testing.T) {
 		`no grader asks a person about trial 1 of task "code"`:      {TaskID: "code", Trial: 1},
 		`from 0 to 1`: {TaskID: "haiku", Trial: 1, Grader: "beauty", Score: math.NaN()},
 	} {
-		_, err := r.Review(t.Context(), id, v)
+		_, err := r.Amender().Review(t.Context(), id, v)
 		var fault *runner.ReviewError
 		require.ErrorAs(t, err, &fault)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := r.Review(t.Context(), "nope", runner.Review{})
+	_, err := r.Amender().Review(t.Context(), "nope", runner.Review{})
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
-	for _, ask := range []func(string) ([]runner.Question, error){r.Questions, r.Pending} {
+	for _, ask := range []func(string) ([]runner.Question, error){r.Amender().Questions, r.Amender().Pending} {
 		_, err = ask("nope")
 		require.ErrorIs(t, err, runner.ErrRunNotFound)
 	}
-	_, err = r.Trial("nope", "haiku", 1)
+	_, err = r.Amender().Trial("nope", "haiku", 1)
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
 	require.Len(t, journalLines(t, dir), lines, "nothing was recorded")
 }
@@ -176,10 +176,10 @@ func TestReviewersAtOnce(t *testing.T) {
 			require.NoError(t, err)
 			wg.Go(func() {
 				v := runner.Review{TaskID: "haiku", Trial: trial, Grader: grader, Score: 0.75, Reviewer: fmt.Sprint(trial)}
-				_, err := r.Review(t.Context(), id, v)
+				_, err := r.Amender().Review(t.Context(), id, v)
 				// On a slow machine others may be at it for longer than one is patient.
 				for busy := new(runner.BusyError); errors.As(err, &busy); {
-					_, err = r.Review(t.Context(), id, v)
+					_, err = r.Amender().Review(t.Context(), id, v)
 				}
 				assert.NoError(t, err)
 			})
@@ -207,25 +207,25 @@ func TestReviewWhileBusy(t *testing.T) {
 	v := runner.Review{TaskID: "haiku", Trial: 1, Grader: "beauty", Score: 1}
 	require.NoError(t, r.Amend(t.Context(), id, func(context.Context, *runner.Amendment) error {
 		var busy *runner.BusyError
-		_, err := other.Review(t.Context(), id, v)
+		_, err := other.Amender().Review(t.Context(), id, v)
 		require.ErrorAs(t, err, &busy)
 		require.False(t, busy.GoesOn)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = other.Review(ctx, id, v)
+		_, err = other.Amender().Review(ctx, id, v)
 		require.ErrorIs(t, err, context.Canceled)
 		return nil
 	}))
-	_, err = other.Review(t.Context(), id, v)
+	_, err = other.Amender().Review(t.Context(), id, v)
 	require.NoError(t, err)
 
 	live := start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x, graders: [{type: human}]}]\n", runner.Request{})
 	var busy *runner.BusyError
 	for _, r := range []*runner.Runner{r, other} {
-		_, err := r.Review(t.Context(), live.ID(), runner.Review{TaskID: "a", Trial: 1, Score: 1})
+		_, err := r.Amender().Review(t.Context(), live.ID(), runner.Review{TaskID: "a", Trial: 1, Score: 1})
 		require.ErrorAs(t, err, &busy)
 		require.True(t, busy.GoesOn)
-		list, err := r.Pending(live.ID())
+		list, err := r.Amender().Pending(live.ID())
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
@@ -247,14 +247,14 @@ func TestReviewOfAnInterruptedRun(t *testing.T) {
 	require.NotZero(t, kept)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), append(bytes.Join(lines[:kept], nil), lines[kept][:5]...), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	newest, err := r.NewestPending()
+	newest, err := r.Amender().NewestPending()
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
 	v := runner.Review{TaskID: "haiku", Trial: 3, Grader: "beauty", Score: 1}
-	_, err = r.Review(t.Context(), id, v)
+	_, err = r.Amender().Review(t.Context(), id, v)
 	require.ErrorContains(t, err, "trial 3 of task \"haiku\" had not ended")
 	v.Trial = 2
-	done, err := r.Review(t.Context(), id, v)
+	done, err := r.Amender().Review(t.Context(), id, v)
 	require.NoError(t, err)
 	require.Equal(t, runner.Passed, done.Verdict)
 	require.Equal(t, 3, done.Pending)
@@ -275,13 +275,13 @@ func TestReviewCutShort(t *testing.T) {
 	own := len(journalLines(t, dir))
 	old, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	require.NoError(t, err)
-	_, err = r.Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: 1, Grader: "beauty", Score: 1, Comment: "first"})
+	_, err = r.Amender().Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: 1, Grader: "beauty", Score: 1, Comment: "first"})
 	require.NoError(t, err)
 	lines := journalLines(t, dir)
 	for cut := own; cut <= len(lines); cut++ {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), bytes.Join(lines[:cut], nil), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "result.json"), old, 0o600))
-		_, err = r.Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: 2, Grader: "beauty", Score: 0, Comment: "second"})
+		_, err = r.Amender().Review(t.Context(), id, runner.Review{TaskID: "haiku", Trial: 2, Grader: "beauty", Score: 0, Comment: "second"})
 		require.NoError(t, err)
 		res := resultOf(t, reopened(t, r, id))
 		want := runner.Passed
@@ -305,19 +305,19 @@ config:
 tasks: [{id: x, prompt: x, graders: [{type: human}, {type: file, config: {must_exist: [a/b.txt]}}]}]
 `, runner.Request{})
 	<-live.Done()
-	trial, err := r.Trial(live.ID(), "x", 1)
+	trial, err := r.Amender().Trial(live.ID(), "x", 1)
 	require.NoError(t, err)
 	for path, want := range map[string]string{"a/b.txt": "deep", "empty": ""} {
-		b, err := r.File(live.ID(), trial, path)
+		b, err := r.Amender().File(live.ID(), trial, path)
 		require.NoError(t, err)
 		require.Equal(t, want, string(b))
 	}
 	for path, want := range map[string]string{"a": "a: not a file", "c": "c: the trial left no such file", "../a": "no such file"} {
-		_, err := r.File(live.ID(), trial, path)
+		_, err := r.Amender().File(live.ID(), trial, path)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = r.File("nope", trial, "empty")
+	_, err = r.Amender().File("nope", trial, "empty")
 	require.ErrorIs(t, err, runner.ErrRunNotFound)
-	_, err = r.File(live.ID(), &runner.TrialResult{}, "empty")
+	_, err = r.Amender().File(live.ID(), &runner.TrialResult{}, "empty")
 	require.ErrorContains(t, err, "no such file")
 }

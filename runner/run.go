@@ -102,9 +102,9 @@ func (r *Run) Cancel() { r.cancel(errCancelled) }
 // Cancelled reports whether the run was cancelled, be it over yet or not.
 func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), errCancelled) }
 
-// status is that of Progress but for a run that was cancelled: it is, from then
+// Status is that of Progress but for a run that was cancelled: it is, from then
 // on, even while its processes are being ended.
-func (r *Run) status() Status {
+func (r *Run) Status() Status {
 	status := r.fold.progress().Status
 	if status == StatusRunning && r.Cancelled() {
 		return StatusCancelled

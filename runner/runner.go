@@ -25,11 +25,9 @@ import (
 	"sync"
 	"time"
 
-	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
-	"waza/runner/provider"
 )
 
 // Options say how a [Runner] works. The zero value works.
@@ -58,12 +56,12 @@ type Options struct {
 
 // Runner starts runs and finds those of the past. It is safe for concurrent use.
 type Runner struct {
-	executors *executor.Registry
-	graders   *grader.Registry
-	store     *journal.Store
-	reports   []Report
-	log       *slog.Logger
-	limits    provider.Limits // shared by all runs: providers do not tell them apart
+	catalog *Catalog
+	planner *Planner
+	amender *Amender
+	store   *journal.Store
+	reports []Report
+	log     *slog.Logger
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
@@ -89,16 +87,10 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 // New makes a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{
-		executors: o.Executors, graders: o.Graders, reports: o.Reports, started: o.Started, log: o.Logger, answerTimeout: o.AnswerTimeout,
+		reports: o.Reports, started: o.Started, log: o.Logger, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, amends: map[chan struct{}]struct{}{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	if r.executors == nil {
-		r.executors = Executors
-	}
-	if r.graders == nil {
-		r.graders = grader.Builtin
-	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -115,22 +107,20 @@ func New(o Options) (*Runner, error) {
 	}
 	r.store = journal.NewStore(dir)
 	r.store.Sync = o.Sync
+	r.catalog = NewCatalog(r.store, r.liveRun, r.log)
+	r.planner = NewPlanner(o.Executors, o.Graders, r.catalog, r.log)
+	r.amender = &Amender{Catalog: r.catalog, Planner: r.planner, Begin: r.beginAmend, Ended: r.writeReports, Log: r.log}
 	return r, nil
 }
 
-// StateDir is the directory that all runs are recorded in.
-func (r *Runner) StateDir() string { return r.store.Dir() }
+// Catalog finds and lists runs, those of the past and of other processes included.
+func (r *Runner) Catalog() *Catalog { return r.catalog }
 
-// Vocabulary is what suites may name.
-func (r *Runner) Vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
-}
+// Planner makes suites ready to run.
+func (r *Runner) Planner() *Planner { return r.planner }
 
-// CheckExecutor returns an [*UnknownExecutorError] when there is no such executor.
-func (r *Runner) CheckExecutor(name string) error {
-	_, err := r.executorKind(&eval.Suite{}, Request{Executor: name})
-	return err
-}
+// Amender grades recorded runs again and takes persons' scores.
+func (r *Runner) Amender() *Amender { return r.amender }
 
 // Start records the plan as a run and begins it. The run goes on by itself; it
 // ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
@@ -240,35 +230,19 @@ type Subscription interface {
 	Next(ctx context.Context) ([]*Event, error)
 }
 
-// Run returns the run with that id, or [ErrRunNotFound].
-func (r *Runner) Run(id string) (Handle, error) {
-	if run := r.Live(id); run != nil {
-		return run, nil
-	}
-	run, err := r.open(id)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
-}
-
-// open finds a run by its files.
-func (r *Runner) open(id string) (*recorded, error) {
-	run, err := r.store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %s", ErrRunNotFound, id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return openRecorded(run)
-}
-
 // Live returns the run with that id if it goes on in this process, else nil.
 func (r *Runner) Live(id string) *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.live[id]
+}
+
+// liveRun is Live for the catalog.
+func (r *Runner) liveRun(id string) Live {
+	if run := r.Live(id); run != nil {
+		return run
+	}
+	return nil
 }
 
 // Idle reports whether no run is active in this process.
@@ -314,4 +288,25 @@ func (r *Runner) Close(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// beginAmend lets Close end and await the amendment.
+func (r *Runner) beginAmend(ctx context.Context) (context.Context, func(), error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, ErrClosed
+	}
+	over := make(chan struct{})
+	r.amends[over] = struct{}{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(r.ctx, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		r.mu.Lock()
+		delete(r.amends, over)
+		r.mu.Unlock()
+		close(over)
+	}, nil
 }

@@ -23,10 +23,10 @@ func runShared(t *testing.T, name string) (result, eval.Diagnostics) {
 		t.Skip("python3 is not installed")
 	}
 	r := newRunner(t)
-	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	plan, err := r.Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	require.Empty(t, plan.Preflight(t.Context()).Errors())
 	run, err := r.Start(plan)

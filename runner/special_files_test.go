@@ -67,7 +67,7 @@ func shortLoad(t *testing.T, r *runner.Runner, archive string) *eval.Suite {
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	require.NoError(t, os.CopyFS(dir, os.DirFS(suite.Dir)))
-	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
 	return suite
@@ -99,7 +99,7 @@ func TestAttackPlanWaitsForNoPipe(t *testing.T) {
 				require.NoError(t, os.Remove(path))
 				require.NoError(t, replace(path))
 				soon(t, "the plan", func() {
-					plan, err := r.Plan(t.Context(), suite, runner.Request{})
+					plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 					if name == "skills/x/more.md" || name == "check.sh" || name == "fixtures/want.txt" {
 						// What is no regular file is no part of a skill, nor what a grader names.
 						require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestAttackTrialWaitsForNoPipe(t *testing.T) {
 				return "", err
 			})
 			suite := shortLoad(t, r, fixtureSuite)
-			plan, err := r.Plan(t.Context(), suite, runner.Request{})
+			plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 			require.NoError(t, err)
 			path := filepath.Join(suite.Dir, "fixtures", "in.txt")
 			require.NoError(t, os.Remove(path))
@@ -156,7 +156,7 @@ func TestAttackNothingWaitsForThePipesOfAnAgent(t *testing.T) {
 		return "", err
 	})
 	suite = load(t, r, fixtureSuite)
-	plan, err := r.Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 	for _, name := range []string{"check.sh", "skills/x/more.md", "fixtures/want.txt"} {
 		suite := load(t, r, fixtureSuite)
 		sparse(t, filepath.Join(suite.Dir, name), 200<<30)
-		_, err := r.Plan(t.Context(), suite, runner.Request{})
+		_, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 		require.ErrorIs(t, err, files.ErrTooLarge, name)
 		require.ErrorContains(t, err, filepath.Base(name))
 		require.ErrorContains(t, err, "16 GiB")
@@ -192,7 +192,7 @@ func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 
 	suite := load(t, r, fixtureSuite)
 	sparse(t, filepath.Join(suite.Dir, "fixtures/in.txt"), eval.MaxFixtureBytes+1)
-	_, ds, err := eval.Load(suite.File, eval.Options{Vocabulary: r.Vocabulary()})
+	_, ds, err := eval.Load(suite.File, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.Len(t, ds.Errors(), 1)
 	require.Equal(t, eval.CodeTooLarge, ds.Errors()[0].Code)
@@ -202,7 +202,7 @@ func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("changed my mind")
 	cancel(why)
-	_, err = r.Plan(ctx, suite, runner.Request{})
+	_, err = r.Planner().Plan(ctx, suite, runner.Request{})
 	require.Equal(t, why, err)
 }
 
@@ -214,7 +214,7 @@ func TestAttackHugeFixtureStopsTheTrial(t *testing.T) {
 		return "", err
 	})
 	suite := load(t, r, fixtureSuite)
-	plan, err := r.Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	sparse(t, filepath.Join(suite.Dir, "fixtures/in.txt"), 200<<30)
 	run, err := r.Start(plan)

@@ -36,7 +36,7 @@ const standingRuns = 10
 // Standing tells how a suite stands by its runs, which [Runner.ListBy] gave, newest
 // first. Runs of a single trial say too little to count. Those that cannot be read
 // are left out; the error is the cause of ctx.
-func (r *Runner) Standing(ctx context.Context, runs []Info) (*SuiteStanding, error) {
+func (r *Catalog) Standing(ctx context.Context, runs []Info) (*SuiteStanding, error) {
 	s := &SuiteStanding{Tasks: map[string]*Standing{}}
 	for _, info := range runs[:min(len(runs), standingRuns)] {
 		if ctx.Err() != nil {

@@ -29,9 +29,9 @@ func passing(n int) agent {
 
 func (m *moods) standing() *runner.SuiteStanding {
 	m.t.Helper()
-	runs, err := m.runner.ListBy(runner.Filter{Path: m.file})
+	runs, err := m.runner.Catalog().ListBy(runner.Filter{Path: m.file})
 	require.NoError(m.t, err)
-	s, err := m.runner.Standing(m.t.Context(), runs)
+	s, err := m.runner.Catalog().Standing(m.t.Context(), runs)
 	require.NoError(m.t, err)
 	return s
 }

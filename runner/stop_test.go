@@ -38,7 +38,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	events := follow(t, live, 1)
 	<-live.Done()
 	require.Equal(t, runner.End, events[len(events)-1].Type)
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	res := resultOf(t, h)
 	require.Equal(t, runner.StatusCancelled, res.Status)
@@ -96,7 +96,7 @@ func TestClose(t *testing.T) {
 	p, err := live.Progress()
 	require.NoError(t, err)
 	require.Equal(t, runner.StatusCancelled, p.Status)
-	plan, err := r.Plan(t.Context(), load(t, r, twoTasks), runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), load(t, r, twoTasks), runner.Request{})
 	require.NoError(t, err)
 	_, err = r.Start(plan)
 	require.ErrorIs(t, err, runner.ErrClosed)
@@ -139,7 +139,7 @@ func TestListOfCancelled(t *testing.T) {
 			ended = true // and once more
 		default:
 		}
-		infos, err := r.List(0)
+		infos, err := r.Catalog().List(0)
 		require.NoError(t, err)
 		require.Len(t, infos, 1)
 		require.Equal(t, runner.StatusCancelled, infos[0].Status)

@@ -104,7 +104,7 @@ func TestStoredContents(t *testing.T) {
 		require.NoError(t, h.Trials(func(_ int, got *runner.TrialResult) error {
 			same(t, want[n], got)
 			same(t, got, &res.Tasks[0].Trials[n])
-			one, err := r.Trial(h.ID(), "a", n+1)
+			one, err := r.Amender().Trial(h.ID(), "a", n+1)
 			require.NoError(t, err)
 			same(t, got, one)
 			n++
@@ -113,7 +113,7 @@ func TestStoredContents(t *testing.T) {
 		require.Equal(t, 4, n)
 		require.NotContains(t, text(t, h), `"stored"`)
 	}
-	past, err := r.Run(live.ID())
+	past, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	check(live, told)
 	check(past, told)
@@ -159,7 +159,7 @@ func TestLostContents(t *testing.T) {
 	path := filepath.Join(state, "runs", live.ID(), "files.gz")
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	past, err := r.Run(live.ID())
+	past, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	for name, damage := range map[string]func() error{
 		"cut":     func() error { return os.Truncate(path, int64(len(whole)/2)) },

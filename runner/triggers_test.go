@@ -247,10 +247,10 @@ func TestTriggerSelection(t *testing.T) {
 		{runner.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; there are a`},
 		{runner.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 4 tasks are more than the limit of 125000: a run has at most 500000 trials"},
 	} {
-		require.Equal(t, c.want, plannedIDs(r.Plan(t.Context(), suite, c.req)))
+		require.Equal(t, c.want, plannedIDs(r.Planner().Plan(t.Context(), suite, c.req)))
 	}
 	require.Equal(t, "there is nothing to run but trigger tests: not measured: executor mock makes its replies up",
-		plannedIDs(mock.Plan(t.Context(), alone, runner.Request{})))
+		plannedIDs(mock.Planner().Plan(t.Context(), alone, runner.Request{})))
 }
 
 // What was not chosen is said not to have been measured.
@@ -318,7 +318,7 @@ func TestTriggerHashes(t *testing.T) {
 	name := func(change ...string) string {
 		r := agentRunner(t, t.TempDir(), obedient)
 		files := strings.NewReplacer(append(change, "config:\n", "config:\n  executor: agent\n")...).Replace(taskAndTriggers)
-		p, err := r.Plan(t.Context(), load(t, r, files), runner.Request{})
+		p, err := r.Planner().Plan(t.Context(), load(t, r, files), runner.Request{})
 		require.NoError(t, err)
 		defer p.Close()
 		return p.Tasks[1].Hash // of the first prompt

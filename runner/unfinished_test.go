@@ -25,7 +25,7 @@ func TestUnfinishedTasks(t *testing.T) {
 
 	cutJournal(t, dir, live.ID(), 12, 0) // after b's first trial
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
-	h, err := r.Run(live.ID())
+	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	some, err := runner.Unfinished(h)
 	require.NoError(t, err)

@@ -201,11 +201,11 @@ func compareCode(c *runner.Comparison, failOn string) int {
 
 // findRun finds a run as [runner.Runner.Find] does.
 func findRun(rn *runner.Runner, ref string) (runner.Handle, error) {
-	h, err := rn.Find(ref)
+	h, err := rn.Catalog().Find(ref)
 	if !errors.Is(err, runner.ErrRunNotFound) || ref != runner.LatestRun {
 		return h, err
 	}
-	if infos, lerr := rn.List(1); lerr == nil && len(infos) == 0 {
+	if infos, lerr := rn.Catalog().List(1); lerr == nil && len(infos) == 0 {
 		return nil, exit.Usagef("waza run SUITE makes one", "no runs are recorded")
 	}
 	return nil, err

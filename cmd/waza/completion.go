@@ -205,7 +205,7 @@ func runIDs() []string {
 	if err != nil {
 		return nil
 	}
-	infos, err := rn.List(20)
+	infos, err := rn.Catalog().List(20)
 	if err != nil {
 		return nil
 	}

@@ -86,7 +86,7 @@ func gradeRun(e *env, c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	g, err := rn.Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
+	g, err := rn.Amender().Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
 	var ungradable *runner.UngradableError
 	if errors.As(err, &ungradable) {
 		if perr := e.printDiagnostics(ungradable.Diagnostics); perr != nil {
@@ -116,7 +116,7 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*
 	}
 	executor, agent := rec.Overrides()
 	suite, ds, err := eval.Load(path, eval.Options{
-		Vocabulary: rn.Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
+		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 	})
 	var gone *eval.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {

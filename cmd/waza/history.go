@@ -62,7 +62,7 @@ func showHistory(e *env, c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	h, err := rn.History(ctx, o)
+	h, err := rn.Catalog().History(ctx, o)
 	var none *runner.NoHistoryError
 	switch {
 	case errors.As(err, &none):

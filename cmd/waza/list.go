@@ -51,7 +51,7 @@ func listSuites(e *env, c *cli.Context) error {
 	if flags.IsFile(dir) {
 		return exit.Usagef("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
 	}
-	found, err := eval.Discover(dir, eval.Options{Vocabulary: rn.Vocabulary()})
+	found, err := eval.Discover(dir, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	if err != nil {
 		return err
 	}

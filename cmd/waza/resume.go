@@ -122,7 +122,7 @@ func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
 	if _, serr := os.Stat(arg); serr != nil {
 		return nil, exit.Usagef("waza runs lists the runs", "%s: neither a run nor a suite", arg)
 	}
-	paths, err := findSuites(e, []string{arg}, rn.Vocabulary())
+	paths, err := findSuites(e, []string{arg}, rn.Planner().Vocabulary())
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +137,12 @@ func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
 }
 
 func newestUnfinished(rn *runner.Runner, suite, none string) (runner.Handle, error) {
-	id, err := rn.Unfinished(suite)
+	id, err := rn.Catalog().Unfinished(suite)
 	if err != nil {
 		return nil, err
 	}
 	if id == "" {
 		return nil, exit.Usagef("waza runs lists the runs; one that completed is resumed by its id", "%s", none)
 	}
-	return rn.Run(id)
+	return rn.Catalog().Run(id)
 }

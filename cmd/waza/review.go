@@ -133,7 +133,7 @@ func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options,
 	if err != nil {
 		return exit.Usagef("", "--score: %w", err)
 	}
-	done, err := rn.Review(ctx, o.Run, runner.Review{
+	done, err := rn.Amender().Review(ctx, o.Run, runner.Review{
 		TaskID: o.Task, Trial: o.Trial, Grader: o.Grader, Score: score, Comment: comment, Reviewer: o.Reviewer,
 	})
 	if err != nil {

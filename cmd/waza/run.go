@@ -177,7 +177,7 @@ func runSuites(e *env, c *cli.Context) error {
 	if err := checkExecutor(rn, o.request.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice(), rn.Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice(), rn.Planner().Vocabulary())
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (s *session) follow(run *runner.Run, rep *report.Report) bool {
 // plan makes a suite ready to run, and prints what there is to say of it.
 func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 	req := s.options.request
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Planner().Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -340,7 +340,7 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 		return nil, ds, s.invalid(path, ds)
 	}
 	s.suite = suite
-	plan, err := s.runner.Plan(s.stop.Context(), suite, req)
+	plan, err := s.runner.Planner().Plan(s.stop.Context(), suite, req)
 	if err != nil {
 		return nil, ds, fmt.Errorf("%s: %w", path, err)
 	}

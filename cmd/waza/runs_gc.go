@@ -84,7 +84,7 @@ func collectRuns(e *env, c *cli.Context) error {
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	dry := c.Bool("dry-run")
-	list, err := rn.Collect(ctx, o, dry)
+	list, err := rn.Catalog().Collect(ctx, o, dry)
 	if c.Bool("json") {
 		if list == nil {
 			list = []runner.Removed{}

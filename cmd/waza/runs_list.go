@@ -40,7 +40,7 @@ func listRuns(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	infos, err := rn.List(max(0, c.Int("limit")))
+	infos, err := rn.Catalog().List(max(0, c.Int("limit")))
 	if err != nil {
 		return err
 	}

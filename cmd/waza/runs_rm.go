@@ -47,7 +47,7 @@ func removeRuns(e *env, c *cli.Context) error {
 	}
 	removed, failed := []runner.Removed{}, error(nil)
 	for _, id := range ids {
-		bytes, err := rn.Remove(id)
+		bytes, err := rn.Catalog().Remove(id)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

@@ -74,13 +74,13 @@ func checkExecutor(rn *runner.Runner, name string) error {
 	if name == "" {
 		return nil
 	}
-	return rn.CheckExecutor(name)
+	return rn.Planner().CheckExecutor(name)
 }
 
 // loadOne loads the suite that a command which takes one was given, and fails
 // when it has errors.
 func loadOne(e *env, rn *runner.Runner, path string) (*eval.Suite, error) {
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Vocabulary()})
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	if err != nil {
 		return nil, err
 	}

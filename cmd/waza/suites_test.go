@@ -104,10 +104,10 @@ func wantsPython(t *testing.T, dir string) bool {
 // runSuite runs a suite to its end and returns the verdict of each task.
 func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Verdict, []*runner.TrialResult) {
 	t.Helper()
-	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, found.HasErrors(), "%v", found)
-	plan, err := r.Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
 	require.NoError(t, err)
 	findings := plan.Preflight(t.Context())
 	require.False(t, findings.HasErrors(), "%v", findings)

@@ -100,7 +100,7 @@ func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req ru
 	if len(suite.Tasks) == 0 {
 		return nil, nil
 	}
-	plan, err := rn.Plan(ctx, suite, req)
+	plan, err := rn.Planner().Plan(ctx, suite, req)
 	if err != nil {
 		return nil, err
 	}

@@ -94,12 +94,12 @@ func validateSuites(e *env, c *cli.Context) error {
 		return err
 	}
 	o := eval.Options{
-		Vocabulary: rn.Vocabulary(), Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
+		Vocabulary: rn.Planner().Vocabulary(), Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
 	}
 	if err := checkExecutor(rn, o.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice(), rn.Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice(), rn.Planner().Vocabulary())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Opt
 
 // planFindings looks for what this machine lacks for the suite.
 func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
-	plan, err := rn.Plan(ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
+	plan, err := rn.Planner().Plan(ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
 	if selection := (*runner.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
 		return nil // trigger tests alone, and an executor that cannot measure them
 	}

@@ -20,7 +20,7 @@ const Archive = "archive"
 func Exports(rn *runner.Runner) []Format {
 	return append(Formats(), Format{
 		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
-		func(w io.Writer, h runner.Handle) error { return rn.Archive(w, h.ID()) },
+		func(w io.Writer, h runner.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
 	})
 }
 

@@ -19,10 +19,10 @@ func runSuite(t *testing.T, r *runner.Runner, name string, req runner.Request) r
 	if !filepath.IsAbs(name) {
 		name = filepath.Join("testdata", "html", name)
 	}
-	suite, ds, err := eval.Load(filepath.Join(name, "eval.yaml"), eval.Options{Vocabulary: r.Vocabulary()})
+	suite, ds, err := eval.Load(filepath.Join(name, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	plan, err := r.Plan(t.Context(), suite, req)
+	plan, err := r.Planner().Plan(t.Context(), suite, req)
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func runSuite(t *testing.T, r *runner.Runner, name string, req runner.Request) r
 		<-run.Done()
 		t.Fatalf("%s: the run did not end", name)
 	}
-	h, err := r.Run(run.ID())
+	h, err := r.Catalog().Run(run.ID())
 	require.NoError(t, err)
 	return h
 }

@@ -44,7 +44,7 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 		fmt.Fprintf(stderr, "waza: %s\n", NothingWaits(o))
 		return nil
 	}
-	h, err := rn.Run(o.Run)
+	h, err := rn.Catalog().Run(o.Run)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (r *reviewer) all(list []runner.Question) error {
 // close tells how the run stands now.
 func (r *reviewer) close(h runner.Handle) error {
 	fmt.Fprintf(r.stderr, "\n%s\n\n", r.kept())
-	h, err := r.runner.Run(h.ID()) // as it is now
+	h, err := r.runner.Catalog().Run(h.ID()) // as it is now
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *reviewer) close(h runner.Handle) error {
 
 // one asks one question, until it is answered or left out.
 func (r *reviewer) one(q *runner.Question, count string) error {
-	trial, err := r.runner.Trial(r.options.Run, q.TaskID, q.Trial)
+	trial, err := r.runner.Amender().Trial(r.options.Run, q.TaskID, q.Trial)
 	if err != nil || trial == nil {
 		return err
 	}
@@ -173,7 +173,7 @@ const reviewHelp = `  a score   ` + ScoreForms + `
 
 // file shows a file of the trial's workspace.
 func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
-	b, err := r.runner.File(r.options.Run, trial, path)
+	b, err := r.runner.Amender().File(r.options.Run, trial, path)
 	switch {
 	case err != nil:
 		fmt.Fprintf(r.stderr, "  %s\n", output.Clean(err.Error()))
@@ -196,7 +196,7 @@ func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	res, err := r.runner.Review(context.WithoutCancel(r.ctx), r.options.Run, runner.Review{
+	res, err := r.runner.Amender().Review(context.WithoutCancel(r.ctx), r.options.Run, runner.Review{
 		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.Reviewer,
 	})
 	var busy *runner.BusyError

@@ -21,7 +21,7 @@ type Options struct {
 
 // Questions are those of a run that the flags ask for.
 func (o Options) Questions(rn *runner.Runner) ([]runner.Question, error) {
-	list, err := rn.Questions(o.Run)
+	list, err := rn.Amender().Questions(o.Run)
 	var out []runner.Question
 	for _, q := range list {
 		if (o.All || q.Pending) && (o.Task == "" || o.Task == q.TaskID) && (o.Trial == 0 || o.Trial == q.Trial) && (o.Grader == "" || o.Grader == q.Grader) {
@@ -37,7 +37,7 @@ func (o *Options) FindRun(rn *runner.Runner) error {
 		return nil
 	}
 	var err error
-	o.Run, err = rn.NewestPending()
+	o.Run, err = rn.Amender().NewestPending()
 	return err
 }
 
