@@ -8,18 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
 )
-
-// Path leads to a place inside the options of a grader or executor: strings are
-// keys, ints are indexes from 0.
-type Path []any
-
-// At returns the path of those keys and indexes: At("regex_match", 2) is the
-// third pattern of regex_match, At() the options as a whole.
-func At(elems ...any) Path { return elems }
 
 // Check is what a [Kind]'s Check function is told about the place its options
 // stand in, and where it reports what it finds. It is valid only during that
@@ -30,7 +23,7 @@ func At(elems ...any) Path { return elems }
 // is. Messages need not name the grader: it is put in front of them.
 type Check struct {
 	loader  *loader
-	src     *source
+	src     *decode.Source
 	options *yaml.Node // the options of every place they may stand in, as one map
 	decl    *yaml.Node // where the grader, or the name of the executor, is declared
 	label   string
@@ -38,47 +31,113 @@ type Check struct {
 }
 
 // Errorf reports a fault that keeps the suite from running.
-func (c *Check) Errorf(path Path, code Code, format string, args ...any) {
-	c.Suggestf(path, Error, code, "", format, args...)
+func (c *Check) Errorf(path decode.Path, code decode.Code, format string, args ...any) {
+	c.Suggestf(path, decode.Error, code, "", format, args...)
 }
 
 // Warnf reports something worth mending.
-func (c *Check) Warnf(path Path, code Code, format string, args ...any) {
-	c.Suggestf(path, Warning, code, "", format, args...)
+func (c *Check) Warnf(path decode.Path, code decode.Code, format string, args ...any) {
+	c.Suggestf(path, decode.Warning, code, "", format, args...)
 }
 
 // Infof reports something the author may want to know.
-func (c *Check) Infof(path Path, code Code, format string, args ...any) {
-	c.Suggestf(path, Info, code, "", format, args...)
+func (c *Check) Infof(path decode.Path, code decode.Code, format string, args ...any) {
+	c.Suggestf(path, decode.Info, code, "", format, args...)
 }
 
 // Suggestf reports a finding with the text to put in place of the value at path;
 // an empty suggestion means that none is known.
-func (c *Check) Suggestf(path Path, severity Severity, code Code, suggestion, format string, args ...any) {
-	d := c.src.diagnostic(c.locate(path), severity, code, c.label+": "+fmt.Sprintf(format, args...))
+func (c *Check) Suggestf(path decode.Path, severity decode.Severity, code decode.Code, suggestion, format string, args ...any) {
+	d := c.src.Diagnostic(c.locate(path), severity, code, c.label+": "+fmt.Sprintf(format, args...))
 	d.Suggestion = suggestion
-	c.loader.report(d)
+	c.loader.Report(d)
 }
 
-// OneOf reports an [Error] unless value is one of known, and returns whether it
+// OneOf reports a [decode.Error] unless value is one of known, and returns whether it
 // is. The message names the known ones, and the nearest is suggested.
-func (c *Check) OneOf(path Path, value string, known ...string) bool {
+func (c *Check) OneOf(path decode.Path, value string, known ...string) bool {
 	if slices.Contains(known, value) {
 		return true
 	}
-	c.Suggestf(path, Error, CodeInvalidValue, Nearest(value, known),
-		"%s%q is not one of %s", pathPrefix(path), value, strings.Join(known, ", "))
+	c.Suggestf(path, decode.Error, decode.CodeInvalidValue, decode.Nearest(value, known),
+		"%s%q is not one of %s", path.Prefix(), value, strings.Join(known, ", "))
 	return false
 }
 
 // Regexp compiles an RE2 pattern. It reports a bad one at path and returns nil.
-func (c *Check) Regexp(path Path, pattern string) *regexp.Regexp {
+func (c *Check) Regexp(path decode.Path, pattern string) *regexp.Regexp {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.Errorf(path, CodeBadRegex, "%sbad regular expression: %s", pathPrefix(path), regexpFault(err))
+		c.Errorf(path, decode.CodeBadRegex, "%sbad regular expression: %s", path.Prefix(), regexpFault(err))
 		return nil
 	}
 	return re
+}
+
+// Resolve finds a regular file that the options name by a relative path, see
+// [Beside.Resolve]. It returns the file's absolute path and the paths that were tried.
+func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
+	abs, tried, ok = c.loader.suite.resolve(rel, c.loader.beside(c.task))
+	c.loader.looked(tried...)
+	return abs, tried, ok
+}
+
+// File is [Check.Resolve] that reports a missing file at path, naming the places
+// that were searched. It returns "" when the file is missing.
+func (c *Check) File(path decode.Path, rel string) string {
+	abs, tried, ok := c.Resolve(rel)
+	if !ok {
+		for i := range tried {
+			tried[i] = c.loader.display(tried[i])
+		}
+		c.Errorf(path, decode.CodeMissingFile, "%sno such file: %s (tried %s)", path.Prefix(), rel, strings.Join(tried, ", "))
+		return ""
+	}
+	return abs
+}
+
+// ReadFile returns the content of a file, of an editor's unsaved one where there
+// is such. It refuses what is not a regular file and what has more than 8 MiB.
+func (c *Check) ReadFile(abs string) ([]byte, error) { return c.loader.readFile(abs, maxYAMLBytes) }
+
+// ReadSkill is [Check.ReadFile] for a file of a skill, which may be in any place.
+func (c *Check) ReadSkill(abs string) ([]byte, error) { return c.loader.readSkill(abs, maxYAMLBytes) }
+
+// Allows reports at path a file that the suite may not read, see [Suite.Allows], and
+// returns whether it may.
+func (c *Check) Allows(path decode.Path, abs string) bool {
+	err := c.loader.suite.Allows(abs)
+	if err != nil {
+		c.Errorf(path, decode.CodeEscapingPath, "%s%s is %s", path.Prefix(), c.loader.display(abs), err)
+	}
+	return err == nil
+}
+
+// SuiteDir returns the absolute path of the suite's directory.
+func (c *Check) SuiteDir() string { return c.loader.suite.Dir }
+
+// Suite returns the suite. Its tasks are not complete yet.
+func (c *Check) Suite() *Suite { return c.loader.suite }
+
+// Task returns the task that declares the grader; nil for a grader of the suite
+// and for an executor.
+func (c *Check) Task() *Task { return c.task }
+
+// Has reports whether the author wrote something at path.
+func (c *Check) Has(path decode.Path) bool {
+	_, depth := decode.Walk(c.options, path)
+	return depth == len(path) && c.options != nil
+}
+
+func (c *Check) locate(path decode.Path) *yaml.Node {
+	if c.options == nil {
+		return c.decl
+	}
+	n, depth := decode.Walk(c.options, path)
+	if depth == 0 {
+		return c.decl
+	}
+	return n
 }
 
 // regexpFault says what is wrong with a pattern, with a hint for what other
@@ -96,121 +155,4 @@ func regexpFault(err error) string {
 		msg += " (RE2 has no back-references)"
 	}
 	return msg
-}
-
-// Resolve finds a regular file that the options name by a relative path, see
-// [Beside.Resolve]. It returns the file's absolute path and the paths that were tried.
-func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
-	abs, tried, ok = c.loader.suite.resolve(rel, c.loader.beside(c.task))
-	c.loader.looked(tried...)
-	return abs, tried, ok
-}
-
-// File is [Check.Resolve] that reports a missing file at path, naming the places
-// that were searched. It returns "" when the file is missing.
-func (c *Check) File(path Path, rel string) string {
-	abs, tried, ok := c.Resolve(rel)
-	if !ok {
-		for i := range tried {
-			tried[i] = c.loader.display(tried[i])
-		}
-		c.Errorf(path, CodeMissingFile, "%sno such file: %s (tried %s)", pathPrefix(path), rel, strings.Join(tried, ", "))
-		return ""
-	}
-	return abs
-}
-
-// ReadFile returns the content of a file, of an editor's unsaved one where there
-// is such. It refuses what is not a regular file and what has more than 8 MiB.
-func (c *Check) ReadFile(abs string) ([]byte, error) { return c.loader.readFile(abs, maxYAMLBytes) }
-
-// ReadSkill is [Check.ReadFile] for a file of a skill, which may be in any place.
-func (c *Check) ReadSkill(abs string) ([]byte, error) { return c.loader.readSkill(abs, maxYAMLBytes) }
-
-// Allows reports at path a file that the suite may not read, see [Suite.Allows], and
-// returns whether it may.
-func (c *Check) Allows(path Path, abs string) bool {
-	err := c.loader.suite.Allows(abs)
-	if err != nil {
-		c.Errorf(path, CodeEscapingPath, "%s%s is %s", pathPrefix(path), c.loader.display(abs), err)
-	}
-	return err == nil
-}
-
-// SuiteDir returns the absolute path of the suite's directory.
-func (c *Check) SuiteDir() string { return c.loader.suite.Dir }
-
-// Suite returns the suite. Its tasks are not complete yet.
-func (c *Check) Suite() *Suite { return c.loader.suite }
-
-// Task returns the task that declares the grader; nil for a grader of the suite
-// and for an executor.
-func (c *Check) Task() *Task { return c.task }
-
-// Has reports whether the author wrote something at path.
-func (c *Check) Has(path Path) bool {
-	_, depth := walkPath(c.options, path)
-	return depth == len(path) && c.options != nil
-}
-
-func (c *Check) locate(path Path) *yaml.Node {
-	if c.options == nil {
-		return c.decl
-	}
-	n, depth := walkPath(c.options, path)
-	if depth == 0 {
-		return c.decl
-	}
-	return n
-}
-
-// walkPath follows path as far as it leads. It returns the node it came to and
-// how many elements of the path it could follow.
-func walkPath(n *yaml.Node, path Path) (*yaml.Node, int) {
-	for depth, elem := range path {
-		next := child(n, elem)
-		if next == nil {
-			return n, depth
-		}
-		n = next
-	}
-	return n, len(path)
-}
-
-func child(n *yaml.Node, elem any) *yaml.Node {
-	n = follow(n)
-	switch e := elem.(type) {
-	case string:
-		return lookup(n, e)
-	case int:
-		if n != nil && n.Kind == yaml.SequenceNode && e >= 0 && e < len(n.Content) {
-			return n.Content[e]
-		}
-	}
-	return nil
-}
-
-// pathPrefix gives "regex_match[2]: ", or nothing for the options as a whole.
-func pathPrefix(path Path) string {
-	if s := path.String(); s != "" {
-		return s + ": "
-	}
-	return ""
-}
-
-// String gives the path as it is written in messages: "regex_match[2]".
-func (p Path) String() string {
-	var b strings.Builder
-	for _, elem := range p {
-		switch e := elem.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", e)
-		default:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			fmt.Fprint(&b, e)
-		}
-	}
-	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -26,11 +27,11 @@ const (
 // the tasks of a YAML file.
 func (ts *taskSet) dataset() {
 	l := ts.loader
-	at := place(l.src.root, "tasks_from")
+	at := decode.Place(l.src.Root, "tasks_from")
 	name := filepath.FromSlash(strings.TrimSpace(l.suite.TasksFrom))
 	file := filepath.Join(l.suite.Dir, name)
 	if !filepath.IsLocal(name) || !files.Within(l.suite.Dir, file) {
-		l.reportf(l.src, at, Error, CodeEscapingPath, "tasks_from must be a relative path that stays in the suite's directory")
+		l.Reportf(l.src, at, decode.Error, decode.CodeEscapingPath, "tasks_from must be a relative path that stays in the suite's directory")
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(name))
@@ -47,10 +48,10 @@ func (ts *taskSet) dataset() {
 		ts.yamlDataset(file, data)
 		return
 	}
-	text, offset, err := plainText(data, false)
+	text, offset, err := decode.PlainText(data, false)
 	if err != nil {
 		line := 1 + strings.Count(text[:offset], "\n")
-		l.report(Diagnostic{File: l.display(file), Line: line, Column: 1, Severity: Error, Code: CodeNotText, Message: err.Error()})
+		l.Report(decode.Diagnostic{File: l.display(file), Line: line, Column: 1, Severity: decode.Error, Code: decode.CodeNotText, Message: err.Error()})
 		return
 	}
 	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
@@ -70,18 +71,18 @@ func (ts *taskSet) yamlDataset(file string, data []byte) {
 	l := ts.loader
 	ts.files[file] = true
 	src := l.parse(file, data)
-	if src.root == nil {
+	if src.Root == nil {
 		return
 	}
-	list := src.root
-	if n := follow(list); n.Kind == yaml.MappingNode {
-		if list = lookup(n, "tasks"); list == nil {
-			l.reportf(src, n, Error, CodeMissingField, "tasks is missing")
+	list := src.Root
+	if n := decode.Follow(list); n.Kind == yaml.MappingNode {
+		if list = decode.Lookup(n, "tasks"); list == nil {
+			l.Reportf(src, n, decode.Error, decode.CodeMissingField, "tasks is missing")
 			return
 		}
 	}
 	if l.suite.Range != nil {
-		l.at(Warning, CodeNoEffect, At("range"), "range has no effect on the tasks of a YAML file")
+		l.at(decode.Warning, decode.CodeNoEffect, decode.At("range"), "range has no effect on the tasks of a YAML file")
 	}
 	ts.entries(src, list)
 }
@@ -105,10 +106,10 @@ type rows struct {
 }
 
 // fault reports something about a row. column is in bytes from 1; 0 when unknown.
-func (r *rows) fault(line, column int, code Code, format string, args ...any) {
+func (r *rows) fault(line, column int, code decode.Code, format string, args ...any) {
 	if r.faults++; r.faults > maxRowFaults {
 		r.stop = true
-		r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: 1, Severity: Error, Code: code,
+		r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Error, Code: code,
 			Message: "too many faults; the rest of the file is not looked at"})
 		return
 	}
@@ -116,7 +117,7 @@ func (r *rows) fault(line, column int, code Code, format string, args ...any) {
 		text := lineOf(r.text, line)
 		column = utf8.RuneCountInString(text[:min(column-1, len(text))]) + 1
 	}
-	r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: max(column, 1), Severity: Error, Code: code, Message: fmt.Sprintf(format, args...)})
+	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: max(column, 1), Severity: decode.Error, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
 // lineOf finds a line without an index of all, which would be larger than the
@@ -153,7 +154,7 @@ func (r *rows) row(line int, columns map[string]string) {
 		maps.Copy(vars, columns)
 	}
 	if r.cells += len(vars); r.cells > maxCells {
-		r.fault(line, 1, CodeTooLarge, "more than %d values", maxCells)
+		r.fault(line, 1, decode.CodeTooLarge, "more than %d values", maxCells)
 		r.stop = true
 		return
 	}
@@ -169,7 +170,7 @@ func (r *rows) row(line int, columns map[string]string) {
 	}
 	prompt, ok := vars["prompt"]
 	if !ok {
-		r.fault(line, 1, CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
+		r.fault(line, 1, decode.CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
 		r.stop = true
 		return
 	}
@@ -185,24 +186,24 @@ func (r *rows) emptyPrompt(line int) {
 	if r.empty++; r.empty > maxRowFaults {
 		return
 	}
-	r.set.loader.report(Diagnostic{File: r.name, Line: line, Column: 1, Severity: Warning, Code: CodeDatasetNoPrompt,
+	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Warning, Code: decode.CodeDatasetNoPrompt,
 		Message: fmt.Sprintf("row %d has an empty prompt, which is sent as it is", r.count)})
 }
 
 func (r *rows) take(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.fault(t.Line, 1, CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		r.fault(t.Line, 1, decode.CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
-	if !r.set.add(t, &source{name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
+	if !r.set.add(t, &decode.Source{Name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
 		r.stop = true
 		return
 	}
 	r.checkVariables(t)
 	if r.skills == nil {
 		r.skills = &[]string{}
-		*r.skills = l.skillsOf(t, &taskCheck{loader: l, src: l.src, node: l.src.root, task: t})
+		*r.skills = l.skillsOf(t, &taskCheck{loader: l, src: l.src, node: l.src.Root, task: t})
 	}
 	t.Skills = *r.skills // the same for all rows
 	r.set.tasks = append(r.set.tasks, t)
@@ -215,7 +216,7 @@ func (r *rows) checkVariables(t *Task) {
 		return
 	}
 	if !t.fits(t.Inputs.Prompt, TrialVars{}) {
-		r.fault(t.Line, 1, CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
+		r.fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
 	params := r.set.loader.paramNames()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)
@@ -230,12 +231,12 @@ func (r *rows) checkVariables(t *Task) {
 		if len(r.warned) > maxRowFaults {
 			return
 		}
-		d := Diagnostic{File: r.name, Line: t.Line, Column: 1, Severity: Warning, Code: CodeUnknownVariable,
+		d := decode.Diagnostic{File: r.name, Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeUnknownVariable,
 			Message: fmt.Sprintf("no variable %q; the text is sent as it stands", expr)}
-		if near := Nearest(strings.TrimPrefix(expr, "."), t.variableNames(params)); near != "" {
+		if near := decode.Nearest(strings.TrimPrefix(expr, "."), t.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
-		r.set.loader.report(d)
+		r.set.loader.Report(d)
 	}
 }
 
@@ -245,16 +246,16 @@ func (r *rows) finish() {
 	if rng := l.suite.Range; rng != nil {
 		switch {
 		case rng[0] < 1 || rng[1] < rng[0]:
-			l.at(Error, CodeDatasetRange, At("range"), "range must be [first, last] with 1 ≤ first ≤ last, not [%d, %d]", rng[0], rng[1])
+			l.at(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range must be [first, last] with 1 ≤ first ≤ last, not [%d, %d]", rng[0], rng[1])
 			return
 		case r.faults == 0 && r.count > 0 && rng[0] > r.count:
-			l.at(Error, CodeDatasetRange, At("range"), "the range begins at row %d, but %s has %d", rng[0], r.name, r.count)
+			l.at(decode.Error, decode.CodeDatasetRange, decode.At("range"), "the range begins at row %d, but %s has %d", rng[0], r.name, r.count)
 			return
 		case r.faults == 0 && r.count > 0 && rng[1] > r.count:
-			l.at(Warning, CodeDatasetRange, At("range"), "the range ends at row %d, but %s has %d", rng[1], r.name, r.count)
+			l.at(decode.Warning, decode.CodeDatasetRange, decode.At("range"), "the range ends at row %d, but %s has %d", rng[1], r.name, r.count)
 		}
 	}
 	if r.count == 0 && r.faults == 0 {
-		l.report(Diagnostic{File: r.name, Severity: Error, Code: CodeDatasetEmpty, Message: "the dataset has no rows"})
+		l.Report(decode.Diagnostic{File: r.name, Severity: decode.Error, Code: decode.CodeDatasetEmpty, Message: "the dataset has no rows"})
 	}
 }

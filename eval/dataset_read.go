@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -42,7 +43,7 @@ func (r *rows) readCSV(comma rune) {
 			continue
 		}
 		if len(record) != len(header) {
-			r.fault(line, 1, CodeDatasetColumns, "row %d has %d fields, but the header has %d", r.count, len(record), len(header))
+			r.fault(line, 1, decode.CodeDatasetColumns, "row %d has %d fields, but the header has %d", r.count, len(record), len(header))
 			continue
 		}
 		columns := make(map[string]string, len(header))
@@ -62,9 +63,9 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 		line, column := cr.FieldPos(i)
 		switch {
 		case names[i] == "":
-			r.fault(line, column, CodeDatasetColumns, "column %d has no name", i+1)
+			r.fault(line, column, decode.CodeDatasetColumns, "column %d has no name", i+1)
 		case seen[names[i]]:
-			r.fault(line, column, CodeDatasetColumns, "two columns are named %q", text.Clip(names[i], 60))
+			r.fault(line, column, decode.CodeDatasetColumns, "two columns are named %q", text.Clip(names[i], 60))
 		}
 		seen[names[i]] = true
 		if r.stop {
@@ -72,7 +73,7 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 		}
 	}
 	if len(names) == 1 && strings.Contains(names[0], ";") {
-		r.fault(1, 1, CodeDatasetColumns, "the columns are separated by semicolons; use commas")
+		r.fault(1, 1, decode.CodeDatasetColumns, "the columns are separated by semicolons; use commas")
 	}
 	return names, r.faults == 0
 }
@@ -80,16 +81,16 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 func (r *rows) csvFault(err error) {
 	var pe *csv.ParseError
 	if !errors.As(err, &pe) {
-		r.fault(1, 1, CodeDatasetSyntax, "%s", err)
+		r.fault(1, 1, decode.CodeDatasetSyntax, "%s", err)
 		return
 	}
 	switch {
 	case errors.Is(pe.Err, csv.ErrBareQuote):
-		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "a quote in a field that does not begin with one; quote the field and write the quote twice")
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "a quote in a field that does not begin with one; quote the field and write the quote twice")
 	case errors.Is(pe.Err, csv.ErrQuote):
-		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "a quoted field that begins in line %d does not end as it should", pe.StartLine)
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "a quoted field that begins in line %d does not end as it should", pe.StartLine)
 	default:
-		r.fault(pe.Line, pe.Column, CodeDatasetSyntax, "%s", pe.Err)
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "%s", pe.Err)
 	}
 }
 
@@ -104,7 +105,7 @@ func (r *rows) readJSONL() {
 		}
 		columns, at, err := jsonColumns(text)
 		if err != nil {
-			r.fault(line, at, CodeDatasetSyntax, "%s", err)
+			r.fault(line, at, decode.CodeDatasetSyntax, "%s", err)
 			continue
 		}
 		r.row(line, columns)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations under testdata and the schemas")
@@ -109,9 +110,9 @@ func TestEveryCodeIsShown(t *testing.T) {
 			}
 		}
 	}
-	shown[string(eval.CodeTooLarge)] = true // by TestHugeFilesAreRefused
-	seen := map[eval.Code]bool{}
-	for _, c := range eval.Codes() {
+	shown[string(decode.CodeTooLarge)] = true // by TestHugeFilesAreRefused
+	seen := map[decode.Code]bool{}
+	for _, c := range decode.Codes() {
 		require.False(t, seen[c.Code], "%s stands twice", c.Code)
 		seen[c.Code] = true
 		require.True(t, strings.HasSuffix(c.Doc, "."), "%s: %q is no sentence", c.Code, c.Doc)

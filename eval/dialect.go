@@ -2,6 +2,7 @@ package eval
 
 import (
 	"regexp"
+	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -11,27 +12,27 @@ var durationText = regexp.MustCompile(`^\d+(\.\d+)?(ms|s|m|h)$`)
 // otherDialect looks for the marks of other tools that call their files
 // eval.yaml too. It returns the tool's name and the node that gives it away, or "".
 func otherDialect(root *yaml.Node) (tool string, at *yaml.Node) {
-	if k, _ := lookupPair(root, "stimuli"); k != nil {
+	if k, _ := decode.LookupPair(root, "stimuli"); k != nil {
 		return "Vally", k
 	}
-	for _, in := range []*yaml.Node{root, lookup(root, "config"), lookup(root, "defaults")} {
-		if t := lookup(in, "timeout"); isText(follow(t)) && durationText.MatchString(follow(t).Value) {
-			if lookup(lookup(root, "defaults"), "agent") == nil {
+	for _, in := range []*yaml.Node{root, decode.Lookup(root, "config"), decode.Lookup(root, "defaults")} {
+		if t := decode.Lookup(in, "timeout"); decode.IsText(decode.Follow(t)) && durationText.MatchString(decode.Follow(t).Value) {
+			if decode.Lookup(decode.Lookup(root, "defaults"), "agent") == nil {
 				return "Vally", t
 			}
 		}
 	}
-	agent, _ := lookupPair(lookup(root, "defaults"), "agent")
+	agent, _ := decode.LookupPair(decode.Lookup(root, "defaults"), "agent")
 	if agent == nil {
 		return "", nil
 	}
-	if lookup(root, "instruction") != nil {
+	if decode.Lookup(root, "instruction") != nil {
 		return "skillgrade", agent
 	}
 	for _, list := range []string{"tasks", "evals", "tests"} {
-		if items := follow(lookup(root, list)); items != nil && items.Kind == yaml.SequenceNode {
+		if items := decode.Follow(decode.Lookup(root, list)); items != nil && items.Kind == yaml.SequenceNode {
 			for _, item := range items.Content {
-				if lookup(item, "instruction") != nil {
+				if decode.Lookup(item, "instruction") != nil {
 					return "skillgrade", agent
 				}
 			}

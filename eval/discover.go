@@ -15,6 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 )
 
@@ -39,7 +40,7 @@ type Summary struct {
 type Discovery struct {
 	Suites []Summary // by path
 	// Problems are the suites and directories that could not be read.
-	Problems Diagnostics
+	Problems decode.Diagnostics
 }
 
 // Discover finds the suites below a directory, by the names of their files
@@ -54,7 +55,7 @@ func Discover(dir string, o Options) (*Discovery, error) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return nil, &NotFoundError{Path: dir}
 	case err != nil:
-		return nil, fmt.Errorf("%s: %s", dir, reason(err))
+		return nil, fmt.Errorf("%s: %s", dir, files.Reason(err))
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s: not a directory", dir)
 	}
@@ -69,7 +70,7 @@ func Discover(dir string, o Options) (*Discovery, error) {
 	}
 	w.directory(abs, dir, 0)
 	slices.SortFunc(w.found.Suites, func(a, b Summary) int { return strings.Compare(a.Path, b.Path) })
-	w.found.Problems = w.loader.diagnostics()
+	w.found.Problems = w.loader.Diagnostics()
 	return w.found, nil
 }
 
@@ -86,7 +87,7 @@ var workflowPath = regexp.MustCompile(`(^|/)\.(github|gitea|forgejo)/workflows/`
 
 // isWorkflow reports whether a document has the shape of a workflow, wherever it is.
 func isWorkflow(root *yaml.Node) bool {
-	return lookup(root, "on") != nil && lookup(root, "jobs") != nil && lookup(root, "tasks") == nil && lookup(root, "tasks_from") == nil
+	return decode.Lookup(root, "on") != nil && decode.Lookup(root, "jobs") != nil && decode.Lookup(root, "tasks") == nil && decode.Lookup(root, "tasks_from") == nil
 }
 
 // isWorkflowFile is isWorkflow for a file; false for one that cannot be read. Only a
@@ -97,8 +98,8 @@ func isWorkflowFile(path string, o Options) bool {
 	if err != nil || !bytes.Contains(data, []byte("jobs")) {
 		return false
 	}
-	root := l.parse(path, data).root
-	return root != nil && isWorkflow(follow(root))
+	root := l.parse(path, data).Root
+	return root != nil && isWorkflow(decode.Follow(root))
 }
 
 // isFound reports whether a file in a directory of that root is a suite that a search
@@ -171,7 +172,7 @@ func (w *walker) directory(abs, shown string, depth int) {
 	}
 	entries, err := os.ReadDir(abs)
 	if err != nil {
-		w.loader.report(Diagnostic{File: filepath.ToSlash(shown), Severity: Warning, Code: CodeUnreadable, Message: reason(err)})
+		w.loader.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeUnreadable, Message: files.Reason(err)})
 		return
 	}
 	before := len(w.ignored)
@@ -192,7 +193,7 @@ func (w *walker) directory(abs, shown string, depth int) {
 
 func (w *walker) tooMuch(shown string) {
 	if !w.full {
-		w.loader.report(Diagnostic{File: filepath.ToSlash(shown), Severity: Warning, Code: CodeTooLarge,
+		w.loader.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeTooLarge,
 			Message: "the search stops here; name a directory nearer to the suites"})
 	}
 	w.full = true
@@ -211,9 +212,9 @@ type headConfig struct {
 	Executor string `yaml:"executor" alias:"engine"`
 }
 
-func (c *headConfig) decodeShape(d *decoder, n *yaml.Node) {
+func (c *headConfig) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
-		d.structure(n, reflect.ValueOf(c).Elem(), func(pair) bool { return true })
+		d.Structure(n, reflect.ValueOf(c).Elem(), func(decode.Pair) bool { return true })
 	}
 }
 
@@ -239,24 +240,24 @@ func (w *walker) suite(path, shown string) {
 		return
 	}
 	src := l.parse(path, data)
-	if src.root == nil {
+	if src.Root == nil {
 		return
 	}
-	root := follow(src.root)
+	root := decode.Follow(src.Root)
 	if root.Kind != yaml.MappingNode {
-		l.reportf(src, root, Error, CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", describe(root))
+		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
 		return
 	}
 	if isWorkflow(root) {
 		return
 	}
 	if tool, at := otherDialect(root); tool != "" {
-		l.reportf(src, at, Error, CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
 		return
 	}
 	var h head
 	d := l.decoder(src)
-	d.structure(root, reflect.ValueOf(&h).Elem(), func(pair) bool { return true })
+	d.Structure(root, reflect.ValueOf(&h).Elem(), func(decode.Pair) bool { return true })
 	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
 		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 func discover(t *testing.T, dir string) (paths []string, problems []string) {
@@ -68,7 +69,7 @@ func TestDiscoverSummaries(t *testing.T) {
 	found, err := eval.Discover(dir, eval.Options{})
 	require.NoError(t, err)
 	require.Empty(t, found.Suites)
-	require.Equal(t, eval.CodeSyntax, found.Problems[0].Code)
+	require.Equal(t, decode.CodeSyntax, found.Problems[0].Code)
 
 	dir = unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: []}\ntasks: 3\n")))
 	found, err = eval.Discover(dir, eval.Options{})

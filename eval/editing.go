@@ -3,6 +3,7 @@ package eval
 import (
 	"path/filepath"
 	"slices"
+	"waza/eval/decode"
 )
 
 // What editors ask about files while they are written. All of it works on a suite
@@ -28,11 +29,11 @@ func (s *Suite) IsTaskFile(path string) bool { return path != s.File && s.taskFi
 // TaskFiles returns the absolute paths of the files that a pattern of the suite's
 // tasks matches, sorted, and what is wrong with the pattern. It reads none of
 // them. Files that only the overlay has are found, too.
-func (s *Suite) TaskFiles(pattern string, o Options) ([]string, Diagnostics) {
+func (s *Suite) TaskFiles(pattern string, o Options) ([]string, decode.Diagnostics) {
 	l := &loader{options: o, suite: s, shownDir: s.Dir}
 	ts := &taskSet{loader: l}
-	files := ts.find(newSource(s.File, s.File, ""), nil, pattern)
-	return files, l.diagnostics()
+	files := ts.find(decode.NewSource(s.File, s.File, ""), nil, pattern)
+	return files, l.Diagnostics()
 }
 
 // Path makes a path absolute that is relative to the suite's directory.
@@ -83,6 +84,6 @@ func ReadText(path string, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, _, err := plainText(data, false)
+	text, _, err := decode.PlainText(data, false)
 	return text, err
 }

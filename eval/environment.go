@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"waza/eval/decode"
 )
 
 // basicEnvironment are the variables that hardly any program works without, and those
@@ -36,15 +37,15 @@ func (c *Config) Inherited(environ []string) []string {
 // checkEnvironment reports what cannot be the name of a variable.
 func (l *loader) checkEnvironment() {
 	for i, name := range l.suite.Config.Environment {
-		at := At("config", "environment", i)
+		at := decode.At("config", "environment", i)
 		_, err := CompileGlob(name)
 		switch {
 		case err != nil:
-			l.at(Error, CodeInvalidValue, at, "%q is no pattern: %s", name, err)
+			l.at(decode.Error, decode.CodeInvalidValue, at, "%q is no pattern: %s", name, err)
 		case name == "":
-			l.at(Error, CodeInvalidValue, at, "the name of a variable is empty")
+			l.at(decode.Error, decode.CodeInvalidValue, at, "the name of a variable is empty")
 		case strings.Contains(name, "="):
-			l.at(Error, CodeInvalidValue, at, "%q is no name of a variable: list names here; a task's inputs.environment sets values", name)
+			l.at(decode.Error, decode.CodeInvalidValue, at, "%q is no name of a variable: list names here; a task's inputs.environment sets values", name)
 		}
 	}
 }

@@ -4,36 +4,38 @@ import (
 	"reflect"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
 )
 
-// decodeShape takes the common keys. Others are options of executors: which,
+// DecodeShape takes the common keys. Others are options of executors: which,
 // [loader.executor] knows.
-func (c *Config) decodeShape(d *decoder, n *yaml.Node) {
-	d.structure(n, reflect.ValueOf(c).Elem(), func(p pair) bool {
-		v := d.loader.options.Vocabulary
-		if p.key.Value == "baseline" {
-			d.into(p.value, &d.loader.suite.Baseline)
+func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
+	l := d.Context.(*loader)
+	d.Structure(n, reflect.ValueOf(c).Elem(), func(p decode.Pair) bool {
+		v := l.options.Vocabulary
+		if p.Key.Value == "baseline" {
+			d.Into(p.Value, &l.suite.Baseline)
 			return true
 		}
 		if v == nil {
 			// Without a vocabulary any key may be an executor's, so only what
 			// looks like a typing error is told.
-			return Nearest(p.key.Value, Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.key.Value] == ""
+			return decode.Nearest(p.Key.Value, decode.Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.Key.Value] == ""
 		}
 		var options []string
 		for _, k := range v.Executors {
 			if k.Options != nil {
 				o := k.Options()
-				if takesKey(o, p.key.Value) {
+				if decode.TakesKey(o, p.Key.Value) {
 					return true
 				}
-				options = append(options, Keys(o)...)
+				options = append(options, decode.Keys(o)...)
 			}
 		}
-		d.unknownKey(p.key, reflect.TypeOf(*c), options)
+		d.UnknownKey(p.Key, reflect.TypeOf(*c), options)
 		return true
 	})
 }
@@ -58,7 +60,7 @@ func (l *loader) executor() {
 		l.unknownExecutor(s.Config.Executor, l.src, at)
 	}
 	s.ExecutorOptions = map[string]any{}
-	config := lookup(l.src.root, "config")
+	config := decode.Lookup(l.src.Root, "config")
 	if l.options.Agent != "" {
 		config = l.withAgent(config, used, at)
 	}
@@ -82,12 +84,12 @@ func (l *loader) optionsOf(k Kind, config, decl *yaml.Node, used bool) any {
 	}
 	o := k.Options()
 	d := l.decoder(l.src)
-	d.quiet, d.label = !used, "executor "+k.Name+": "
-	if n := follow(config); n != nil && n.Kind == yaml.MappingNode {
-		d.push("config")
-		d.structure(n, reflect.ValueOf(o).Elem(), func(pair) bool { return true })
+	d.Quiet, d.Label = !used, "executor "+k.Name+": "
+	if n := decode.Follow(config); n != nil && n.Kind == yaml.MappingNode {
+		d.Push("config")
+		d.Structure(n, reflect.ValueOf(o).Elem(), func(decode.Pair) bool { return true })
 	}
-	if used && k.Check != nil && !d.failed {
+	if used && k.Check != nil && !d.Failed {
 		k.Check(check, o)
 	}
 	return o
@@ -100,7 +102,7 @@ const agentKey = "agent"
 // has no place in the file: it is not written there.
 func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
 	if used.Name != "" && !drives(used) {
-		l.reportf(l.src, at, Error, CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
+		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
 			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
 	}
 	return withKey(config, agentKey, l.agentNode())
@@ -111,7 +113,7 @@ func (l *loader) agentNode() *yaml.Node {
 }
 
 // drives reports whether an executor drives an agent that is chosen by its name.
-func drives(k Kind) bool { return k.Options != nil && takesKey(k.Options(), agentKey) }
+func drives(k Kind) bool { return k.Options != nil && decode.TakesKey(k.Options(), agentKey) }
 
 // drivers are the executors that do.
 func (l *loader) drivers() []string {
@@ -125,22 +127,22 @@ func (l *loader) drivers() []string {
 }
 
 func (l *loader) executorNode() *yaml.Node {
-	return place(l.src.root, "config", "executor")
+	return decode.Place(l.src.Root, "config", "executor")
 }
 
-func (l *loader) unknownExecutor(name string, src *source, at *yaml.Node) {
+func (l *loader) unknownExecutor(name string, src *decode.Source, at *yaml.Node) {
 	p := l.suite.Project
-	config := lookup(l.src.root, "config")
+	config := decode.Lookup(l.src.Root, "config")
 	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" && l.matrix[ParamExecutor].key == nil &&
-		lookup(config, "executor") == nil && lookup(config, "engine") == nil
+		decode.Lookup(config, "executor") == nil && decode.Lookup(config, "engine") == nil
 	if fromProject {
-		src, at = p.src, place(p.root, "defaults", "engine")
+		src, at = p.src, decode.Place(p.root, "defaults", "engine")
 	}
 	known := kindNames(l.options.Vocabulary.Executors)
-	d := src.diagnostic(at, Error, CodeUnknownExecutor,
+	d := src.Diagnostic(at, decode.Error, decode.CodeUnknownExecutor,
 		"unknown executor \""+text.Clip(name, 60)+"\"; the known ones are "+strings.Join(known, ", "))
 	d.Suggestion = nearestKind(name, l.options.Vocabulary.Executors)
-	l.report(d)
+	l.Report(d)
 }
 
 func kindNames(kinds []Kind) []string {
@@ -157,14 +159,14 @@ func nearestKind(name string, kinds []Kind) string {
 	for _, k := range kinds {
 		known = append(known, k.Aliases...)
 	}
-	return Nearest(name, known)
+	return decode.Nearest(name, known)
 }
 
 // DiagnoseExecutor makes a finding about the suite's executor, located where the
 // suite names it, for faults that are found only when it is about to run.
-func (s *Suite) DiagnoseExecutor(severity Severity, code Code, message string) Diagnostic {
+func (s *Suite) DiagnoseExecutor(severity decode.Severity, code decode.Code, message string) decode.Diagnostic {
 	if s.src == nil {
-		return Diagnostic{File: s.File, Severity: severity, Code: code, Message: message}
+		return decode.Diagnostic{File: s.File, Severity: severity, Code: code, Message: message}
 	}
-	return s.src.diagnostic(place(s.src.root, "config", "executor"), severity, code, message)
+	return s.src.Diagnostic(decode.Place(s.src.Root, "config", "executor"), severity, code, message)
 }

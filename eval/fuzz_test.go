@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // FuzzLoad asserts that no suite file makes Load panic, that every finding has a
@@ -25,8 +26,8 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	}
-	known := map[eval.Code]bool{}
-	for _, c := range eval.Codes() {
+	known := map[decode.Code]bool{}
+	for _, c := range decode.Codes() {
 		known[c.Code] = true
 	}
 	path := filepath.Join(f.TempDir(), "eval.yaml")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -54,7 +55,7 @@ func (l *loader) sameName(g *Grader, own map[string]int) {
 		g.Name = fmt.Sprintf("%s_%d", old, n)
 	}
 	own[g.Name] = g.Line
-	l.reportf(g.src, place(g.node, "name"), Warning, CodeDuplicateGrader,
+	l.Reportf(g.src, decode.Place(g.node, "name"), decode.Warning, decode.CodeDuplicateGrader,
 		"another grader is named %q, in line %d; this one is reported as %q", text.Clip(old, 60), line, text.Clip(g.Name, 60))
 }
 
@@ -74,13 +75,13 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 		label = fmt.Sprintf("grader %q", text.Clip(g.Name, 60))
 	}
 	d := l.decoder(g.src)
-	d.label = label + ": "
+	d.Label = label + ": "
 	if g.Type == "" {
 		l.missingType(g, d)
 		return false
 	}
-	if w := lookup(g.node, "weight"); w != nil && g.Weight <= 0 && !isNull(w) {
-		d.report(w, Warning, CodeNoEffect, "", "a weight of %s counts as 1", text.Clip(w.Value, 20))
+	if w := decode.Lookup(g.node, "weight"); w != nil && g.Weight <= 0 && !decode.IsNull(w) {
+		d.Report(w, decode.Warning, decode.CodeNoEffect, "", "a weight of %s counts as 1", text.Clip(w.Value, 20))
 	}
 	if g.Weight <= 0 {
 		g.Weight = 1
@@ -92,7 +93,7 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 	}
 	kind, ok := v.Grader(g.Type)
 	if !ok {
-		d.report(place(g.node, "type"), Error, CodeUnknownGrader, nearestKind(g.Type, v.Graders),
+		d.Report(decode.Place(g.node, "type"), decode.Error, decode.CodeUnknownGrader, nearestKind(g.Type, v.Graders),
 			"unknown type %q; the known ones are %s", text.Clip(g.Type, 60), strings.Join(kindNames(v.Graders), ", "))
 		return false
 	}
@@ -102,94 +103,94 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 	if kind.Options != nil {
 		g.Options = kind.Options()
 	}
-	g.gather(d, func(key string) bool { return takesKey(g.Options, key) })
+	g.gather(d, func(key string) bool { return decode.TakesKey(g.Options, key) })
 	l.graderOptions(g, kind, d)
 	if o, ok := g.Options.(interface{ declaredIn(dir string) }); ok {
 		o.declaredIn(l.beside(task))
 	}
-	if kind.Check != nil && !d.failed {
+	if kind.Check != nil && !d.Failed {
 		kind.Check(&Check{loader: l, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
 	}
 	return true
 }
 
-func (l *loader) missingType(g *Grader, d *decoder) {
-	if ref := lookup(g.node, "ref"); ref != nil {
-		d.report(ref, Error, CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
+func (l *loader) missingType(g *Grader, d *decode.Decoder) {
+	if ref := decode.Lookup(g.node, "ref"); ref != nil {
+		d.Report(ref, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		return
 	}
 	message := "type is missing"
 	if v := l.options.Vocabulary; v != nil {
 		message += "; the known ones are " + strings.Join(kindNames(v.Graders), ", ")
 	}
-	d.report(g.node, Error, CodeMissingField, "", "%s", message)
+	d.Report(g.node, decode.Error, decode.CodeMissingField, "", "%s", message)
 }
 
 // gather makes one map of the options of all the places they may stand in:
 // config, and beside it assertions, rubric and, in flat graders, any option that
 // the kind takes. What stands in config wins.
-func (g *Grader) gather(d *decoder, takes func(key string) bool) {
+func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 	all := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: g.node.Line, Column: g.node.Column}
 	have := map[string]bool{}
-	add := func(p pair) {
-		have[p.key.Value] = true
-		all.Content = append(all.Content, p.key, p.value)
+	add := func(p decode.Pair) {
+		have[p.Key.Value] = true
+		all.Content = append(all.Content, p.Key, p.Value)
 	}
 	if g.config != nil {
 		g.configPairs(d, all, add)
 	}
 	for _, p := range g.flat {
-		switch key := p.key.Value; {
+		switch key := p.Key.Value; {
 		case key == "ref":
-			d.report(p.key, Error, CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
+			d.Report(p.Key, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		case !takes(key) && key != "assertions":
-			d.unknownKey(p.key, reflect.TypeFor[Grader](), append(Keys(g.Options), "config", "assertions"))
+			d.UnknownKey(p.Key, reflect.TypeFor[Grader](), append(decode.Keys(g.Options), "config", "assertions"))
 		case have[key]:
-			d.report(p.key, Warning, CodeNoEffect, "", "%s has no effect beside config.%s", key, key)
+			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect beside config.%s", key, key)
 		default:
 			add(p)
 		}
 	}
-	if k, v := lookupPair(g.node, "rubric"); k != nil && !have["rubric"] && !isNull(v) {
+	if k, v := decode.LookupPair(g.node, "rubric"); k != nil && !have["rubric"] && !decode.IsNull(v) {
 		if takes("rubric") {
-			add(pair{k, v})
+			add(decode.Pair{Key: k, Value: v})
 		} else {
-			d.report(k, Warning, CodeNoEffect, "", "graders of type %s take no rubric", g.Type)
+			d.Report(k, decode.Warning, decode.CodeNoEffect, "", "graders of type %s take no rubric", g.Type)
 		}
 	}
 	g.config = all
-	g.Config, _ = d.any(all).(map[string]any)
+	g.Config, _ = d.Any(all).(map[string]any)
 }
 
-func (g *Grader) configPairs(d *decoder, all *yaml.Node, add func(pair)) {
-	config, alias, ok := d.enter(g.config)
+func (g *Grader) configPairs(d *decode.Decoder, all *yaml.Node, add func(decode.Pair)) {
+	config, alias, ok := d.Enter(g.config)
 	if !ok {
 		return
 	}
-	defer d.leave(alias)
-	if isNull(config) {
+	defer d.Leave(alias)
+	if decode.IsNull(config) {
 		return
 	}
 	if config.Kind != yaml.MappingNode {
-		d.report(config, Error, CodeWrongType, "", "config must be a map, not %s", describe(config))
+		d.Report(config, decode.Error, decode.CodeWrongType, "", "config must be a map, not %s", decode.Describe(config))
 		return
 	}
 	all.Line, all.Column = config.Line, config.Column
-	for _, p := range d.pairs(config) {
+	for _, p := range d.Pairs(config) {
 		add(p)
 	}
 }
 
 // graderOptions decodes the gathered options into what the kind gave for them.
-func (l *loader) graderOptions(g *Grader, kind Kind, d *decoder) {
-	d.unknownCode = CodeUnknownOption
+func (l *loader) graderOptions(g *Grader, kind Kind, d *decode.Decoder) {
+	d.UnknownCode = decode.CodeUnknownOption
 	if g.Options == nil {
 		for i := 0; i+1 < len(g.config.Content); i += 2 {
-			d.report(g.config.Content[i], Warning, CodeUnknownOption, "", "graders of type %s take no options", kind.Name)
+			d.Report(g.config.Content[i], decode.Warning, decode.CodeUnknownOption, "", "graders of type %s take no options", kind.Name)
 		}
 		return
 	}
-	d.into(g.config, g.Options)
+	d.Into(g.config, g.Options)
 	if g.Rubric == "" {
 		if text, ok := g.Config["rubric"].(string); ok {
 			g.Rubric = text
@@ -200,12 +201,12 @@ func (l *loader) graderOptions(g *Grader, kind Kind, d *decoder) {
 // Diagnose makes a finding about a place in the grader's options, located as
 // [Check] locates it, for faults that are found only when the suite is about to
 // run. Path elements are keys and indexes.
-func (g *Grader) Diagnose(path Path, severity Severity, code Code, message string) Diagnostic {
+func (g *Grader) Diagnose(path decode.Path, severity decode.Severity, code decode.Code, message string) decode.Diagnostic {
 	if g.src == nil {
-		return Diagnostic{File: g.File, Line: g.Line, Column: g.Column, Severity: severity, Code: code, Message: message}
+		return decode.Diagnostic{File: g.File, Line: g.Line, Column: g.Column, Severity: severity, Code: code, Message: message}
 	}
 	c := Check{src: g.src, options: g.config, decl: g.node}
-	return g.src.diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", text.Clip(g.Name, 60), message))
+	return g.src.Diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", text.Clip(g.Name, 60), message))
 }
 
 // effective joins the suite's graders with a task's: those that the task names

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // load writes a suite file and loads it, within a time that a hostile file must
 // not stretch.
-func load(t *testing.T, content string) (*eval.Suite, eval.Diagnostics) {
+func load(t *testing.T, content string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
@@ -27,8 +28,8 @@ func load(t *testing.T, content string) (*eval.Suite, eval.Diagnostics) {
 	return suite, diags
 }
 
-func codes(diags eval.Diagnostics) []eval.Code {
-	var out []eval.Code
+func codes(diags decode.Diagnostics) []decode.Code {
+	var out []decode.Code
 	for _, d := range diags {
 		out = append(out, d.Code)
 	}
@@ -40,29 +41,29 @@ func TestHostileDocuments(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name, content string
-		want          eval.Code
+		want          decode.Code
 	}{
-		{"brackets", strings.Repeat("[", mib), eval.CodeTooLarge},
-		{"fewer brackets", strings.Repeat("[", 100_000), eval.CodeSyntax},
-		{"closed brackets", strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000), eval.CodeTooDeep},
-		{"braces", strings.Repeat("{a: ", 9_000) + strings.Repeat("}", 9_000), eval.CodeTooDeep},
-		{"dashes", "name: x\ntasks:\n" + strings.Repeat("-\n", mib/2), eval.CodeTooLarge},
-		{"nested dashes", strings.Repeat("- ", 400_000), eval.CodeSyntax},
-		{"question marks", strings.Repeat("? ", 400_000), eval.CodeSyntax},
-		{"comments", strings.Repeat("#\n", 100_000) + "name: x", eval.CodeNoTasks},
-		{"long key", strings.Repeat("k", mib) + ": 1", eval.CodeSyntax},
-		{"long text", "name: " + strings.Repeat("text ", mib/8), eval.CodeNoTasks},
-		{"anchors", "a: &a x\nb: [" + strings.Repeat("*a, ", 50_000) + "]", eval.CodeUnknownKey},
-		{"many keys", manyKeys(20_000), eval.CodeUnknownKey},
-		{"laughs", laughs(), eval.CodeTooManyAliases},
-		{"merges", merges(), eval.CodeTooManyAliases},
-		{"NUL", "\x00\x00\x00", eval.CodeNotText},
-		{"not UTF-8", "name: \xc3\x28", eval.CodeNotText},
-		{"binary", "\x7fELF\x02\x01\x01", eval.CodeNotText},
-		{"odd UTF-16", "\xff\xfen", eval.CodeEmpty},
-		{"directive", "%YAML 9.9\n---\nname: x", eval.CodeSyntax},
-		{"binary tag", "name: !!binary xyz\ntasks: []", eval.CodeNoTasks},
-		{"map as key", "? {a: b}\n: c\nname: x", eval.CodeWrongType},
+		{"brackets", strings.Repeat("[", mib), decode.CodeTooLarge},
+		{"fewer brackets", strings.Repeat("[", 100_000), decode.CodeSyntax},
+		{"closed brackets", strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000), decode.CodeTooDeep},
+		{"braces", strings.Repeat("{a: ", 9_000) + strings.Repeat("}", 9_000), decode.CodeTooDeep},
+		{"dashes", "name: x\ntasks:\n" + strings.Repeat("-\n", mib/2), decode.CodeTooLarge},
+		{"nested dashes", strings.Repeat("- ", 400_000), decode.CodeSyntax},
+		{"question marks", strings.Repeat("? ", 400_000), decode.CodeSyntax},
+		{"comments", strings.Repeat("#\n", 100_000) + "name: x", decode.CodeNoTasks},
+		{"long key", strings.Repeat("k", mib) + ": 1", decode.CodeSyntax},
+		{"long text", "name: " + strings.Repeat("text ", mib/8), decode.CodeNoTasks},
+		{"anchors", "a: &a x\nb: [" + strings.Repeat("*a, ", 50_000) + "]", decode.CodeUnknownKey},
+		{"many keys", manyKeys(20_000), decode.CodeUnknownKey},
+		{"laughs", laughs(), decode.CodeTooManyAliases},
+		{"merges", merges(), decode.CodeTooManyAliases},
+		{"NUL", "\x00\x00\x00", decode.CodeNotText},
+		{"not UTF-8", "name: \xc3\x28", decode.CodeNotText},
+		{"binary", "\x7fELF\x02\x01\x01", decode.CodeNotText},
+		{"odd UTF-16", "\xff\xfen", decode.CodeEmpty},
+		{"directive", "%YAML 9.9\n---\nname: x", decode.CodeSyntax},
+		{"binary tag", "name: !!binary xyz\ntasks: []", decode.CodeNoTasks},
+		{"map as key", "? {a: b}\n: c\nname: x", decode.CodeWrongType},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,19 +114,19 @@ func TestHugeFilesAreRefused(t *testing.T) {
 	suite, diags, err := eval.Load(huge, eval.Options{})
 	require.NoError(t, err)
 	require.Nil(t, suite)
-	require.Equal(t, []eval.Code{eval.CodeTooLarge}, codes(diags))
+	require.Equal(t, []decode.Code{decode.CodeTooLarge}, codes(diags))
 
 	other := filepath.Join(dir, "other.eval.yaml")
 	require.NoError(t, os.WriteFile(other, []byte("name: x\ntasks: [eval.yaml]\n"), 0o644))
 	_, diags, err = eval.Load(other, eval.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []eval.Code{eval.CodeTooLarge}, codes(diags))
+	require.Equal(t, []decode.Code{decode.CodeTooLarge}, codes(diags))
 
 	require.NoError(t, os.Rename(huge, filepath.Join(dir, "rows.csv")))
 	require.NoError(t, os.WriteFile(other, []byte("name: x\ntasks_from: rows.csv\n"), 0o644))
 	_, diags, err = eval.Load(other, eval.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []eval.Code{eval.CodeTooLarge}, codes(diags))
+	require.Equal(t, []decode.Code{decode.CodeTooLarge}, codes(diags))
 }
 
 // Opening a fifo would wait for a writer.
@@ -136,11 +137,11 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(fifo, 0o644))
 	_, diags, err := eval.Load(fifo, eval.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []eval.Code{eval.CodeUnreadable}, codes(diags))
+	require.Equal(t, []decode.Code{decode.CodeUnreadable}, codes(diags))
 
 	_, diags, err = eval.Load("/dev/zero", eval.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []eval.Code{eval.CodeUnreadable}, codes(diags))
+	require.Equal(t, []decode.Code{decode.CodeUnreadable}, codes(diags))
 }
 
 func TestEncodings(t *testing.T) {
@@ -155,7 +156,7 @@ func TestEncodings(t *testing.T) {
 			t.Parallel()
 			suite, diags := load(t, content)
 			require.Equal(t, "Grüße", suite.Name)
-			require.Equal(t, []eval.Code{eval.CodeNothingChecked, eval.CodeUnknownKey}, codes(diags))
+			require.Equal(t, []decode.Code{decode.CodeNothingChecked, decode.CodeUnknownKey}, codes(diags))
 			require.Equal(t, [3]int{3, 25, 31}, [3]int{diags[1].Line, diags[1].Column, diags[1].EndColumn})
 		})
 	}

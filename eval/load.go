@@ -3,8 +3,8 @@
 // all below a directory. It starts no process and uses no network.
 //
 // What is wrong with a suite is never an error of Go but a list of
-// [Diagnostics], each with its place, a stable [Code] and, where one is near, a
-// suggestion. A suite without findings of severity [Error] can be run.
+// [decode.Diagnostics], each with its place, a stable [decode.Code] and, where one
+// is near, a suggestion. A suite without findings of severity [decode.Error] can be run.
 //
 // Executors and graders are not known here by name: the program describes them
 // in a [Vocabulary], and each [Kind] says which options it takes and checks them.
@@ -24,6 +24,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 )
 
@@ -83,7 +84,7 @@ func (e *AmbiguousError) Error() string {
 // [*NotFoundError], an [*AmbiguousError] or what kept the file from being read;
 // whatever can be read is judged by diagnostics alone. Time and memory are
 // bounded whatever the files hold.
-func Load(path string, o Options) (*Suite, Diagnostics, error) {
+func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 	path, err := Find(path, o)
 	if err != nil {
 		return nil, nil, err
@@ -96,21 +97,21 @@ func Load(path string, o Options) (*Suite, Diagnostics, error) {
 	data, err := l.readFile(abs, maxYAMLBytes)
 	if refused(err) {
 		l.unreadable(abs, nil, nil, err)
-		return nil, l.diagnostics(), nil
+		return nil, l.Diagnostics(), nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s", path, reason(err))
+		return nil, nil, fmt.Errorf("%s: %s", path, files.Reason(err))
 	}
 	src := l.parse(abs, data)
-	if src.root == nil {
-		return nil, l.diagnostics(), nil
+	if src.Root == nil {
+		return nil, l.Diagnostics(), nil
 	}
-	if root := follow(src.root); root.Kind != yaml.MappingNode {
-		l.reportf(src, root, Error, CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", describe(root))
-		return nil, l.diagnostics(), nil
+	if root := decode.Follow(src.Root); root.Kind != yaml.MappingNode {
+		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
+		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
-	return l.suite, l.diagnostics(), nil
+	return l.suite, l.Diagnostics(), nil
 }
 
 func newLoader(abs, shownDir string, o Options) *loader {
@@ -139,7 +140,7 @@ func Find(path string, o Options) (string, error) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return "", &NotFoundError{Path: path}
 	case err != nil:
-		return "", fmt.Errorf("%s: %s", path, reason(err))
+		return "", fmt.Errorf("%s: %s", path, files.Reason(err))
 	case !info.IsDir():
 		return path, nil
 	}
@@ -185,17 +186,17 @@ func suitesAt(dir string, o Options) ([]string, error) {
 }
 
 // load fills in the suite from its parsed file.
-func (l *loader) load(src *source) {
+func (l *loader) load(src *decode.Source) {
 	s := l.suite
 	l.src, s.src = src, src
-	if isWorkflow(follow(src.root)) {
-		l.reportf(src, place(src.root, "jobs"), Error, CodeOtherDialect, "this is a workflow of GitHub Actions, not a suite")
-		l.quietly(func() { l.decodeSuite() })
+	if isWorkflow(decode.Follow(src.Root)) {
+		l.Reportf(src, decode.Place(src.Root, "jobs"), decode.Error, decode.CodeOtherDialect, "this is a workflow of GitHub Actions, not a suite")
+		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
-	if tool, at := otherDialect(src.root); tool != "" {
-		l.reportf(src, at, Error, CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
-		l.quietly(func() { l.decodeSuite() })
+	if tool, at := otherDialect(src.Root); tool != "" {
+		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
 	s.Project = l.project()
@@ -204,7 +205,7 @@ func (l *loader) load(src *source) {
 	l.checkMatrix()
 	l.executor()
 	s.Graders = l.graders(s.Graders, nil)
-	before := len(l.found.Errors())
+	before := l.Errors()
 	l.tasks()
 	l.variants()
 	l.checkBaseline()
@@ -213,16 +214,9 @@ func (l *loader) load(src *source) {
 	for _, dir := range slices.Sorted(maps.Keys(l.skills)) {
 		s.skills = append(s.skills, l.skills[dir]...)
 	}
-	if len(s.Tasks) == 0 && s.Triggers == nil && len(l.found.Errors()) == before {
-		l.reportf(src, place(src.root, "tasks"), Error, CodeNoTasks, "the suite has no task to run")
+	if len(s.Tasks) == 0 && s.Triggers == nil && l.Errors() == before {
+		l.Reportf(src, decode.Place(src.Root, "tasks"), decode.Error, decode.CodeNoTasks, "the suite has no task to run")
 	}
-}
-
-// quietly keeps what f finds out of the report.
-func (l *loader) quietly(f func()) {
-	kept := l.found
-	f()
-	l.found = kept
 }
 
 func (l *loader) decodeSuite() {
@@ -232,38 +226,23 @@ func (l *loader) decodeSuite() {
 		s.Project.Defaults.apply(&s.Config)
 	}
 	d := l.decoder(l.src)
-	root, alias, ok := d.enter(l.src.root)
+	root, alias, ok := d.Enter(l.src.Root)
 	if !ok {
 		return
 	}
-	defer d.leave(alias)
-	d.structure(root, reflect.ValueOf(s).Elem(), func(p pair) bool { return p.key.Value == "tasks" })
-}
-
-// refused reports whether err says that a file exists and is not one to read.
-func refused(err error) bool {
-	return errors.Is(err, files.ErrTooLarge) || errors.Is(err, files.ErrNotRegular) || errors.Is(err, errNotText)
+	defer d.Leave(alias)
+	d.Structure(root, reflect.ValueOf(s).Elem(), func(p decode.Pair) bool { return p.Key.Value == "tasks" })
 }
 
 // unreadable reports a file that cannot be read: at the place that names it, or
 // when src is nil at the file itself.
-func (l *loader) unreadable(path string, src *source, at *yaml.Node, err error) {
-	code := CodeUnreadable
-	switch {
-	case errors.Is(err, files.ErrTooLarge):
-		code = CodeTooLarge
-	case errors.Is(err, files.ErrEscapes):
-		code = CodeEscapingPath
-	case errors.Is(err, errNotText):
-		code = CodeNotText
-	case errors.Is(err, fs.ErrNotExist):
-		code = CodeMissingFile
-	}
-	if src == nil {
-		l.report(Diagnostic{File: l.display(path), Severity: Error, Code: code, Message: reason(err)})
-		return
-	}
-	l.reportf(src, at, Error, code, "%s: %s", l.display(path), reason(err))
+func (l *loader) unreadable(path string, src *decode.Source, at *yaml.Node, err error) {
+	l.Findings.Unreadable(l.display(path), src, at, err)
+}
+
+// refused reports whether err says that a file exists and is not one to read.
+func refused(err error) bool {
+	return errors.Is(err, files.ErrTooLarge) || errors.Is(err, files.ErrNotRegular) || errors.Is(err, decode.ErrNotText)
 }
 
 // Task returns the task with that id, or nil.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // loadArchive loads eval.yaml of a txtar archive that must not have errors.
@@ -173,7 +174,7 @@ tasks:
 	require.Equal(t, 1.0, s.Graders[0].Weight)
 	require.Equal(t, [3]any{s.File, 12, 9}, [3]any{own.Graders[0].File, own.Graders[0].Line, own.Graders[0].Column})
 
-	d := own.Graders[0].Diagnose(eval.At("contains", 0), eval.Error, eval.CodeBadAssertion, "wrong")
+	d := own.Graders[0].Diagnose(decode.At("contains", 0), decode.Error, decode.CodeBadAssertion, "wrong")
 	require.Equal(t, [3]int{12, 33, 34}, [3]int{d.Line, d.Column, d.EndColumn})
 	require.Equal(t, `grader "text": wrong`, d.Message)
 }
@@ -355,6 +356,6 @@ func TestNearest(t *testing.T) {
 		"timeout": "timeout_seconds", "worker": "workers", "exectuor": "executor", "nmae": "name", "modle": "model",
 		"": "", "zzz": "", "x": "", strings.Repeat("workers", 1000): "", "колонка": "",
 	} {
-		require.Equal(t, want, eval.Nearest(word, known), word)
+		require.Equal(t, want, decode.Nearest(word, known), word)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -73,21 +74,22 @@ func (m *Matrix) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeShape takes a map from parameter to a list of values.
-func (m *Matrix) decodeShape(d *decoder, n *yaml.Node) {
+// DecodeShape takes a map from parameter to a list of values.
+func (m *Matrix) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, "a map from parameter to a list of values")
+		d.WrongType(n, "a map from parameter to a list of values")
 		return
 	}
-	d.loader.matrix = map[string]matrixNodes{}
-	for _, p := range d.pairs(n) {
-		d.push(p.key.Value)
-		param := MatrixParam{Name: p.key.Value}
-		nodes := matrixNodes{key: p.key}
-		d.matrixValues(p.value, &param, &nodes)
-		d.pop()
+	l := d.Context.(*loader)
+	l.matrix = map[string]matrixNodes{}
+	for _, p := range d.Pairs(n) {
+		d.Push(p.Key.Value)
+		param := MatrixParam{Name: p.Key.Value}
+		nodes := matrixNodes{key: p.Key}
+		matrixValues(d, p.Value, &param, &nodes)
+		d.Pop()
 		*m = append(*m, param)
-		d.loader.matrix[param.Name] = nodes
+		l.matrix[param.Name] = nodes
 	}
 }
 
@@ -97,31 +99,31 @@ type matrixNodes struct {
 	values []*yaml.Node
 }
 
-func (d *decoder) matrixValues(n *yaml.Node, p *MatrixParam, nodes *matrixNodes) {
-	list := follow(n)
-	if list.Kind == yaml.ScalarNode && !isNull(list) {
+func matrixValues(d *decode.Decoder, n *yaml.Node, p *MatrixParam, nodes *matrixNodes) {
+	list := decode.Follow(n)
+	if list.Kind == yaml.ScalarNode && !decode.IsNull(list) {
 		list = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
 	}
 	if list.Kind != yaml.SequenceNode {
-		d.wrongType(list, "a list of values")
+		d.WrongType(list, "a list of values")
 		return
 	}
 	for i, c := range list.Content {
-		value := follow(c)
-		d.push(fmt.Sprintf("[%d]", i))
+		value := decode.Follow(c)
+		d.Push(fmt.Sprintf("[%d]", i))
 		switch {
-		case value.Kind != yaml.ScalarNode || isNull(value):
-			d.wrongType(value, "a text, a number, true or false")
-		case slices.Contains(p.Values, scalarAny(value)):
-			d.report(c, Warning, CodeNoEffect, "", "%s has no effect: %s stands there already", d.here(), describe(value))
+		case value.Kind != yaml.ScalarNode || decode.IsNull(value):
+			d.WrongType(value, "a text, a number, true or false")
+		case slices.Contains(p.Values, decode.ScalarOf(value)):
+			d.Report(c, decode.Warning, decode.CodeNoEffect, "", "%s has no effect: %s stands there already", d.Here(), decode.Describe(value))
 		default:
-			p.Values = append(p.Values, scalarAny(value))
+			p.Values = append(p.Values, decode.ScalarOf(value))
 			nodes.values = append(nodes.values, c)
 		}
-		d.pop()
+		d.Pop()
 	}
 	if len(list.Content) == 0 {
-		d.report(n, Error, CodeInvalidValue, "", "%s must hold at least one value", d.here())
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must hold at least one value", d.Here())
 	}
 }
 
@@ -145,10 +147,10 @@ func (l *loader) checkMatrix() {
 	names := map[string]string{}
 	for _, p := range c.Matrix {
 		if why := l.badParam(p.Name); why != "" {
-			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", text.Clip(p.Name, 60), why)
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", text.Clip(p.Name, 60), why)
 		}
 		if other := names[EnvName(p.Name)]; other != "" {
-			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))
 		}
 		names[EnvName(p.Name)] = p.Name
 	}
@@ -158,7 +160,7 @@ func (l *loader) checkMatrix() {
 		left /= len(p.Values)
 	}
 	if left == 0 {
-		l.at(Error, CodeTooLarge, At("config", "matrix"), "config.matrix has more than %d combinations, models included", MaxCombinations)
+		l.at(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"), "config.matrix has more than %d combinations, models included", MaxCombinations)
 		c.Matrix = nil
 	}
 }
@@ -169,15 +171,15 @@ func (l *loader) checkModels() {
 	for i, m := range c.Models {
 		switch {
 		case strings.TrimSpace(m) == "":
-			l.at(Error, CodeInvalidValue, At("config", "models", i), "config.models[%d] is empty", i)
+			l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "models", i), "config.models[%d] is empty", i)
 		case slices.Contains(models, m):
-			l.at(Warning, CodeNoEffect, At("config", "models", i), "config.models[%d] has no effect: %q stands there already", i, m)
+			l.at(decode.Warning, decode.CodeNoEffect, decode.At("config", "models", i), "config.models[%d] has no effect: %q stands there already", i, m)
 		default:
 			models = append(models, m)
 		}
 	}
-	if len(models) > 0 && lookup(lookup(l.src.root, "config"), paramModel) != nil {
-		l.at(Info, CodeNoEffect, At("config", paramModel), "config.model has no effect on trials beside models; judges that name no model ask it")
+	if len(models) > 0 && decode.Lookup(decode.Lookup(l.src.Root, "config"), paramModel) != nil {
+		l.at(decode.Info, decode.CodeNoEffect, decode.At("config", paramModel), "config.model has no effect on trials beside models; judges that name no model ask it")
 	}
 	c.Models = models
 }
@@ -186,12 +188,12 @@ func (l *loader) checkModels() {
 func (l *loader) matrixModels(p MatrixParam) bool {
 	c := &l.suite.Config
 	if len(c.Models) > 0 {
-		l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix.model and config.models mean the same; give one")
+		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix.model and config.models mean the same; give one")
 		return true
 	}
 	for i, v := range p.Values {
 		if strings.TrimSpace(ParamText(v)) == "" {
-			l.reportf(l.src, l.matrix[p.Name].values[i], Error, CodeInvalidValue, "config.matrix.model[%d] is empty", i)
+			l.Reportf(l.src, l.matrix[p.Name].values[i], decode.Error, decode.CodeInvalidValue, "config.matrix.model[%d] is empty", i)
 		}
 		c.Models = append(c.Models, ParamText(v))
 	}
@@ -200,7 +202,7 @@ func (l *loader) matrixModels(p MatrixParam) bool {
 
 // badParam says why a parameter cannot have that name; "" if it can.
 func (l *loader) badParam(name string) string {
-	config := findField(fieldsOf(configType), name)
+	config := decode.FindField(decode.FieldsOf(configType), name)
 	switch {
 	case name == ParamExecutor || name == ParamAgent:
 		return ""
@@ -210,8 +212,8 @@ func (l *loader) badParam(name string) string {
 		return "it is a template variable of its own"
 	case l.suite.Inputs[name] != "":
 		return "it is an input of the suite, too"
-	case config != nil && config.key != "max_tokens": // which model APIs call so, too
-		return "config." + config.key + " is the same for all combinations"
+	case config != nil && config.Key != "max_tokens": // which model APIs call so, too
+		return "config." + config.Key + " is the same for all combinations"
 	}
 	return ""
 }

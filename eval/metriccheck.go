@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -20,7 +21,7 @@ const (
 // checkMeasured reports thresholds of metrics that nothing in the suite measures: such a
 // metric neither passes nor fails, so the threshold stops no run.
 func (l *loader) checkMeasured() {
-	if len(l.found.Errors()) > 0 {
+	if l.Errors() > 0 {
 		return // what is missing may be what measures them
 	}
 	measured := l.suite.measures()
@@ -38,21 +39,21 @@ func (l *loader) checkMeasured() {
 			why = "no task of the suite has a grader of the type behavior"
 		}
 		name := l.metricName(i)
-		d := l.src.diagnostic(name, Warning, CodeUnmeasuredMetric, "")
-		d.Suggestion = Nearest(m.Name, slices.Sorted(maps.Keys(measured)))
+		d := l.src.Diagnostic(name, decode.Warning, decode.CodeUnmeasuredMetric, "")
+		d.Suggestion = decode.Nearest(m.Name, slices.Sorted(maps.Keys(measured)))
 		d.Message = "metric \"" + text.Clip(m.Name, 60) + "\" cannot be measured, so its threshold has no effect: " + why
-		l.report(d)
+		l.Report(d)
 	}
 }
 
 // metricName is where the name of the i-th metric is written, in either shape of metrics.
 func (l *loader) metricName(i int) *yaml.Node {
-	metrics := follow(lookup(l.src.root, "metrics"))
+	metrics := decode.Follow(decode.Lookup(l.src.Root, "metrics"))
 	if metrics != nil && metrics.Kind == yaml.MappingNode {
-		key, _ := lookupPair(metrics, l.suite.Metrics.List[i].Name)
+		key, _ := decode.LookupPair(metrics, l.suite.Metrics.List[i].Name)
 		return key
 	}
-	return place(l.src.root, "metrics", i, "name")
+	return decode.Place(l.src.Root, "metrics", i, "name")
 }
 
 // measures are the names of metrics that the suite has something to measure by.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -22,7 +23,7 @@ type Project struct {
 	// Agents by name, for suites that say `agent: NAME`. A built-in name changes that agent.
 	Agents map[string]ProjectAgent `yaml:"agents"`
 
-	src  *source
+	src  *decode.Source
 	root *yaml.Node
 }
 
@@ -111,23 +112,23 @@ func (l *loader) projectAt(path string) (p *Project, found bool) {
 		return nil, true
 	}
 	p = &Project{File: path, src: l.parse(path, data)}
-	p.root = p.src.root
+	p.root = p.src.Root
 	if p.root == nil {
 		return nil, true
 	}
 	d := l.decoder(p.src)
-	root, alias, ok := d.enter(p.root)
+	root, alias, ok := d.Enter(p.root)
 	if !ok {
 		return nil, true
 	}
-	defer d.leave(alias)
-	d.structure(root, reflect.ValueOf(p).Elem(), func(pair pair) bool { return otherProjectSections[pair.key.Value] })
+	defer d.Leave(alias)
+	d.Structure(root, reflect.ValueOf(p).Elem(), func(pair decode.Pair) bool { return otherProjectSections[pair.Key.Value] })
 	return p, true
 }
 
-// decodeShape leaves out the defaults that mean nothing here.
-func (pd *ProjectDefaults) decodeShape(d *decoder, n *yaml.Node) {
-	d.structure(n, reflect.ValueOf(pd).Elem(), func(p pair) bool { return otherProjectDefaults[p.key.Value] })
+// DecodeShape leaves out the defaults that mean nothing here.
+func (pd *ProjectDefaults) DecodeShape(d *decode.Decoder, n *yaml.Node) {
+	d.Structure(n, reflect.ValueOf(pd).Elem(), func(p decode.Pair) bool { return otherProjectDefaults[p.Key.Value] })
 }
 
 // apply puts the project's defaults into c, before the suite's own values.

@@ -3,6 +3,7 @@ package eval
 import (
 	"reflect"
 	"strings"
+	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -25,89 +26,89 @@ func (t *Task) SetDefaults() { t.Enabled = true }
 // SetDefaults asks for one call.
 func (c *ExpectedToolCall) SetDefaults() { c.Count = 1 }
 
-// decodeShape takes a list of metrics, or a map from name to metric in which a
+// DecodeShape takes a list of metrics, or a map from name to metric in which a
 // number stands for a metric's threshold and pass_threshold for the suite's.
-func (m *Metrics) decodeShape(d *decoder, n *yaml.Node) {
+func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.SequenceNode {
-		d.value(n, reflect.ValueOf(&m.List).Elem())
+		d.Value(n, reflect.ValueOf(&m.List).Elem())
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, "a list of metrics or a map from name to metric")
+		d.WrongType(n, "a list of metrics or a map from name to metric")
 		return
 	}
-	for _, p := range d.pairs(n) {
-		d.push(p.key.Value)
-		if p.key.Value == "pass_threshold" {
-			m.passThreshold(d, p.value)
+	for _, p := range d.Pairs(n) {
+		d.Push(p.Key.Value)
+		if p.Key.Value == "pass_threshold" {
+			m.passThreshold(d, p.Value)
 		} else {
 			m.List = append(m.List, namedMetric(d, p))
 		}
-		d.pop()
+		d.Pop()
 	}
 }
 
-func (m *Metrics) passThreshold(d *decoder, n *yaml.Node) {
-	d.into(n, &m.PassThreshold)
+func (m *Metrics) passThreshold(d *decode.Decoder, n *yaml.Node) {
+	d.Into(n, &m.PassThreshold)
 	if t := m.PassThreshold; t != nil && (*t < 0 || *t > 1) {
-		d.report(n, Error, CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.here(), describe(follow(n)))
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.Here(), decode.Describe(decode.Follow(n)))
 	}
 }
 
-func namedMetric(d *decoder, p pair) Metric {
-	m := Metric{Name: p.key.Value}
+func namedMetric(d *decode.Decoder, p decode.Pair) Metric {
+	m := Metric{Name: p.Key.Value}
 	m.SetDefaults()
-	value := follow(p.value)
-	if value != nil && value.Kind == yaml.ScalarNode && !isNull(value) {
-		d.into(value, &m.Threshold)
+	value := decode.Follow(p.Value)
+	if value != nil && value.Kind == yaml.ScalarNode && !decode.IsNull(value) {
+		d.Into(value, &m.Threshold)
 		if m.Threshold < 0 || m.Threshold > 1 {
-			d.report(value, Error, CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.here(), describe(value))
+			d.Report(value, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.Here(), decode.Describe(value))
 		}
 		return m
 	}
 	// The name is required only in a list, so it is put where the list has it.
-	if value != nil && value.Kind == yaml.MappingNode && lookup(value, "name") == nil {
+	if value != nil && value.Kind == yaml.MappingNode && decode.Lookup(value, "name") == nil {
 		named := *value
-		named.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "name"}, p.key}, value.Content...)
+		named.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "name"}, p.Key}, value.Content...)
 		value = &named
 	}
-	d.into(value, &m)
+	d.Into(value, &m)
 	return m
 }
 
-// decodeShape takes a command, or a map.
-func (h *Hook) decodeShape(d *decoder, n *yaml.Node) {
+// DecodeShape takes a command, or a map.
+func (h *Hook) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		h.Command = n.Value
 		return
 	}
-	d.structure(n, reflect.ValueOf(h).Elem(), nil)
+	d.Structure(n, reflect.ValueOf(h).Elem(), nil)
 }
 
-// decodeShape takes a path, or a map with path and content.
-func (f *InputFile) decodeShape(d *decoder, n *yaml.Node) {
+// DecodeShape takes a path, or a map with path and content.
+func (f *InputFile) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		f.Path = n.Value
 		return
 	}
-	d.structure(n, reflect.ValueOf(f).Elem(), nil)
+	d.Structure(n, reflect.ValueOf(f).Elem(), nil)
 }
 
-// decodeShape takes a prompt, or a map.
-func (t *TriggerPrompt) decodeShape(d *decoder, n *yaml.Node) {
+// DecodeShape takes a prompt, or a map.
+func (t *TriggerPrompt) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		t.Prompt = n.Value
 		if strings.TrimSpace(t.Prompt) == "" {
-			d.report(n, Error, CodeMissingPrompt, "", "%s is no prompt", d.here())
+			d.Report(n, decode.Error, decode.CodeMissingPrompt, "", "%s is no prompt", d.Here())
 		}
 		return
 	}
-	d.structure(n, reflect.ValueOf(t).Elem(), nil)
+	d.Structure(n, reflect.ValueOf(t).Elem(), nil)
 }
 
-// decodeShape takes true, false, a confidence, or a map.
-func (s *Stopping) decodeShape(d *decoder, n *yaml.Node) {
-	if b, ok := boolOf(n); ok && n.Kind == yaml.ScalarNode {
+// DecodeShape takes true, false, a confidence, or a map.
+func (s *Stopping) DecodeShape(d *decode.Decoder, n *yaml.Node) {
+	if b, ok := decode.BoolOf(n); ok && n.Kind == yaml.ScalarNode {
 		if b {
 			s.Confidence = DefaultStopping
 		}
@@ -115,23 +116,23 @@ func (s *Stopping) decodeShape(d *decoder, n *yaml.Node) {
 	}
 	s.Confidence = DefaultStopping
 	if n.Kind == yaml.MappingNode {
-		d.structure(n, reflect.ValueOf(s).Elem(), nil)
+		d.Structure(n, reflect.ValueOf(s).Elem(), nil)
 		return
 	}
-	f, ok := floatOf(n)
+	f, ok := decode.FloatOf(n)
 	switch {
 	case n.Kind != yaml.ScalarNode || !ok:
-		d.wrongType(n, "true, false, a confidence or a map")
+		d.WrongType(n, "true, false, a confidence or a map")
 	case f < 0.5 || f > 1:
-		d.report(n, Error, CodeInvalidValue, "", "%s must be between 0.5 and 1, not %s", d.here(), describe(n))
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0.5 and 1, not %s", d.Here(), decode.Describe(n))
 	default:
 		s.Confidence = f
 	}
 }
 
-// decodeShape takes true, false or auto.
-func (g *GradeExpected) decodeShape(d *decoder, n *yaml.Node) {
-	if b, ok := boolOf(n); ok && n.Kind == yaml.ScalarNode {
+// DecodeShape takes true, false or auto.
+func (g *GradeExpected) DecodeShape(d *decode.Decoder, n *yaml.Node) {
+	if b, ok := decode.BoolOf(n); ok && n.Kind == yaml.ScalarNode {
 		*g = GradeExpectedFalse
 		if b {
 			*g = GradeExpectedTrue
@@ -142,21 +143,21 @@ func (g *GradeExpected) decodeShape(d *decoder, n *yaml.Node) {
 		*g = GradeExpectedAuto
 		return
 	}
-	d.wrongType(n, "true, false or auto")
+	d.WrongType(n, "true, false or auto")
 }
 
-// decodeShape takes the grader's own keys and keeps the rest for when the
+// DecodeShape takes the grader's own keys and keeps the rest for when the
 // grader's kind is known.
-func (g *Grader) decodeShape(d *decoder, n *yaml.Node) {
+func (g *Grader) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, "a map")
+		d.WrongType(n, "a map")
 		return // without its node it is no grader
 	}
-	g.src, g.node = d.src, n
-	g.File, g.Line, g.Column = d.src.path, n.Line, n.Column
-	d.structure(n, reflect.ValueOf(g).Elem(), func(p pair) bool {
-		if p.key.Value == "config" {
-			g.config = p.value
+	g.src, g.node = d.Source, n
+	g.File, g.Line, g.Column = d.Source.Path, n.Line, n.Column
+	d.Structure(n, reflect.ValueOf(g).Elem(), func(p decode.Pair) bool {
+		if p.Key.Value == "config" {
+			g.config = p.Value
 		} else {
 			g.flat = append(g.flat, p)
 		}

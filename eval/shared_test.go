@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // sharedSuites finds the suites that other people have written, beside the checkout.
@@ -31,8 +32,8 @@ func TestSuitesOfTheFieldLoadUnchanged(t *testing.T) {
 		suite, diags, err := eval.Load(s.Path, eval.Options{Vocabulary: vocabulary()})
 		require.NoError(t, err)
 		for _, d := range diags {
-			require.NotEqual(t, eval.Error, d.Severity, d.String())
-			require.NotEqual(t, eval.CodeUnknownKey, d.Code, d.String())
+			require.NotEqual(t, decode.Error, d.Severity, d.String())
+			require.NotEqual(t, decode.CodeUnknownKey, d.Code, d.String())
 		}
 		require.Len(t, suite.Tasks, tasks[suite.Name], "%s", suite.Name)
 		for _, task := range suite.Tasks {

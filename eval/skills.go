@@ -9,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 )
 
@@ -34,6 +35,9 @@ func (s *Suite) SkillNames(name string) []string {
 // maxSkillFile bounds what is read of a SKILL.md for its name.
 const maxSkillFile = 1 << 20
 
+// maxFrontMatter bounds the keys and items of the YAML at its head.
+const maxFrontMatter = 100_000
+
 // skillsOf returns the directories of the skills that a task's agent is given,
 // and reports what is missing.
 func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
@@ -56,15 +60,15 @@ func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
 		if len(here) > 0 {
 			continue
 		}
-		path, src, node := At("config", "skill_directories", i), l.src, l.src.root
+		path, src, node := decode.At("config", "skill_directories", i), l.src, l.src.Root
 		if own {
-			path, src, node = At("skill_directories", i), c.src, c.node
+			path, src, node = decode.At("skill_directories", i), c.src, c.node
 		}
 		what := "holds no SKILL.md, directly or one level down"
 		if !isDir(abs) {
 			what = "is not a directory"
 		}
-		l.reportf(src, place(node, path...), Warning, CodeMissingSkill, "%s %s", l.display(abs), what)
+		l.Reportf(src, decode.Place(node, path...), decode.Warning, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
 	}
 	l.requiredSkills(found, dirs)
 	var out []string
@@ -145,14 +149,14 @@ func frontMatterName(text string) string {
 		return ""
 	}
 	head, _, ok = strings.Cut(head, "\n---")
-	if !ok || marks(head) > maxMarks/10 {
+	if !ok || decode.Large(head, maxFrontMatter) {
 		return ""
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(head), &doc) != nil || len(doc.Content) == 0 {
 		return ""
 	}
-	if n := follow(lookup(doc.Content[0], "name")); n != nil && n.Kind == yaml.ScalarNode {
+	if n := decode.Follow(decode.Lookup(doc.Content[0], "name")); n != nil && n.Kind == yaml.ScalarNode {
 		return n.Value
 	}
 	return ""
@@ -189,7 +193,7 @@ func (l *loader) requiredSkills(found []skill, dirs []string) {
 	for i, dir := range dirs {
 		searched[i] = l.display(l.fromSuite(dir))
 	}
-	l.at(Error, CodeMissingSkill, At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
+	l.at(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
 		strings.Join(missing, ", "), orNothing(searched), orNothing(names))
 }
 

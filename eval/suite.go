@@ -1,6 +1,9 @@
 package eval
 
-import "gopkg.in/yaml.v3"
+import (
+	"gopkg.in/yaml.v3"
+	"waza/eval/decode"
+)
 
 // Suite is an eval.yaml and all it refers to, checked and resolved. It is
 // immutable after [Load] and safe for concurrent use. The comments of its
@@ -55,8 +58,8 @@ type Suite struct {
 	// Variants are the combinations of config.matrix; none without one.
 	Variants []Variant `yaml:"-"`
 
-	src    *source // what File holds
-	skills []skill // all that were found
+	src    *decode.Source // what File holds
+	skills []skill        // all that were found
 	// rootDir is what [Suite.Root] returns, and contextDir the fixture directory of
 	// the options; both are absolute, and empty of a suite that was not loaded.
 	rootDir, contextDir string
@@ -229,10 +232,10 @@ type Grader struct {
 	File         string `yaml:"-"`
 	Line, Column int    `yaml:"-"`
 
-	src    *source    // what File holds
-	node   *yaml.Node // the grader as declared
-	config *yaml.Node // its options, of every place they stand in
-	flat   []pair     // keys beside config that the grader itself does not take
+	src    *decode.Source // what File holds
+	node   *yaml.Node     // the grader as declared
+	config *yaml.Node     // its options, of every place they stand in
+	flat   []decode.Pair  // keys beside config that the grader itself does not take
 }
 
 // TriggerTests are the prompts of trigger_tests.yaml: those that should make an

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -23,7 +24,7 @@ func (l *loader) checkSuite() {
 		if abs, err := filepath.Abs(dir); err == nil {
 			l.looked(abs)
 		}
-		l.reportf(l.src, nil, Error, CodeMissingFile, "no such fixture directory: %s", dir)
+		l.Reportf(l.src, nil, decode.Error, decode.CodeMissingFile, "no such fixture directory: %s", dir)
 	}
 	if s.Config.TimeoutSeconds == 0 {
 		s.Config.TimeoutSeconds = 300
@@ -38,7 +39,7 @@ func (l *loader) checkSuite() {
 	seen := map[string]bool{}
 	for i, m := range s.Metrics.List {
 		if seen[m.Name] && m.Name != "" {
-			l.at(Warning, CodeNoEffect, []any{"metrics", i, "name"}, "metric %q stands twice; the first counts", m.Name)
+			l.at(decode.Warning, decode.CodeNoEffect, []any{"metrics", i, "name"}, "metric %q stands twice; the first counts", m.Name)
 		}
 		seen[m.Name] = true
 	}
@@ -52,7 +53,7 @@ func (l *loader) checkSuite() {
 	}
 	l.checkInputNames()
 	if s.Range != nil && s.TasksFrom == "" {
-		l.at(Warning, CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
+		l.at(decode.Warning, decode.CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
 	}
 	for i, f := range s.Config.InstructionFiles {
 		path, tried, ok := s.Resolve(f)
@@ -62,10 +63,10 @@ func (l *loader) checkSuite() {
 		}
 		s.Instructions = append(s.Instructions, InstructionFile{Name: f, Path: path})
 		if err := s.Allows(path); ok && err != nil {
-			l.at(Error, CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
+			l.at(decode.Error, decode.CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
 		}
 		if !ok {
-			l.at(Warning, CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
+			l.at(decode.Warning, decode.CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
 		}
 	}
 }
@@ -73,15 +74,15 @@ func (l *loader) checkSuite() {
 // checkWorkers reports a number of workers for trials that run one at a time all
 // the same. Who writes parallel: false knows.
 func (l *loader) checkWorkers() {
-	config := lookup(l.src.root, "config")
-	key, n := lookupPair(config, "workers")
+	config := decode.Lookup(l.src.Root, "config")
+	key, n := decode.LookupPair(config, "workers")
 	if n == nil {
-		key, n = lookupPair(config, "max_workers")
+		key, n = decode.LookupPair(config, "max_workers")
 	}
 	switch c := l.suite.Config; {
-	case c.Parallel || c.Workers < 0 || c.Workers == 1 || lookup(config, "parallel") != nil:
-	case n != nil && follow(n).Tag != "!!null":
-		l.reportf(l.src, key, Warning, CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
+	case c.Parallel || c.Workers < 0 || c.Workers == 1 || decode.Lookup(config, "parallel") != nil:
+	case n != nil && decode.Follow(n).Tag != "!!null":
+		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
 	}
 }
 
@@ -91,15 +92,15 @@ func (l *loader) checkStopping() {
 	switch {
 	case c.Stopping.Confidence == 0:
 	case l.suite.Baseline:
-		l.at(Warning, CodeNoEffect, At("config", "stopping"), "stopping has no effect on tasks that are compared with a baseline: all their trials are done, for how large the difference is takes both sides")
+		l.at(decode.Warning, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect on tasks that are compared with a baseline: all their trials are done, for how large the difference is takes both sides")
 	case c.TrialsPerTask == 1:
-		l.at(Info, CodeNoEffect, At("config", "stopping"), "stopping has no effect with one trial per task; --trials gives more for one run")
+		l.at(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect with one trial per task; --trials gives more for one run")
 	}
 }
 
 // at reports a finding at a place of the suite file.
-func (l *loader) at(severity Severity, code Code, path Path, format string, args ...any) {
-	l.reportf(l.src, place(l.src.root, path...), severity, code, format, args...)
+func (l *loader) at(severity decode.Severity, code decode.Code, path decode.Path, format string, args ...any) {
+	l.Reportf(l.src, decode.Place(l.src.Root, path...), severity, code, format, args...)
 }
 
 func (l *loader) displayAll(paths []string) string {
@@ -132,26 +133,26 @@ func (l *loader) checkSchemaVersion() {
 	m := schemaVersionForm.FindStringSubmatch(v)
 	switch {
 	case m == nil:
-		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", text.Clip(v, 40))
+		l.at(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", text.Clip(v, 40))
 	case m[1] != "1":
-		l.at(Warning, CodeSchemaVersion, At("schemaVersion"), "the suite asks for version %s of the format; waza reads version 1", v)
+		l.at(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "the suite asks for version %s of the format; waza reads version 1", v)
 	}
 }
 
 func (l *loader) checkMetric(i int) {
 	m := &l.suite.Metrics.List[i]
 	if m.Weight <= 0 || math.IsNaN(m.Weight) {
-		l.at(Warning, CodeNoEffect, l.metricPath(i, "weight"), "metric %q: a weight of %v counts as 1; use `enabled: false` to leave a metric out", m.Name, m.Weight)
+		l.at(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: a weight of %v counts as 1; use `enabled: false` to leave a metric out", m.Name, m.Weight)
 		m.Weight = 1
 	}
 }
 
 // metricPath leads to a key of the i-th metric in either shape of metrics.
-func (l *loader) metricPath(i int, key string) Path {
-	if n := follow(lookup(l.src.root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
-		return At("metrics", l.suite.Metrics.List[i].Name, key)
+func (l *loader) metricPath(i int, key string) decode.Path {
+	if n := decode.Follow(decode.Lookup(l.src.Root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
+		return decode.At("metrics", l.suite.Metrics.List[i].Name, key)
 	}
-	return At("metrics", i, key)
+	return decode.At("metrics", i, key)
 }
 
 func (l *loader) checkHook(key string, i int, h Hook) {
@@ -161,11 +162,11 @@ func (l *loader) checkHook(key string, i int, h Hook) {
 	}
 	if h.WorkingDirectory != "" && !isDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
 		// Later hooks may run in directories that earlier ones make.
-		l.at(Warning, CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
+		l.at(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
 	}
 	for j, code := range h.ExitCodes {
 		if code < 0 || code > 255 {
-			l.at(Error, CodeInvalidValue, append(path, "exit_codes", j), "an exit code is between 0 and 255, not %d", code)
+			l.at(decode.Error, decode.CodeInvalidValue, append(path, "exit_codes", j), "an exit code is between 0 and 255, not %d", code)
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (l *loader) fromSuite(path string) string {
 func (l *loader) checkInputNames() {
 	for name := range l.suite.Inputs {
 		if !variableName.MatchString(name) {
-			l.at(Warning, CodeInvalidValue, At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
+			l.at(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}
 }
@@ -189,7 +190,7 @@ func (l *loader) checkBaseline() {
 	if !s.Baseline || len(s.Tasks) == 0 || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
 		return
 	}
-	l.at(Warning, CodeNoEffect, At("baseline"), "baseline compares nothing: no task is given a skill, so the agent works the same with and without")
+	l.at(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task is given a skill, so the agent works the same with and without")
 }
 
 // triggers reads trigger_tests.yaml beside the suite; nil when there is none.
@@ -212,22 +213,22 @@ func (l *loader) triggers() *TriggerTests {
 
 func (l *loader) parseTriggers(path string, data []byte) *TriggerTests {
 	src := l.parse(path, data)
-	if src.root == nil {
+	if src.Root == nil {
 		return nil
 	}
 	t := &TriggerTests{File: path, RelFile: l.relative(path)}
-	l.decoder(src).into(src.root, t)
+	l.decoder(src).Into(src.Root, t)
 	if t.Prompts() == 0 {
-		l.reportf(src, src.root, Warning, CodeChecksNothing, "no prompts in should_trigger_prompts or should_not_trigger_prompts")
+		l.Reportf(src, src.Root, decode.Warning, decode.CodeChecksNothing, "no prompts in should_trigger_prompts or should_not_trigger_prompts")
 	}
 	if t.Prompts() > maxTasks {
-		l.reportf(src, src.root, Error, CodeTooLarge, "more than %d prompts", maxTasks)
+		l.Reportf(src, src.Root, decode.Error, decode.CodeTooLarge, "more than %d prompts", maxTasks)
 	}
 	t.Skills = l.skillsOf(&Task{}, nil)
 	if t.Skill == "" {
 		t.Skill = l.suite.Skill
 	} else if l.suite.Skill != "" && t.Skill != l.suite.Skill {
-		l.reportf(src, place(src.root, "skill"), Warning, CodeInvalidValue, "these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
+		l.Reportf(src, decode.Place(src.Root, "skill"), decode.Warning, decode.CodeInvalidValue, "these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
 	}
 	return t
 }

@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -18,7 +19,7 @@ import (
 // taskCheck looks at one task after it is decoded.
 type taskCheck struct {
 	loader *loader
-	src    *source
+	src    *decode.Source
 	node   *yaml.Node
 	task   *Task
 	bytes  int64 // of the fixtures so far
@@ -27,7 +28,7 @@ type taskCheck struct {
 func (c *taskCheck) check() {
 	t, l := c.task, c.loader
 	if strings.ContainsFunc(t.ID, unicode.IsControl) {
-		c.reportf(Error, CodeInvalidValue, At("id"), "an id must stand on one line")
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("id"), "an id must stand on one line")
 	}
 	t.Vars = l.suite.Inputs
 	t.ContextDir = c.directory(t.ContextDir)
@@ -44,25 +45,25 @@ func (c *taskCheck) check() {
 }
 
 // reportf reports a finding at a place of the task.
-func (c *taskCheck) reportf(severity Severity, code Code, p Path, format string, args ...any) {
-	c.loader.reportf(c.src, place(c.node, p...), severity, code, format, args...)
+func (c *taskCheck) reportf(severity decode.Severity, code decode.Code, p decode.Path, format string, args ...any) {
+	c.loader.Reportf(c.src, decode.Place(c.node, p...), severity, code, format, args...)
 }
 
 // input is the path of a key of the inputs, which flat tasks have at their top.
-func (c *taskCheck) input(elems ...any) Path {
+func (c *taskCheck) input(elems ...any) decode.Path {
 	if len(elems) > 0 {
-		if key, ok := elems[0].(string); ok && lookup(lookup(c.node, "inputs"), key) == nil && lookup(c.node, key) != nil {
+		if key, ok := elems[0].(string); ok && decode.Lookup(decode.Lookup(c.node, "inputs"), key) == nil && decode.Lookup(c.node, key) != nil {
 			return elems
 		}
 	}
-	return append(Path{"inputs"}, elems...)
+	return append(decode.Path{"inputs"}, elems...)
 }
 
 func (c *taskCheck) prompt() {
 	in := &c.task.Inputs
 	if in.PromptFile != "" {
 		if in.Prompt != "" {
-			c.reportf(Error, CodeInvalidValue, c.input("prompt_file"), "a task has a prompt or a prompt_file, not both")
+			c.reportf(decode.Error, decode.CodeInvalidValue, c.input("prompt_file"), "a task has a prompt or a prompt_file, not both")
 			return
 		}
 		c.promptFile()
@@ -72,43 +73,43 @@ func (c *taskCheck) prompt() {
 	case strings.TrimSpace(in.Prompt) != "":
 	case c.has(c.input("prompt")):
 		// Scaffolds write one for the edge case, and agents are asked it.
-		c.reportf(Warning, CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", text.Clip(c.task.ID, 80))
+		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", text.Clip(c.task.ID, 80))
 	default:
-		c.reportf(Error, CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", text.Clip(c.task.ID, 80))
+		c.reportf(decode.Error, decode.CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", text.Clip(c.task.ID, 80))
 	}
 }
 
 // has reports whether a value is written at a place of the task. A key alone is
 // none: its value may be about to be typed.
-func (c *taskCheck) has(p Path) bool {
-	n, depth := walkPath(c.node, p)
-	return depth == len(p) && !isNull(follow(n))
+func (c *taskCheck) has(p decode.Path) bool {
+	n, depth := decode.Walk(c.node, p)
+	return depth == len(p) && !decode.IsNull(decode.Follow(n))
 }
 
 func (c *taskCheck) promptFile() {
 	l, in := c.loader, &c.task.Inputs
 	file := c.promptPath()
 	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !files.Within(l.root(), file) {
-		c.reportf(Error, CodeEscapingPath, c.input("prompt_file"), "prompt_file must be a relative path that stays beside the task")
+		c.reportf(decode.Error, decode.CodeEscapingPath, c.input("prompt_file"), "prompt_file must be a relative path that stays beside the task")
 		return
 	}
-	at := place(c.node, c.input("prompt_file")...)
+	at := decode.Place(c.node, c.input("prompt_file")...)
 	data, err := l.readFile(file, maxPromptBytes)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			l.reportf(c.src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
+			l.Reportf(c.src, at, decode.Error, decode.CodeMissingFile, "no such file: %s", l.display(file))
 			return
 		}
 		l.unreadable(file, c.src, at, err)
 		return
 	}
-	text, _, err := plainText(data, false)
+	text, _, err := decode.PlainText(data, false)
 	if err != nil {
 		l.unreadable(file, c.src, at, err)
 		return
 	}
 	if strings.TrimSpace(text) == "" {
-		l.reportf(c.src, at, Warning, CodeMissingPrompt, "%s is empty, and is sent as it is", l.display(file))
+		l.Reportf(c.src, at, decode.Warning, decode.CodeMissingPrompt, "%s is empty, and is sent as it is", l.display(file))
 	}
 	in.Prompt = text
 }
@@ -129,15 +130,15 @@ func (c *taskCheck) files() {
 		at := c.input("files", i, "path")
 		switch {
 		case strings.TrimSpace(f.Path) == "":
-			c.reportf(Error, CodeMissingField, at, "files[%d] has no path", i)
+			c.reportf(decode.Error, decode.CodeMissingField, at, "files[%d] has no path", i)
 			continue
 		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
-			c.reportf(Error, CodeEscapingPath, at, "the path %q must be relative and stay in the workspace", text.Clip(f.Path, 80))
+			c.reportf(decode.Error, decode.CodeEscapingPath, at, "the path %q must be relative and stay in the workspace", text.Clip(f.Path, 80))
 			continue
 		}
 		f.Path = path.Clean(filepath.ToSlash(f.Path))
 		if targets[f.Path] {
-			c.reportf(Warning, CodeNoEffect, at, "%s is put into the workspace twice; the later one counts", f.Path)
+			c.reportf(decode.Warning, decode.CodeNoEffect, at, "%s is put into the workspace twice; the later one counts", f.Path)
 		}
 		targets[f.Path] = true
 		if f.Content == nil {
@@ -153,9 +154,9 @@ func (c *taskCheck) contextDir() {
 	l.looked(dir)
 	switch {
 	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
-		c.reportf(Error, CodeEscapingPath, At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
+		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
 	case !isDir(dir):
-		c.reportf(Error, CodeMissingFile, At("context_dir"), "no such directory: %s", l.display(dir))
+		c.reportf(decode.Error, decode.CodeMissingFile, decode.At("context_dir"), "no such directory: %s", l.display(dir))
 	}
 }
 
@@ -174,7 +175,7 @@ func (l *loader) fixtureDir(t *Task) string {
 }
 
 // fixture returns the absolute path of a fixture, or "" when it may not be used.
-func (c *taskCheck) fixture(rel string, at Path) string {
+func (c *taskCheck) fixture(rel string, at decode.Path) string {
 	l := c.loader
 	dir := l.fixtureDir(c.task)
 	file := filepath.Join(dir, filepath.FromSlash(rel))
@@ -189,19 +190,19 @@ func (c *taskCheck) fixture(rel string, at Path) string {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.reportf(Error, CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
 	case err != nil:
-		c.reportf(Error, CodeMissingFixture, at, "%s: %s", l.display(file), reason(err))
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "%s: %s", l.display(file), files.Reason(err))
 	case !files.Within(dir, file):
-		c.reportf(Error, CodeEscapingPath, at, "the fixture %s is a link that leads out of %s", l.display(file), l.display(dir))
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "the fixture %s is a link that leads out of %s", l.display(file), l.display(dir))
 	case l.suite.Allows(file) != nil:
-		c.reportf(Error, CodeEscapingPath, at, "the fixture %s is %s", l.display(file), l.suite.Allows(file))
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "the fixture %s is %s", l.display(file), l.suite.Allows(file))
 	case !info.Mode().IsRegular():
-		c.reportf(Error, CodeMissingFixture, at, "the fixture %s is %s, not a file", l.display(file), files.TypeOf(info.Mode()))
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "the fixture %s is %s, not a file", l.display(file), files.TypeOf(info.Mode()))
 	case info.Size() > MaxFixtureBytes:
-		c.reportf(Error, CodeTooLarge, at, "the fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
 	case c.bytes+info.Size() > maxTaskFixtures:
-		c.reportf(Error, CodeTooLarge, at, "with %s the fixtures of task %q have more than %s", l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "with %s the fixtures of task %q have more than %s", l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
 	default:
 		c.bytes += info.Size()
 		return file
@@ -221,7 +222,7 @@ func (c *taskCheck) fixtureHint(rel string) string {
 func (c *taskCheck) environment() {
 	for name, value := range c.task.Inputs.Environment {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			c.reportf(Error, CodeInvalidValue, c.input("environment", name), "%q cannot be an environment variable", text.Clip(name, 60))
+			c.reportf(decode.Error, decode.CodeInvalidValue, c.input("environment", name), "%q cannot be an environment variable", text.Clip(name, 60))
 		}
 	}
 }
@@ -232,9 +233,9 @@ func (c *taskCheck) expected() {
 	if e == nil {
 		return
 	}
-	check := &Check{loader: c.loader, src: c.src, options: lookup(c.node, "expected"), decl: c.node, label: "expected", task: c.task}
+	check := &Check{loader: c.loader, src: c.src, options: decode.Lookup(c.node, "expected"), decl: c.node, label: "expected", task: c.task}
 	for i, p := range e.Matches {
-		check.Regexp(At("matches", i), p)
+		check.Regexp(decode.At("matches", i), p)
 	}
 	if e.ToolCalls != nil {
 		checkToolCalls(check, "required", e.ToolCalls.Required)
@@ -242,7 +243,7 @@ func (c *taskCheck) expected() {
 	}
 	for i, o := range e.Outcomes {
 		if o.Type != "task_completed" {
-			check.Warnf(At("outcomes", i, "type"), CodeNoEffect, "only the outcome task_completed is graded, not %q", text.Clip(o.Type, 60))
+			check.Warnf(decode.At("outcomes", i, "type"), decode.CodeNoEffect, "only the outcome task_completed is graded, not %q", text.Clip(o.Type, 60))
 		}
 	}
 }
@@ -250,9 +251,9 @@ func (c *taskCheck) expected() {
 func checkToolCalls(check *Check, key string, calls []ExpectedToolCall) {
 	for i, call := range calls {
 		if call.Pattern == "" && call.ArgsPattern == "" {
-			check.Errorf(At("tool_calls", key, i), CodeChecksNothing, "tool_calls.%s[%d] has neither pattern nor args_pattern", key, i)
+			check.Errorf(decode.At("tool_calls", key, i), decode.CodeChecksNothing, "tool_calls.%s[%d] has neither pattern nor args_pattern", key, i)
 		}
-		check.Regexp(At("tool_calls", key, i, "pattern"), call.Pattern)
-		check.Regexp(At("tool_calls", key, i, "args_pattern"), call.ArgsPattern)
+		check.Regexp(decode.At("tool_calls", key, i, "pattern"), call.Pattern)
+		check.Regexp(decode.At("tool_calls", key, i, "args_pattern"), call.ArgsPattern)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -22,31 +23,31 @@ const maxGlobEntries = 500_000
 // pattern reads the task files that a pattern of the suite matches, in the order
 // of their paths. Patterns may lead out of the suite's directory, as some do to
 // share tasks between suites, but not out of its repository.
-func (ts *taskSet) pattern(src *source, at *yaml.Node, text string) {
+func (ts *taskSet) pattern(src *decode.Source, at *yaml.Node, text string) {
 	for _, f := range ts.find(src, at, text) {
 		ts.file(f, src, at)
 	}
 }
 
 // find returns the files that a pattern matches and that may be read.
-func (ts *taskSet) find(src *source, at *yaml.Node, pattern string) []string {
+func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []string {
 	l := ts.loader
 	p := filepath.ToSlash(strings.TrimSpace(pattern))
 	switch {
 	case p == "":
-		l.reportf(src, at, Error, CodeBadGlob, "the file pattern is empty")
+		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "the file pattern is empty")
 		return nil
 	case len(p) > longestGlob || !doublestar.ValidatePattern(p):
-		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
+		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	case path.IsAbs(p):
-		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q must be relative to the suite", text.Clip(p, 80))
+		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "the file pattern %q must be relative to the suite", text.Clip(p, 80))
 		return nil
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(p))
 	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
 	if !within(l.root(), dir) {
-		l.reportf(src, at, Error, CodeEscapingPath, "the file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
+		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "the file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
 		return nil
 	}
 	if !hasMeta(rest) {
@@ -54,32 +55,32 @@ func (ts *taskSet) find(src *source, at *yaml.Node, pattern string) []string {
 	}
 	glob, err := CompileGlob(rest)
 	if err != nil {
-		l.reportf(src, at, Error, CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
+		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	}
 	found := ts.matches(glob, dir, globDepth(rest))
 	if len(found) == 0 {
-		l.reportf(src, at, ts.emptyGlobSeverity(src), CodeGlobMatchesNothing, "no file matches %q", text.Clip(p, 80))
+		l.Reportf(src, at, ts.emptyGlobSeverity(src), decode.CodeGlobMatchesNothing, "no file matches %q", text.Clip(p, 80))
 	}
 	return slices.DeleteFunc(found, func(f string) bool { return ts.escapes(f, src, at) })
 }
 
 // escapes reports a file that is a link to somewhere else.
-func (ts *taskSet) escapes(file string, src *source, at *yaml.Node) bool {
+func (ts *taskSet) escapes(file string, src *decode.Source, at *yaml.Node) bool {
 	l := ts.loader
 	if files.Within(l.root(), file) {
 		return false
 	}
-	l.reportf(src, at, Error, CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
+	l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
 	return true
 }
 
 // named is the file that a pattern without wildcards names.
-func (ts *taskSet) named(src *source, at *yaml.Node, file string) []string {
+func (ts *taskSet) named(src *decode.Source, at *yaml.Node, file string) []string {
 	l := ts.loader
 	l.looked(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !exists(file) {
-		l.reportf(src, at, Error, CodeMissingFile, "no such file: %s", l.display(file))
+		l.Reportf(src, at, decode.Error, decode.CodeMissingFile, "no such file: %s", l.display(file))
 		return nil
 	}
 	if ts.escapes(file, src, at) {
@@ -89,12 +90,12 @@ func (ts *taskSet) named(src *source, at *yaml.Node, file string) []string {
 }
 
 // emptyGlobSeverity is Error when the suite has nothing but that one pattern.
-func (ts *taskSet) emptyGlobSeverity(src *source) Severity {
-	list := follow(lookup(src.root, "tasks"))
+func (ts *taskSet) emptyGlobSeverity(src *decode.Source) decode.Severity {
+	list := decode.Follow(decode.Lookup(src.Root, "tasks"))
 	if ts.loader.suite.TasksFrom == "" && (list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 1) {
-		return Error
+		return decode.Error
 	}
-	return Warning
+	return decode.Warning
 }
 
 // matches returns the files below dir that match a pattern, sorted. It does not
@@ -104,7 +105,7 @@ func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []stri
 	w := &globWalk{pattern: pattern, dir: dir, looked: ts.loader.looked}
 	w.directory("", depth)
 	if w.seen > maxGlobEntries {
-		ts.loader.report(Diagnostic{File: ts.loader.display(dir), Severity: Error, Code: CodeTooLarge,
+		ts.loader.Report(decode.Diagnostic{File: ts.loader.display(dir), Severity: decode.Error, Code: decode.CodeTooLarge,
 			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", maxGlobEntries)})
 	}
 	found := slices.Concat(w.found, ts.unsaved(w))
@@ -162,7 +163,7 @@ func (w *globWalk) directory(rel string, depth int) {
 // globDepth is how many directories deep a pattern may match.
 func globDepth(pattern string) int {
 	if strings.Contains(pattern, "**") {
-		return maxDepth
+		return decode.MaxDepth
 	}
 	return strings.Count(pattern, "/")
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -18,9 +19,9 @@ const maxTasks = 200_000
 // tasks fills in the suite's tasks: those of tasks, then those of tasks_from.
 func (l *loader) tasks() {
 	ts := &taskSet{loader: l, ids: map[string]*Task{}, files: map[string]bool{l.suite.File: true}}
-	list := lookup(l.src.root, "tasks")
+	list := decode.Lookup(l.src.Root, "tasks")
 	switch {
-	case !isNull(follow(list)):
+	case !decode.IsNull(decode.Follow(list)):
 		ts.entries(l.src, list)
 	case l.suite.TasksFrom == "":
 		ts.tasksDirectory()
@@ -45,25 +46,25 @@ type taskSet struct {
 }
 
 // entries reads the items of `tasks`: patterns of files, and tasks themselves.
-func (ts *taskSet) entries(src *source, list *yaml.Node) {
+func (ts *taskSet) entries(src *decode.Source, list *yaml.Node) {
 	l := ts.loader
-	n := follow(list)
+	n := decode.Follow(list)
 	if n.Kind == yaml.ScalarNode {
 		ts.pattern(src, list, n.Value)
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		l.reportf(src, list, Error, CodeWrongType, "tasks must be a list of file patterns and tasks, not %s", describe(n))
+		l.Reportf(src, list, decode.Error, decode.CodeWrongType, "tasks must be a list of file patterns and tasks, not %s", decode.Describe(n))
 		return
 	}
 	for i, item := range n.Content {
-		switch target := follow(item); {
+		switch target := decode.Follow(item); {
 		case target.Kind == yaml.MappingNode:
 			ts.inline(src, item, i)
-		case target.Kind == yaml.ScalarNode && !isNull(target):
+		case target.Kind == yaml.ScalarNode && !decode.IsNull(target):
 			ts.pattern(src, item, target.Value)
 		default:
-			l.reportf(src, item, Error, CodeWrongType, "tasks[%d] must be a file pattern or a task, not %s", i, describe(target))
+			l.Reportf(src, item, decode.Error, decode.CodeWrongType, "tasks[%d] must be a file pattern or a task, not %s", i, decode.Describe(target))
 		}
 	}
 }
@@ -82,14 +83,14 @@ func (ts *taskSet) tasksDirectory() {
 	if len(found) == 0 {
 		return
 	}
-	l.reportf(l.src, nil, Info, CodeMissingField, "the suite names no tasks; those of %s are used", l.display(dir))
+	l.Reportf(l.src, nil, decode.Info, decode.CodeMissingField, "the suite names no tasks; those of %s are used", l.display(dir))
 	for _, path := range found {
 		ts.file(path, l.src, nil)
 	}
 }
 
 // file reads a task file; src and at are what names it.
-func (ts *taskSet) file(path string, src *source, at *yaml.Node) {
+func (ts *taskSet) file(path string, src *decode.Source, at *yaml.Node) {
 	l := ts.loader
 	if ts.files[path] {
 		return
@@ -101,28 +102,28 @@ func (ts *taskSet) file(path string, src *source, at *yaml.Node) {
 		return
 	}
 	taskSrc := l.parse(path, data)
-	if taskSrc.root == nil {
+	if taskSrc.Root == nil {
 		return
 	}
 	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	ts.task(taskSrc, taskSrc.root, path, stem)
+	ts.task(taskSrc, taskSrc.Root, path, stem)
 }
 
-func (ts *taskSet) inline(src *source, n *yaml.Node, i int) {
-	ts.task(src, n, src.path, fmt.Sprintf("task-%d", i+1))
+func (ts *taskSet) inline(src *decode.Source, n *yaml.Node, i int) {
+	ts.task(src, n, src.Path, fmt.Sprintf("task-%d", i+1))
 }
 
 // task decodes and checks one task that a node declares.
-func (ts *taskSet) task(src *source, n *yaml.Node, file, fallbackID string) {
+func (ts *taskSet) task(src *decode.Source, n *yaml.Node, file, fallbackID string) {
 	l := ts.loader
-	if target := follow(n); target.Kind != yaml.MappingNode {
-		l.reportf(src, n, Error, CodeWrongType, "a task must be a map of keys such as id, inputs and graders, not %s", describe(target))
+	if target := decode.Follow(n); target.Kind != yaml.MappingNode {
+		l.Reportf(src, n, decode.Error, decode.CodeWrongType, "a task must be a map of keys such as id, inputs and graders, not %s", decode.Describe(target))
 		return
 	}
 	t := &Task{File: file, RelFile: l.relative(file), Line: n.Line}
 	t.SetDefaults()
-	before := len(l.found)
-	l.decoder(src).into(n, t)
+	before := l.Count()
+	l.decoder(src).Into(n, t)
 	if t.ID == "" {
 		t.ID = fallbackID
 	}
@@ -132,7 +133,7 @@ func (ts *taskSet) task(src *source, n *yaml.Node, file, fallbackID string) {
 	tc := &taskCheck{loader: l, src: src, node: n, task: t}
 	tc.check()
 	if !t.Enabled {
-		l.demote(before)
+		l.Demote(before)
 		return
 	}
 	if ts.add(t, src, n) {
@@ -141,15 +142,15 @@ func (ts *taskSet) task(src *source, n *yaml.Node, file, fallbackID string) {
 }
 
 // add takes a task unless another has its id.
-func (ts *taskSet) add(t *Task, src *source, n *yaml.Node) bool {
+func (ts *taskSet) add(t *Task, src *decode.Source, n *yaml.Node) bool {
 	l := ts.loader
 	if first := ts.ids[t.ID]; first != nil {
-		l.reportf(src, place(n, "id"), Error, CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		l.Reportf(src, decode.Place(n, "id"), decode.Error, decode.CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return false
 	}
 	if len(ts.ids) >= maxTasks {
 		if !ts.full {
-			l.reportf(src, n, Error, CodeTooLarge, "the suite has more than %d tasks", maxTasks)
+			l.Reportf(src, n, decode.Error, decode.CodeTooLarge, "the suite has more than %d tasks", maxTasks)
 		}
 		ts.full = true
 		return false
@@ -167,32 +168,32 @@ func (l *loader) relative(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// decodeShape takes a task with inputs, or a flat one whose inputs stand at its
+// DecodeShape takes a task with inputs, or a flat one whose inputs stand at its
 // top level.
-func (t *Task) decodeShape(d *decoder, n *yaml.Node) {
+func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	inputs := map[string]bool{}
-	for _, key := range Keys(&t.Inputs) {
+	for _, key := range decode.Keys(&t.Inputs) {
 		inputs[key] = true
 	}
-	var flat []pair
-	d.structure(n, reflect.ValueOf(t).Elem(), func(p pair) bool {
-		if inputs[p.key.Value] {
+	var flat []decode.Pair
+	d.Structure(n, reflect.ValueOf(t).Elem(), func(p decode.Pair) bool {
+		if inputs[p.Key.Value] {
 			flat = append(flat, p)
 		} else {
-			d.unknownKey(p.key, reflect.TypeFor[Task](), Keys(&t.Inputs))
+			d.UnknownKey(p.Key, reflect.TypeFor[Task](), decode.Keys(&t.Inputs))
 		}
 		return true
 	})
-	nested := follow(lookup(n, "inputs"))
+	nested := decode.Follow(decode.Lookup(n, "inputs"))
 	for _, p := range flat {
-		if nested != nil && lookup(nested, p.key.Value) != nil {
-			d.report(p.key, Warning, CodeNoEffect, "", "%s has no effect beside inputs.%s", p.key.Value, p.key.Value)
+		if nested != nil && decode.Lookup(nested, p.Key.Value) != nil {
+			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect beside inputs.%s", p.Key.Value, p.Key.Value)
 			continue
 		}
-		f := findField(fieldsOf(reflect.TypeFor[Inputs]()), p.key.Value)
-		d.push(p.key.Value)
-		d.value(p.value, reflect.ValueOf(&t.Inputs).Elem().FieldByIndex(f.index))
-		d.pop()
+		f := decode.FindField(decode.FieldsOf(reflect.TypeFor[Inputs]()), p.Key.Value)
+		d.Push(p.Key.Value)
+		d.Value(p.Value, reflect.ValueOf(&t.Inputs).Elem().FieldByIndex(f.Index))
+		d.Pop()
 	}
 }
 
@@ -201,7 +202,7 @@ func (ts *taskSet) somethingChecked(t *Task) {
 	if len(t.Effective) > 0 || t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
 		return
 	}
-	ts.loader.report(Diagnostic{File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: Warning, Code: CodeNothingChecked,
+	ts.loader.Report(decode.Diagnostic{File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeNothingChecked,
 		Message: fmt.Sprintf("task %q: nothing is checked, so every trial passes; give it graders or expected", text.Clip(t.ID, 80))})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -245,23 +246,23 @@ func (c *taskCheck) templates() {
 	in := &c.task.Inputs
 	if in.PromptFile != "" {
 		file := c.promptPath()
-		c.template(newSource(file, c.loader.display(file), in.Prompt), nil, in.Prompt)
+		c.template(decode.NewSource(file, c.loader.display(file), in.Prompt), nil, in.Prompt)
 	} else {
-		c.template(c.src, place(c.node, c.input("prompt")...), in.Prompt)
+		c.template(c.src, decode.Place(c.node, c.input("prompt")...), in.Prompt)
 	}
 	for i, p := range in.FollowUpPrompts {
-		c.template(c.src, place(c.node, c.input("follow_up_prompts", i)...), p)
+		c.template(c.src, decode.Place(c.node, c.input("follow_up_prompts", i)...), p)
 	}
 	for i, f := range in.Files {
 		if f.Content != nil {
-			c.length(c.src, place(c.node, c.input("files", i, "content")...), *f.Content)
+			c.length(c.src, decode.Place(c.node, c.input("files", i, "content")...), *f.Content)
 		}
 	}
 }
 
 // template reports the unknown variables of a text that stands at a node, or is
 // the whole of src when the node is nil.
-func (c *taskCheck) template(src *source, at *yaml.Node, text string) {
+func (c *taskCheck) template(src *decode.Source, at *yaml.Node, text string) {
 	if !strings.Contains(text, "{{") {
 		return
 	}
@@ -269,30 +270,18 @@ func (c *taskCheck) template(src *source, at *yaml.Node, text string) {
 	params := c.loader.paramNames()
 	written, exprs := c.task.unknownVariables(text, params)
 	for i, expr := range exprs {
-		d := src.diagnostic(at, Warning, CodeUnknownVariable, fmt.Sprintf("no variable %q; the text is sent as it stands", expr))
-		if near := Nearest(strings.TrimPrefix(expr, "."), c.task.variableNames(params)); near != "" {
+		d := src.Diagnostic(at, decode.Warning, decode.CodeUnknownVariable, fmt.Sprintf("no variable %q; the text is sent as it stands", expr))
+		if near := decode.Nearest(strings.TrimPrefix(expr, "."), c.task.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
-		src.locate(&d, at, written[i])
-		c.loader.report(d)
+		src.Locate(&d, at, written[i])
+		c.loader.Report(d)
 	}
 }
 
 // length reports a text that becomes too long.
-func (c *taskCheck) length(src *source, at *yaml.Node, text string) {
+func (c *taskCheck) length(src *decode.Source, at *yaml.Node, text string) {
 	if !c.task.fits(text, TrialVars{}) {
-		c.loader.reportf(src, at, Error, CodeTooLarge, "%s", &ExpansionError{Text: text, Limit: MaxExpandedBytes})
-	}
-}
-
-// locate moves a finding to the first place after a node where text stands.
-func (s *source) locate(d *Diagnostic, at *yaml.Node, text string) {
-	from := 0
-	if at != nil && at.Line > 0 && at.Line <= len(s.lines) {
-		from = s.lines[at.Line-1]
-	}
-	if i := strings.Index(s.text[from:], text); i >= 0 {
-		d.Line, d.Column = s.position(from + i)
-		d.EndColumn = d.Column + len([]rune(text))
+		c.loader.Reportf(src, at, decode.Error, decode.CodeTooLarge, "%s", &ExpansionError{Text: text, Limit: MaxExpandedBytes})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -55,7 +56,7 @@ func (l *loader) variants() {
 	}
 	for _, p := range s.Config.Matrix {
 		if slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, clash := t.Vars[p.Name]; return clash }) && s.Inputs[p.Name] == "" {
-			l.reportf(l.src, l.matrix[p.Name].key, Error, CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is a column of the dataset, too", p.Name)
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is a column of the dataset, too", p.Name)
 		}
 	}
 	used := l.usedVariables()
@@ -65,7 +66,7 @@ func (l *loader) variants() {
 	}
 	for _, p := range s.Config.Matrix {
 		if !effective[p.Name] && p.Name != ParamAgent {
-			l.reportf(l.src, l.matrix[p.Name].key, Warning, CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does nothing with it, and no text of the suite uses {{%s}}",
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does nothing with it, and no text of the suite uses {{%s}}",
 				p.Name, s.Variants[0].Executor, p.Name)
 		}
 	}
@@ -113,7 +114,7 @@ func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
 	if l.noAgent(kind, nodes[ParamAgent]) {
 		delete(nodes, ParamAgent)
 	}
-	config := lookup(l.src.root, "config")
+	config := decode.Lookup(l.src.Root, "config")
 	if l.options.Agent != "" {
 		config = withKey(config, agentKey, l.agentNode())
 	}
@@ -130,12 +131,12 @@ func (l *loader) noAgent(kind Kind, at *yaml.Node) bool {
 	if at == nil || drives(kind) {
 		return false
 	}
-	severity := Error
+	severity := decode.Error
 	if l.options.Executor != "" {
-		severity = Warning
+		severity = decode.Warning
 	}
-	l.reportf(l.src, at, severity, CodeNoEffect, "executor %s drives no agent, so it cannot be %s; those that do: %s",
-		kind.Name, describe(follow(at)), strings.Join(l.drivers(), ", "))
+	l.Reportf(l.src, at, severity, decode.CodeNoEffect, "executor %s drives no agent, so it cannot be %s; those that do: %s",
+		kind.Name, decode.Describe(decode.Follow(at)), strings.Join(l.drivers(), ", "))
 	return true
 }
 
@@ -145,13 +146,13 @@ func (l *loader) withParam(config *yaml.Node, kind Kind, name string, value *yam
 		return config
 	}
 	inParams := func() bool {
-		return kind.Params == ParamsInOption && (!used[name] || lookup(lookup(config, optionParams), name) != nil)
+		return kind.Params == ParamsInOption && (!used[name] || decode.Lookup(decode.Lookup(config, optionParams), name) != nil)
 	}
 	switch {
-	case name != optionParams && kind.Options != nil && takesKey(kind.Options(), name):
+	case name != optionParams && kind.Options != nil && decode.TakesKey(kind.Options(), name):
 		config = withKey(config, name, value)
 	case inParams():
-		config = withKey(config, optionParams, withKey(lookup(config, optionParams), name, value))
+		config = withKey(config, optionParams, withKey(decode.Lookup(config, optionParams), name, value))
 	case kind.Params != ParamsInEnvironment:
 		return config
 	}
@@ -162,7 +163,7 @@ func (l *loader) withParam(config *yaml.Node, kind Kind, name string, value *yam
 // withKey is a map with a key set, in place of what it may have there.
 func withKey(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 	with := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	if n := follow(n); n != nil && n.Kind == yaml.MappingNode {
+	if n := decode.Follow(n); n != nil && n.Kind == yaml.MappingNode {
 		*with = *n
 		with.Content = nil
 		for i := 0; i+1 < len(n.Content); i += 2 {

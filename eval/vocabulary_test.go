@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // textOptions and the like stand in for the graders of the program: eval is
@@ -89,27 +90,27 @@ func checkMock(c *eval.Check, options any) {
 		return
 	}
 	for i, r := range m.Replies {
-		c.Regexp(eval.At("mock", "replies", i, "match"), r.Match)
+		c.Regexp(decode.At("mock", "replies", i, "match"), r.Match)
 	}
 }
 
 func checkText(c *eval.Check, options any) {
 	o := options.(*textOptions)
 	for i, p := range o.RegexMatch {
-		c.Regexp(eval.At("regex_match", i), p)
+		c.Regexp(decode.At("regex_match", i), p)
 	}
 	for i, p := range o.RegexNotMatch {
-		c.Regexp(eval.At("regex_not_match", i), p)
+		c.Regexp(decode.At("regex_not_match", i), p)
 	}
 	if len(o.Contains)+len(o.NotContains)+len(o.RegexMatch)+len(o.RegexNotMatch) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "there is nothing to check")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "there is nothing to check")
 	}
 }
 
 func checkCode(c *eval.Check, options any) {
 	for i, a := range options.(*codeOptions).Assertions {
 		if a == "" {
-			c.Errorf(eval.At("assertions", i), eval.CodeBadAssertion, "the assertion is empty")
+			c.Errorf(decode.At("assertions", i), decode.CodeBadAssertion, "the assertion is empty")
 		}
 	}
 }
@@ -117,18 +118,18 @@ func checkCode(c *eval.Check, options any) {
 func checkProgram(c *eval.Check, options any) {
 	o := options.(*programOptions)
 	if o.Command == "schema" {
-		c.Errorf(eval.At("args", 7), eval.CodeBadSchema, "no schema")
+		c.Errorf(decode.At("args", 7), decode.CodeBadSchema, "no schema")
 	}
 	if o.Command == "absent" {
-		c.Infof(eval.At("command"), eval.CodeUnavailable, "not installed")
+		c.Infof(decode.At("command"), decode.CodeUnavailable, "not installed")
 	}
 	for i, a := range o.Args {
-		c.File(eval.At("args", i), a)
+		c.File(decode.At("args", i), a)
 	}
 }
 
 func checkPrompt(c *eval.Check, options any) {
-	if o := options.(*promptOptions); c.Has(eval.At("mode")) {
-		c.OneOf(eval.At("mode"), o.Mode, "independent", "pairwise")
+	if o := options.(*promptOptions); c.Has(decode.At("mode")) {
+		c.OneOf(decode.At("mode"), o.Mode, "independent", "pairwise")
 	}
 }

@@ -234,6 +234,8 @@ func schemaName(t reflect.Type) string {
 	switch pkg := t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]; pkg {
 	case "", "rpc", "runner":
 		return name
+	case "decode": // clients know its types as those of suites
+		return "Eval" + name
 	default:
 		return strings.ToUpper(pkg[:1]) + pkg[1:] + name
 	}

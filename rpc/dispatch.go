@@ -11,7 +11,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/lsp"
 	"waza/rpc/wire"
 )
@@ -139,7 +139,7 @@ func (s *Server) nearestMethod(name string) string {
 	for n := range s.methods {
 		names = append(names, n)
 	}
-	return eval.Nearest(name, names)
+	return decode.Nearest(name, names)
 }
 
 // maxUnanswered bounds the long notifications being served. Requests are bounded

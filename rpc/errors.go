@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/rpc/wire"
 	"waza/runner"
@@ -76,7 +77,7 @@ func (e *suiteError) Unwrap() error { return e.err }
 // invalidSuiteError says that a suite has errors.
 type invalidSuiteError struct {
 	path        string
-	diagnostics eval.Diagnostics
+	diagnostics decode.Diagnostics
 }
 
 func (e *invalidSuiteError) Error() string { return e.path + ": the suite is invalid" }
@@ -128,14 +129,14 @@ func faultOf(err error) *wire.Error {
 		})
 	case errors.As(err, &task):
 		return newFault(wire.CodeTaskNotFound, "", compact(map[string]any{
-			"taskId": clip(task.id), "known": some(task.known), "suggestion": eval.Nearest(task.id, task.known),
+			"taskId": clip(task.id), "known": some(task.known), "suggestion": decode.Nearest(task.id, task.known),
 		}))
 	case errors.As(err, &selection):
 		return selectionFault(selection)
 	case errors.As(err, &unknown):
 		return newFault(wire.CodeInvalidParams, unknown.Error(), compact(map[string]any{
 			"parameter": "executor", "executor": clip(unknown.Name), "known": unknown.Known,
-			"suggestion": eval.Nearest(unknown.Name, unknown.Known),
+			"suggestion": decode.Nearest(unknown.Name, unknown.Known),
 		}))
 	case errors.As(err, &limit):
 		return newFault(wire.CodeBusy, limit.Error(), map[string]any{"limit": limit.What, "value": limit.Limit})
@@ -207,7 +208,7 @@ func selectionFault(e *runner.SelectionError) *wire.Error {
 }
 
 // sentences gives each diagnostic in one line.
-func sentences(ds eval.Diagnostics) []string {
+func sentences(ds decode.Diagnostics) []string {
 	list := make([]string, len(ds))
 	for i, d := range ds {
 		list[i] = d.String()

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 )
 
@@ -83,7 +84,7 @@ type runStarted struct {
 	RunID  string        `json:"runId" doc:"Id of the run."`
 	Status runner.Status `json:"status" doc:"Always running."`
 	// Diagnostics are only there when there is something to tell.
-	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
+	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
 }
 
 func (c *call) evalRun(ctx context.Context, p *evalRunParams) (*runStarted, error) {
@@ -134,10 +135,10 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 // returned, unless that is an error.
 func (c *call) launch(
 	ctx context.Context, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
-) (*runner.Run, eval.Diagnostics, error) {
+) (*runner.Run, decode.Diagnostics, error) {
 	plan, err := c.server.runner.Planner().Plan(ctx, suite, req)
 	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
-		return nil, nil, &invalidSuiteError{path: path, diagnostics: eval.Diagnostics{content.Diagnostic(path)}}
+		return nil, nil, &invalidSuiteError{path: path, diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -186,7 +187,7 @@ type evalListParams struct {
 type evalListResult struct {
 	Evals []eval.Summary `json:"evals" doc:"The suites, by path."`
 	// Problems are only there when there is something to tell.
-	Problems eval.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
+	Problems decode.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
 }
 
 func (c *call) evalList(ctx context.Context, p *evalListParams) (*evalListResult, error) {
@@ -271,11 +272,11 @@ type evalValidateParams struct {
 }
 
 type evalValidation struct {
-	Valid       bool             `json:"valid" doc:"Whether the suite can be run."`
-	Name        *string          `json:"name,omitempty" doc:"Name of the suite, when it is valid."`
-	Skill       *string          `json:"skill,omitempty" doc:"Skill under test, when the suite is valid."`
-	Errors      []string         `json:"errors,omitempty" doc:"What keeps the suite from running, one line each; absent when it is valid."`
-	Diagnostics eval.Diagnostics `json:"diagnostics" doc:"All findings, warnings included."`
+	Valid       bool               `json:"valid" doc:"Whether the suite can be run."`
+	Name        *string            `json:"name,omitempty" doc:"Name of the suite, when it is valid."`
+	Skill       *string            `json:"skill,omitempty" doc:"Skill under test, when the suite is valid."`
+	Errors      []string           `json:"errors,omitempty" doc:"What keeps the suite from running, one line each; absent when it is valid."`
+	Diagnostics decode.Diagnostics `json:"diagnostics" doc:"All findings, warnings included."`
 }
 
 func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalValidation, error) {
@@ -298,7 +299,7 @@ func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalVa
 	}
 	v := &evalValidation{Valid: suite != nil && !ds.HasErrors(), Diagnostics: ds}
 	if ds == nil {
-		v.Diagnostics = eval.Diagnostics{}
+		v.Diagnostics = decode.Diagnostics{}
 	}
 	if v.Valid {
 		v.Name, v.Skill = &suite.Name, &suite.Skill
@@ -309,14 +310,14 @@ func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalVa
 }
 
 // preflight says what this machine lacks.
-func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (eval.Diagnostics, error) {
+func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (decode.Diagnostics, error) {
 	plan, err := c.server.runner.Planner().Plan(ctx, suite, runner.Request{Executor: p.Executor})
 	var selection *runner.SelectionError
 	if errors.As(err, &selection) {
 		return nil, nil // trigger tests alone, and an executor that cannot measure them
 	}
 	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
-		return eval.Diagnostics{content.Diagnostic(p.Path)}, nil
+		return decode.Diagnostics{content.Diagnostic(p.Path)}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/wire"
 	"waza/runner"
 )
@@ -41,8 +42,8 @@ type changedParams struct {
 	Tasks   []string `json:"tasks" doc:"Ids of the tasks that are run, those of trigger tests included: the ones whose trials are others by their content, or were not finished."`
 	Total   int      `json:"totalTasks" doc:"How many tasks there are, run or not; 0 when the suite cannot be read."`
 	// Diagnostics and Error are only there when there is something to tell.
-	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"Findings about the suite and this machine; with errors among them nothing is run until the next change. Absent when none."`
-	Error       string           `json:"error,omitempty" doc:"What keeps the suite from being run, or its files from being watched, besides; absent when nothing does."`
+	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"Findings about the suite and this machine; with errors among them nothing is run until the next change. Absent when none."`
+	Error       string             `json:"error,omitempty" doc:"What keeps the suite from being run, or its files from being watched, besides; absent when nothing does."`
 }
 
 // watches are the suites that a session watches, each with a goroutine that sends

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/wire"
 	"waza/runner"
 	"waza/runner/report"
@@ -107,7 +107,7 @@ func (c *call) exportFormat(name string) (report.Format, error) {
 	if !ok {
 		known := report.Names(formats)
 		return f, &paramError{parameter: "format", message: fmt.Sprintf("parameter \"format\": unknown format %q", clip(name)),
-			data: map[string]any{"known": known, "suggestion": eval.Nearest(name, known)}}
+			data: map[string]any{"known": known, "suggestion": decode.Nearest(name, known)}}
 	}
 	return f, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/wire"
 	"waza/runner"
 )
@@ -32,8 +33,8 @@ type runGraded struct {
 	TotalChanged int             `json:"totalChanged" doc:"How many there are."`
 	Summary      *runner.Summary `json:"summary" doc:"The summary of the run now; null where a run that did not complete was never graded anew."`
 	// Warnings and Diagnostics are only there when there is something to tell.
-	Warnings    []string         `json:"warnings,omitempty" doc:"How suite and run differ; absent when in nothing that matters."`
-	Diagnostics eval.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the graders; absent when nothing."`
+	Warnings    []string           `json:"warnings,omitempty" doc:"How suite and run differ; absent when in nothing that matters."`
+	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the graders; absent when nothing."`
 }
 
 // maxChanges bounds the changes of one reply.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/lsp"
 )
 
@@ -42,7 +43,7 @@ type checker struct {
 // read is what there is to know of a suite that was read.
 type read struct {
 	on    map[string]bool // what it depends on, see eval.Options.Looked
-	found map[string]eval.Diagnostics
+	found map[string]decode.Diagnostics
 	// suite is as it was when all its files were last YAML: while one types they
 	// often are not, and what stands above tasks should not come and go. It is nil
 	// when there never was one.
@@ -223,7 +224,7 @@ func (k *checker) known(suite string) *read {
 // check reads a suite and publishes what is wrong with it, unless a text that it
 // read has changed meanwhile: then the suite is due again.
 func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
-	r := &read{on: map[string]bool{path: true}, found: map[string]eval.Diagnostics{}}
+	r := &read{on: map[string]bool{path: true}, found: map[string]decode.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
 		Vocabulary: k.s.server.runner.Planner().Vocabulary(), Overlay: overlay,
 		Looked: func(p string) { r.on[p] = true },
@@ -267,8 +268,8 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	return false
 }
 
-func isBroken(found eval.Diagnostics) bool {
-	return slices.ContainsFunc(found, func(d eval.Diagnostic) bool { return d.Code == eval.CodeSyntax })
+func isBroken(found decode.Diagnostics) bool {
+	return slices.ContainsFunc(found, func(d decode.Diagnostic) bool { return d.Code == decode.CodeSyntax })
 }
 
 // anyOpen says whether a document that a suite depends on is open.

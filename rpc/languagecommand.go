@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/lsp"
 	"waza/runner"
 )
@@ -46,7 +47,7 @@ func (c *call) executeCommand(ctx context.Context, p *protocol.ExecuteCommandPar
 	}
 	known := lsp.Commands()
 	return nil, &paramError{parameter: "command", message: "no such command: " + clip(p.Command),
-		data: map[string]any{"known": known, "suggestion": eval.Nearest(p.Command, known)}}
+		data: map[string]any{"known": known, "suggestion": decode.Nearest(p.Command, known)}}
 }
 
 // argumentOf is the first argument; commands take no other.

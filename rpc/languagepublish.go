@@ -10,6 +10,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/rpc/lsp"
 )
@@ -26,7 +27,7 @@ type told struct {
 type publication struct {
 	path  string
 	doc   *lsp.Document // nil when it is not open
-	found eval.Diagnostics
+	found decode.Diagnostics
 }
 
 // filesLocked lists the files of which there may be news after a suite was read
@@ -106,7 +107,7 @@ func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 	switch {
 	case p.doc != nil:
 		return lsp.Findings(p.found, p.doc.Text, e)
-	case slices.ContainsFunc(p.found, func(d eval.Diagnostic) bool { return d.Line > 0 }):
+	case slices.ContainsFunc(p.found, func(d decode.Diagnostic) bool { return d.Line > 0 }):
 		return lsp.Findings(p.found, textOf(p.path), e)
 	}
 	return lsp.Findings(p.found, nil, e)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"unicode"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 // Parameters are the fields of a struct. Their tags say all there is to know:
@@ -168,7 +168,7 @@ func unknownParameter(name string, list []parameter) error {
 		names = append(names, p.name)
 	}
 	e := &paramError{parameter: clip(name), message: fmt.Sprintf("unknown parameter %q", clip(name)), data: map[string]any{"known": names}}
-	if near := eval.Nearest(name, names); near != "" {
+	if near := decode.Nearest(name, names); near != "" {
 		e.message += fmt.Sprintf(" (did you mean %q?)", near)
 		e.data["suggestion"] = near
 	}

@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/wire"
 	"waza/runner"
 )
@@ -71,7 +71,7 @@ func (c *call) runPending(ctx context.Context, p *pendingParams) (*pendingResult
 // reviewFault tells what a review names that is not there.
 func reviewFault(e *runner.ReviewError) *wire.Error {
 	data := map[string]any{
-		"reason": e.Error(), "runId": e.RunID, "known": some(e.Known), "suggestion": eval.Nearest(e.Given, e.Known),
+		"reason": e.Error(), "runId": e.RunID, "known": some(e.Known), "suggestion": decode.Nearest(e.Given, e.Known),
 	}
 	if e.What == "task" {
 		data["taskId"] = clip(e.Given)

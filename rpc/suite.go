@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // suiteParams name a suite.
@@ -66,7 +67,7 @@ type loadOptions struct{ executor, agent, contextDir string }
 
 // load reads a suite. The error says why there is none to read; what is wrong
 // with one that is there, the diagnostics say.
-func (c *call) load(ctx context.Context, given string, lo loadOptions) (*eval.Suite, eval.Diagnostics, error) {
+func (c *call) load(ctx context.Context, given string, lo loadOptions) (*eval.Suite, decode.Diagnostics, error) {
 	path, err := c.resolve("path", given)
 	if err != nil {
 		return nil, nil, err

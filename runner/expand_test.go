@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 )
 
@@ -68,7 +69,7 @@ func TestTextsThatGrowAreFindings(t *testing.T) {
 		_, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 		require.NoError(t, err)
 		require.Len(t, ds.Errors(), 1, "%s: %v", name, ds)
-		require.Equal(t, eval.CodeTooLarge, ds.Errors()[0].Code, name)
+		require.Equal(t, decode.CodeTooLarge, ds.Errors()[0].Code, name)
 		require.Contains(t, ds.Errors()[0].Message, "becomes longer than 8 MiB", name)
 	}
 }

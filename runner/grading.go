@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/provider"
@@ -35,7 +36,7 @@ type Grading struct {
 	// Warnings say how suite and run differ.
 	Warnings []string
 	// Diagnostics are what this machine lacks for today's graders.
-	Diagnostics eval.Diagnostics
+	Diagnostics decode.Diagnostics
 	// Status, Error and Summary are those of the run now. Summary is nil where
 	// a run that did not complete was never amended.
 	Status  Status
@@ -61,7 +62,7 @@ type Change struct {
 
 // UngradableError says that a suite has faults that only this machine's tools can
 // find, so that nothing was graded with it.
-type UngradableError struct{ Diagnostics eval.Diagnostics }
+type UngradableError struct{ Diagnostics decode.Diagnostics }
 
 func (e *UngradableError) Error() string {
 	return "the suite cannot be graded with: " + e.Diagnostics.Errors()[0].String()

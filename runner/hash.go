@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/runner/grader"
 )
@@ -39,10 +40,10 @@ func (e *ContentError) Error() string { return e.Err.Error() }
 func (e *ContentError) Unwrap() error { return e.Err }
 
 // Diagnostic returns the error as a finding about a suite file.
-func (e *ContentError) Diagnostic(suite string) eval.Diagnostic {
-	d := eval.Diagnostic{File: suite, Severity: eval.Error, Code: eval.CodeUnreadable, Message: e.Error()}
+func (e *ContentError) Diagnostic(suite string) decode.Diagnostic {
+	d := decode.Diagnostic{File: suite, Severity: decode.Error, Code: decode.CodeUnreadable, Message: e.Error()}
 	if errors.Is(e.Err, files.ErrTooLarge) {
-		d.Code = eval.CodeTooLarge
+		d.Code = decode.CodeTooLarge
 	}
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader"
 )
@@ -186,15 +187,15 @@ func (req *Request) judge(suite *eval.Suite) string {
 }
 
 // preflightJudges tells that a model of the matrix judges the others, and itself.
-func (p *Plan) preflightJudges() eval.Diagnostics {
-	var ds eval.Diagnostics
+func (p *Plan) preflightJudges() decode.Diagnostics {
+	var ds decode.Diagnostics
 	if len(p.config.Models) == 0 || p.config.JudgeModel != "" || p.Suite.Config.Model != "" {
 		return nil
 	}
 	kind, _ := p.graders.Lookup("prompt")
 	for _, g := range p.specs(kind) {
 		if grader.NamesNoJudge(g) {
-			ds = append(ds, g.Diagnose(eval.At("model"), eval.Warning, eval.CodeMissingField,
+			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
 				fmt.Sprintf("no model is named to judge, so %s, the first of the models that are compared, judges them all; set config.judge_model", p.judge)))
 		}
 	}

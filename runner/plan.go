@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/provider"
@@ -65,7 +66,7 @@ type UnknownExecutorError struct {
 
 func (e *UnknownExecutorError) Error() string {
 	msg := fmt.Sprintf("unknown executor %q; known are %s", e.Name, strings.Join(e.Known, ", "))
-	if near := eval.Nearest(e.Name, e.Known); near != "" {
+	if near := decode.Nearest(e.Name, e.Known); near != "" {
 		msg += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return msg
@@ -400,8 +401,8 @@ func seconds(s float64) time.Duration {
 // Preflight looks for what keeps the plan from working on this machine, and for
 // faults that only an interpreter can find. It may start one, which the run
 // then uses. Findings that are errors should keep the plan from being started.
-func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
-	var ds eval.Diagnostics
+func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
+	var ds decode.Diagnostics
 	for _, c := range p.cells {
 		used := slices.ContainsFunc(p.Tasks, func(t *PlannedTask) bool { return t.cell == c && t.executes() })
 		if c.executor.Preflight == nil || !used {
@@ -418,8 +419,8 @@ func (p *Plan) Preflight(ctx context.Context) eval.Diagnostics {
 	return append(ds, p.preflightGraders(ctx)...)
 }
 
-func (p *Plan) preflightGraders(ctx context.Context) eval.Diagnostics {
-	var ds eval.Diagnostics
+func (p *Plan) preflightGraders(ctx context.Context) decode.Diagnostics {
+	var ds decode.Diagnostics
 	for _, name := range p.graders.Names() {
 		kind, _ := p.graders.Lookup(name)
 		if kind.Preflight == nil {

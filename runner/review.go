@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/grader"
 	"waza/runner/provider"
 )
@@ -201,7 +201,7 @@ func noSuchTask(rec *Record, id string) error {
 	for _, t := range rec.Tasks {
 		e.Known = append(e.Known, t.ID)
 	}
-	if near := eval.Nearest(id, e.Known); near != "" {
+	if near := decode.Nearest(id, e.Known); near != "" {
 		e.msg += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return e

@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 )
 
 // runShared runs a suite that other people wrote, as it is, with the mock executor.
-func runShared(t *testing.T, name string) (result, eval.Diagnostics) {
+func runShared(t *testing.T, name string) (result, decode.Diagnostics) {
 	t.Helper()
 	file := filepath.Join("..", "..", "shared", "suites", filepath.FromSlash(name), "eval.yaml")
 	if _, err := os.Stat(file); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/executor"
@@ -187,7 +188,7 @@ func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 		require.ErrorContains(t, err, "16 GiB")
 		var content *runner.ContentError
 		require.ErrorAs(t, err, &content)
-		require.Equal(t, eval.CodeTooLarge, content.Diagnostic("eval.yaml").Code)
+		require.Equal(t, decode.CodeTooLarge, content.Diagnostic("eval.yaml").Code)
 	}
 
 	suite := load(t, r, fixtureSuite)
@@ -195,7 +196,7 @@ func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 	_, ds, err := eval.Load(suite.File, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.Len(t, ds.Errors(), 1)
-	require.Equal(t, eval.CodeTooLarge, ds.Errors()[0].Code)
+	require.Equal(t, decode.CodeTooLarge, ds.Errors()[0].Code)
 	require.Contains(t, ds.Errors()[0].Message, "fixtures/in.txt has 1073741825 bytes; the limit is 1 GiB")
 
 	suite = load(t, r, fixtureSuite)

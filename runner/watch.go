@@ -10,6 +10,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // WatchOptions say what is watched.
@@ -38,7 +39,7 @@ type Round struct {
 	Total int
 	// Diagnostics are the findings about the suite and this machine. With errors
 	// among them nothing is run.
-	Diagnostics eval.Diagnostics
+	Diagnostics decode.Diagnostics
 	// Err says why nothing is run, besides: an error of eval.Load, Runner.Plan or
 	// Runner.Start; or, as a [*WatchError], that some changes are not noticed.
 	Err error

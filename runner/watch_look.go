@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // look is a suite as a watch found it, with all that it depends on.
 type look struct {
 	plan        *Plan // nil when the suite cannot be run
-	diagnostics eval.Diagnostics
+	diagnostics decode.Diagnostics
 	err         error             // why it cannot be, besides diagnostics
 	sums        map[string]string // digests of the files that were looked at; empty for one that is not there
 	paths       []string          // those files, and directories that were searched
@@ -184,7 +185,7 @@ func (p *Plan) keep(ids map[string]bool) {
 
 // start begins a run of what is due. The plan is the run's, or gone, then. Findings
 // are what this machine lacks; with errors among them there is no run.
-func (l *look) start(ctx context.Context, r *Runner, due map[string]bool, cache bool) (*Run, eval.Diagnostics, error) {
+func (l *look) start(ctx context.Context, r *Runner, due map[string]bool, cache bool) (*Run, decode.Diagnostics, error) {
 	p := l.plan
 	l.plan = nil
 	p.keep(due)

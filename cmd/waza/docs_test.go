@@ -13,6 +13,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/reports"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/schema"
 	"waza/rpc"
 	"waza/runner"
@@ -209,7 +210,7 @@ from running, warnings and remarks do not.
 | code | when it is reported |
 |---|---|
 `)
-	for _, c := range eval.Codes() {
+	for _, c := range decode.Codes() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Code, inCell(c.Doc))
 	}
 	return b.String()

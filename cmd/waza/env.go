@@ -12,7 +12,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -58,7 +58,7 @@ func (e *env) logger(level slog.Level, json bool) *slog.Logger {
 
 // printDiagnostics prints findings to stderr, where they are beside the point
 // of the command.
-func (e *env) printDiagnostics(ds eval.Diagnostics) error {
+func (e *env) printDiagnostics(ds decode.Diagnostics) error {
 	return report.Diagnostics(e.stderr, ds, terminal.Options(e.stderr))
 }
 

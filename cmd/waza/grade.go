@@ -15,6 +15,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
@@ -52,15 +53,15 @@ Exit codes: as of waza run, by how the run stands now.
 
 // graded is what `waza grade --json` prints.
 type graded struct {
-	RunID        string           `json:"runId"`
-	Status       runner.Status    `json:"status"`
-	Graded       int              `json:"graded"`
-	Kept         int              `json:"kept"`
-	Changed      []runner.Change  `json:"changed"`
-	TotalChanged int              `json:"totalChanged"`
-	Summary      *runner.Summary  `json:"summary"`
-	Warnings     []string         `json:"warnings,omitempty"`
-	Diagnostics  eval.Diagnostics `json:"diagnostics,omitempty"`
+	RunID        string             `json:"runId"`
+	Status       runner.Status      `json:"status"`
+	Graded       int                `json:"graded"`
+	Kept         int                `json:"kept"`
+	Changed      []runner.Change    `json:"changed"`
+	TotalChanged int                `json:"totalChanged"`
+	Summary      *runner.Summary    `json:"summary"`
+	Warnings     []string           `json:"warnings,omitempty"`
+	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty"`
 	// Error says why it ended before all was graded.
 	Error string `json:"error,omitempty"`
 }
@@ -125,9 +126,9 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*
 	if err != nil {
 		return nil, err
 	}
-	var worse eval.Diagnostics
+	var worse decode.Diagnostics
 	for _, d := range ds {
-		if d.Severity != eval.Info {
+		if d.Severity != decode.Info {
 			worse = append(worse, d)
 		}
 	}
@@ -140,7 +141,7 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*
 	return suite, nil
 }
 
-func invalidToGrade(path string, ds eval.Diagnostics) error {
+func invalidToGrade(path string, ds decode.Diagnostics) error {
 	return exit.Usagef("waza validate "+path+" tells all findings",
 		"%s: the suite is invalid and nothing was graded: %s", path, report.DiagnosticsSummary(ds.Errors()))
 }

@@ -40,6 +40,8 @@ var importRules = []struct {
 	{"eval/...", []string{"os/exec", "plugin"}, "it starts nothing", false},
 	{"eval/...", []string{"net/..."}, "it uses no network", false},
 	{"eval/...", []string{"github.com/sourcegraph/jsonrpc2"}, "it knows no JSON-RPC", true},
+	{"eval/text", waza("eval/..."), "it knows texts only", false},
+	{"eval/decode", waza("eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
 	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/lsp"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},

@@ -11,6 +11,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/report"
 )
 
@@ -32,8 +33,8 @@ Examples:
 
 // listing is what `waza list --json` prints.
 type listing struct {
-	Suites   []eval.Summary   `json:"suites"`
-	Problems eval.Diagnostics `json:"problems"`
+	Suites   []eval.Summary     `json:"suites"`
+	Problems decode.Diagnostics `json:"problems"`
 }
 
 func listSuites(e *env, c *cli.Context) error {

@@ -17,6 +17,7 @@ import (
 	"waza/cmd/waza/reports"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/journal"
 	"waza/runner/report"
@@ -264,13 +265,13 @@ func (s *session) runAll(paths []string) int {
 
 // refused is what --json and --events print of a suite that was not run.
 type refused struct {
-	Path        string           `json:"path"`
-	Error       string           `json:"error"`
-	Diagnostics eval.Diagnostics `json:"diagnostics"`
+	Path        string             `json:"path"`
+	Error       string             `json:"error"`
+	Diagnostics decode.Diagnostics `json:"diagnostics"`
 }
 
 // refuse tells why a suite was not run and returns the code of that.
-func (s *session) refuse(path string, ds eval.Diagnostics, err error) int {
+func (s *session) refuse(path string, ds decode.Diagnostics, err error) int {
 	code := s.fail(err)
 	if (s.options.json || s.options.events) && !errors.Is(err, output.ErrBrokenPipe) {
 		if err := s.stdout.Line(refused{path, err.Error(), output.NonNil(ds)}); err != nil {
@@ -327,7 +328,7 @@ func (s *session) follow(run *runner.Run, rep *report.Report) bool {
 }
 
 // plan makes a suite ready to run, and prints what there is to say of it.
-func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
+func (s *session) plan(path string) (*runner.Plan, decode.Diagnostics, error) {
 	req := s.options.request
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Planner().Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
 	if err != nil {
@@ -357,10 +358,10 @@ func (s *session) plan(path string) (*runner.Plan, eval.Diagnostics, error) {
 }
 
 // worthTelling leaves remarks out, which waza validate tells.
-func (s *session) worthTelling(ds eval.Diagnostics) eval.Diagnostics {
-	var out eval.Diagnostics
+func (s *session) worthTelling(ds decode.Diagnostics) decode.Diagnostics {
+	var out decode.Diagnostics
 	for _, d := range ds {
-		if d.Severity != eval.Info || s.options.verbose {
+		if d.Severity != decode.Info || s.options.verbose {
 			out = append(out, d)
 		}
 	}
@@ -369,7 +370,7 @@ func (s *session) worthTelling(ds eval.Diagnostics) eval.Diagnostics {
 
 // invalid tells how to find all that is wrong: as the suite was read here, which
 // may be right by itself.
-func (s *session) invalid(path string, ds eval.Diagnostics) error {
+func (s *session) invalid(path string, ds decode.Diagnostics) error {
 	hint := "waza validate"
 	if s.options.request.Agent != "" {
 		hint += " --agent " + s.options.request.Agent

@@ -12,7 +12,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -101,7 +101,7 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 	if !ok {
 		known := report.Names(formats)
 		hint := "known are " + strings.Join(known, ", ")
-		if near := eval.Nearest(name, known); near != "" {
+		if near := decode.Nearest(name, known); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
 		return f, exit.Usagef(hint, "--format: unknown format %q", name)

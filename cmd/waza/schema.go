@@ -11,6 +11,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 func schemaCommand(e *env) *cli.Command {
@@ -52,7 +53,7 @@ func printSchema(e *env, c *cli.Context) error {
 		}
 	}
 	hint := "known are suite, task and trigger_tests"
-	if near := eval.Nearest(name, known); near != "" {
+	if near := decode.Nearest(name, known); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return exit.Usagef(hint, "no schema is named %q", name)

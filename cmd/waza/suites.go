@@ -7,6 +7,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -46,8 +47,8 @@ func findSuites(e *env, args []string, vocabulary *eval.Vocabulary) ([]string, e
 }
 
 // notOf leaves out what is about the suites themselves: loading them tells it.
-func notOf(suites []eval.Summary, ds eval.Diagnostics) eval.Diagnostics {
-	return slices.DeleteFunc(slices.Clone(ds), func(d eval.Diagnostic) bool {
+func notOf(suites []eval.Summary, ds decode.Diagnostics) decode.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool {
 		return slices.ContainsFunc(suites, func(s eval.Summary) bool { return s.Path == d.File })
 	})
 }
@@ -62,8 +63,8 @@ func dropRepeated(paths []string) []string {
 }
 
 // sortDiagnostics puts findings of several sources in the order of their places.
-func sortDiagnostics(ds eval.Diagnostics) {
-	slices.SortStableFunc(ds, func(a, b eval.Diagnostic) int {
+func sortDiagnostics(ds decode.Diagnostics) {
+	slices.SortStableFunc(ds, func(a, b decode.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
@@ -55,8 +56,8 @@ type validation struct {
 	Skill string `json:"skill"`
 	Valid bool   `json:"valid"`
 	// Tasks is the number of tasks.
-	Tasks       int              `json:"tasks"`
-	Diagnostics eval.Diagnostics `json:"diagnostics"`
+	Tasks       int                `json:"tasks"`
+	Diagnostics decode.Diagnostics `json:"diagnostics"`
 	// Error says why the file could not be read at all.
 	Error string `json:"error,omitempty"`
 }
@@ -136,9 +137,9 @@ func (v validation) count() (errors, warnings int) {
 	}
 	for _, d := range v.Diagnostics {
 		switch d.Severity {
-		case eval.Error:
+		case decode.Error:
 			errors++
-		case eval.Warning:
+		case decode.Warning:
 			warnings++
 		}
 	}
@@ -146,7 +147,7 @@ func (v validation) count() (errors, warnings int) {
 }
 
 func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Options) validation {
-	v := validation{Path: path, Diagnostics: eval.Diagnostics{}}
+	v := validation{Path: path, Diagnostics: decode.Diagnostics{}}
 	suite, ds, err := eval.Load(path, o)
 	if err != nil {
 		v.Error = err.Error()
@@ -165,20 +166,20 @@ func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Opt
 }
 
 // planFindings looks for what this machine lacks for the suite.
-func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) eval.Diagnostics {
+func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) decode.Diagnostics {
 	plan, err := rn.Planner().Plan(ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
 	if selection := (*runner.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
 		return nil // trigger tests alone, and an executor that cannot measure them
 	}
 	if err != nil {
-		d := eval.Diagnostic{File: path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: err.Error()}
+		d := decode.Diagnostic{File: path, Severity: decode.Error, Code: decode.CodeUnreadable, Message: err.Error()}
 		if content := (*runner.ContentError)(nil); errors.As(err, &content) {
 			d = content.Diagnostic(path)
 		}
 		if limit := (*runner.LimitError)(nil); errors.As(err, &limit) {
-			d.Code = eval.CodeInvalidValue
+			d.Code = decode.CodeInvalidValue
 		}
-		return eval.Diagnostics{d}
+		return decode.Diagnostics{d}
 	}
 	defer plan.Close()
 	return preflight(ctx, plan, path)
@@ -186,7 +187,7 @@ func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *ev
 
 // preflight returns the plan's findings in order, those about the suite file
 // under the name that it was called by.
-func preflight(ctx context.Context, plan *runner.Plan, path string) eval.Diagnostics {
+func preflight(ctx context.Context, plan *runner.Plan, path string) decode.Diagnostics {
 	ds := plan.Preflight(ctx)
 	for i := range ds {
 		if ds[i].File == plan.Suite.File {
@@ -203,10 +204,10 @@ func printSARIF(e *env, all validations) error {
 	if err != nil {
 		return err
 	}
-	var ds eval.Diagnostics
+	var ds decode.Diagnostics
 	for _, v := range all.Suites {
 		if v.Error != "" {
-			ds = append(ds, eval.Diagnostic{File: v.Path, Severity: eval.Error, Code: eval.CodeUnreadable, Message: v.Error})
+			ds = append(ds, decode.Diagnostic{File: v.Path, Severity: decode.Error, Code: decode.CodeUnreadable, Message: v.Error})
 		}
 		ds = append(ds, v.Diagnostics...)
 	}
@@ -216,7 +217,7 @@ func printSARIF(e *env, all validations) error {
 // printValidations prints the findings, then one line that sums up.
 func printValidations(e *env, all validations) error {
 	o := terminal.Options(e.stdout)
-	var ds eval.Diagnostics
+	var ds decode.Diagnostics
 	invalid := 0
 	for _, v := range all.Suites {
 		if v.Error != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // candidate is a key that may stand in a map.
@@ -117,14 +118,14 @@ func (c *completer) ofExecutor(config *node, list []candidate) []candidate {
 	}
 	name, _ := c.executor(config)
 	used, known := v.Executor(name)
-	common := eval.Keys(eval.Config{})
+	common := decode.Keys(eval.Config{})
 	return slices.DeleteFunc(list, func(k candidate) bool {
 		return known && !slices.Contains(common, k.name) && !takes(used, k.name) && c.takenByAny(k.name)
 	})
 }
 
 func takes(k eval.Kind, key string) bool {
-	return k.Options != nil && slices.Contains(eval.Keys(k.Options()), key)
+	return k.Options != nil && slices.Contains(decode.Keys(k.Options()), key)
 }
 
 func (c *completer) takenByAny(key string) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // typeWords says in a few words what a value looks like: `text`, `list of text`.
@@ -102,7 +103,7 @@ func (q *query) optionNames(k eval.Kind) []string {
 	if k.Options == nil {
 		return nil
 	}
-	keys := eval.Keys(k.Options())
+	keys := decode.Keys(k.Options())
 	grader := &node{kind: mapping}
 	grader.add(&pair{key: &node{raw: "type"}, value: &node{raw: k.Name}})
 	for _, shape := range q.guide.property(q.tree, q.guide.expand(q.tree, q.guide.root.Defs["Grader"], grader), "config", nil) {

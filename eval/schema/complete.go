@@ -10,6 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // complete adds what the Go types do not tell: shapes, the options of the
@@ -32,7 +33,7 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 		defs["NamedMetric"] = &named
 		suiteTasks(defs["Suite"])
 	}
-	for _, v := range []eval.Defaulter{&eval.Config{}, &eval.Metric{}, &eval.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
+	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &eval.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
 		v.SetDefaults()
 		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"go.lsp.dev/protocol"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 // source is the name that editors show beside a finding.
@@ -13,13 +13,13 @@ const source = "waza"
 
 // Finding is a finding of a suite at its place in a text.
 type Finding struct {
-	eval.Diagnostic
+	decode.Diagnostic
 	Range protocol.Range
 }
 
 // Findings places what was found in one file. The text is nil where the file
 // cannot be read: then all of it is about the file as a whole.
-func Findings(found eval.Diagnostics, text *Text, e Encoding) []Finding {
+func Findings(found decode.Diagnostics, text *Text, e Encoding) []Finding {
 	if text == nil {
 		text = NewText("")
 	}
@@ -32,7 +32,7 @@ func Findings(found eval.Diagnostics, text *Text, e Encoding) []Finding {
 
 // RangeOf gives what a finding is about: a word where it tells that, else the rest
 // of its line, else the first line.
-func (t *Text) RangeOf(d eval.Diagnostic, e Encoding) protocol.Range {
+func (t *Text) RangeOf(d decode.Diagnostic, e Encoding) protocol.Range {
 	line := min(max(d.Line, 1), t.Lines())
 	begin := t.Place(line, max(d.Column, 1))
 	_, end := t.span(line - 1)
@@ -57,9 +57,9 @@ func (f Finding) Shown() protocol.Diagnostic {
 		Code: protocol.String(f.Code), Source: protocol.NewOptional(source), Message: protocol.String(f.Message),
 	}
 	switch f.Code {
-	case eval.CodeNoEffect:
+	case decode.CodeNoEffect:
 		d.Tags = protocol.NewDiagnosticTags(protocol.DiagnosticTagUnnecessary)
-	case eval.CodeDeprecated:
+	case decode.CodeDeprecated:
 		d.Tags = protocol.NewDiagnosticTags(protocol.DiagnosticTagDeprecated)
 	}
 	if f.Suggestion != "" {
@@ -71,13 +71,13 @@ func (f Finding) Shown() protocol.Diagnostic {
 
 // severity is that of the finding, but for a file that another tool means: it is
 // no fault of its author's that waza does not read it.
-func severity(d eval.Diagnostic) protocol.DiagnosticSeverity {
+func severity(d decode.Diagnostic) protocol.DiagnosticSeverity {
 	switch {
-	case d.Code == eval.CodeOtherDialect:
+	case d.Code == decode.CodeOtherDialect:
 		return protocol.DiagnosticSeverityInformation
-	case d.Severity == eval.Error:
+	case d.Severity == decode.Error:
 		return protocol.DiagnosticSeverityError
-	case d.Severity == eval.Warning:
+	case d.Severity == decode.Warning:
 		return protocol.DiagnosticSeverityWarning
 	}
 	return protocol.DiagnosticSeverityInformation

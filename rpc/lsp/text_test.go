@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.lsp.dev/protocol"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 func at(line, character uint32) protocol.Position {
@@ -62,14 +62,14 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, len(text.String()), text.Place(99, 1))
 	require.Zero(t, text.Place(0, 5))
 	for name, c := range map[string]struct {
-		d    eval.Diagnostic
+		d    decode.Diagnostic
 		want protocol.Range
 	}{
-		"a word":            {eval.Diagnostic{Line: 1, Column: 6, EndColumn: 7}, protocol.Range{Start: at(0, 6), End: at(0, 8)}},
-		"to the line's end": {eval.Diagnostic{Line: 1, Column: 6}, protocol.Range{Start: at(0, 6), End: at(0, 10)}},
-		"a line":            {eval.Diagnostic{Line: 2}, protocol.Range{Start: at(1, 2), End: at(1, 8)}},
-		"a file":            {eval.Diagnostic{}, protocol.Range{Start: at(0, 1), End: at(0, 10)}},
-		"no such line":      {eval.Diagnostic{Line: 77, Column: 3, EndColumn: 9}, protocol.Range{Start: at(2, 0), End: at(2, 0)}},
+		"a word":            {decode.Diagnostic{Line: 1, Column: 6, EndColumn: 7}, protocol.Range{Start: at(0, 6), End: at(0, 8)}},
+		"to the line's end": {decode.Diagnostic{Line: 1, Column: 6}, protocol.Range{Start: at(0, 6), End: at(0, 10)}},
+		"a line":            {decode.Diagnostic{Line: 2}, protocol.Range{Start: at(1, 2), End: at(1, 8)}},
+		"a file":            {decode.Diagnostic{}, protocol.Range{Start: at(0, 1), End: at(0, 10)}},
+		"no such line":      {decode.Diagnostic{Line: 77, Column: 3, EndColumn: 9}, protocol.Range{Start: at(2, 0), End: at(2, 0)}},
 	} {
 		require.Equal(t, c.want, text.RangeOf(c.d, UTF16), name)
 	}
@@ -133,7 +133,7 @@ func FuzzEdits(f *testing.F) {
 			offset := edited.Offset(rng.Start, e)
 			require.True(t, offset == len(want) || utf8.RuneStart(want[offset]))
 			require.Equal(t, offset, edited.Offset(edited.Position(offset, e), e), "a place is found again")
-			r := edited.RangeOf(eval.Diagnostic{Line: int(line), Column: int(character), EndColumn: int(endCharacter)}, e)
+			r := edited.RangeOf(decode.Diagnostic{Line: int(line), Column: int(character), EndColumn: int(endCharacter)}, e)
 			require.GreaterOrEqual(t, compare(r.End, r.Start), 0)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/provider"
 )
 
@@ -69,8 +70,8 @@ func (k Kind) Can(s Settings) Capabilities {
 
 // Finding is something on this machine that keeps a suite from running as it says.
 type Finding struct {
-	Severity eval.Severity
-	Code     eval.Code
+	Severity decode.Severity
+	Code     decode.Code
 	Message  string
 }
 

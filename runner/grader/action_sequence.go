@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 var actionSequence = kindOf(eval.Kind{
@@ -41,7 +42,7 @@ type ActionSequenceOptions struct {
 func checkActionSequence(c *eval.Check, o *ActionSequenceOptions) {
 	checkNames(c, "expected_actions", o.ExpectedActions)
 	if len(o.ExpectedActions) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give expected_actions")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expected_actions")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -96,7 +97,7 @@ func strictDecode(n *yaml.Node, out any) error {
 			continue
 		}
 		hint := ""
-		if near := eval.Nearest(key, known); near != "" {
+		if near := decode.Nearest(key, known); near != "" {
 			hint = fmt.Sprintf(", did you mean %q?", near)
 		}
 		return fmt.Errorf("unknown key %q (known: %s%s)", key, strings.Join(known, ", "), hint)
@@ -105,17 +106,17 @@ func strictDecode(n *yaml.Node, out any) error {
 }
 
 // check reports what is wrong with a matcher.
-func (m *ArgMatcher) check(c *eval.Check, at eval.Path) {
+func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
 	switch {
 	case m.kind == "regex" && c.Regexp(append(at[:len(at):len(at)], "regex"), m.Regex) == nil:
 	case m.kind == "json_schema":
 		if _, err := compileSchema(m.Schema, "", c.ReadFile); err != nil {
-			c.Errorf(append(at[:len(at):len(at)], "json_schema"), eval.CodeBadSchema, "%s: %s", at, err)
+			c.Errorf(append(at[:len(at):len(at)], "json_schema"), decode.CodeBadSchema, "%s: %s", at, err)
 		}
 	case m.kind == "regex" && m.Regex == "", m.kind == "contains" && m.Contains == "":
-		c.Errorf(at, eval.CodeInvalidValue, "%s is empty, and matches everything", at)
+		c.Errorf(at, decode.CodeInvalidValue, "%s is empty, and matches everything", at)
 	case m.kind == "range" && (m.Range == nil || *m.Range == ArgRange{}):
-		c.Errorf(at, eval.CodeInvalidValue, "%s: range needs gte, lte, gt or lt", at)
+		c.Errorf(at, decode.CodeInvalidValue, "%s: range needs gte, lte, gt or lt", at)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
 )
@@ -37,20 +38,20 @@ type BehaviorOptions struct {
 func checkBehavior(c *eval.Check, o *BehaviorOptions) {
 	// Zero tokens or no time at all cannot be meant: the field takes 0 for no limit.
 	if o.MaxTokens != nil && *o.MaxTokens == 0 {
-		c.Warnf(eval.At("max_tokens"), eval.CodeNoEffect, "max_tokens: 0 means no limit")
+		c.Warnf(decode.At("max_tokens"), decode.CodeNoEffect, "max_tokens: 0 means no limit")
 	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS == 0 {
-		c.Warnf(eval.At("max_duration_ms"), eval.CodeNoEffect, "max_duration_ms: 0 means no limit")
+		c.Warnf(decode.At("max_duration_ms"), decode.CodeNoEffect, "max_duration_ms: 0 means no limit")
 	}
 	checkNames(c, "required_tools", o.RequiredTools)
 	checkNames(c, "forbidden_tools", o.ForbiddenTools)
 	for i, tool := range o.ForbiddenTools {
 		if slices.Contains(o.RequiredTools, tool) {
-			c.Errorf(eval.At("forbidden_tools", i), eval.CodeInvalidValue, "%q is both required and forbidden", tool)
+			c.Errorf(decode.At("forbidden_tools", i), decode.CodeInvalidValue, "%q is both required and forbidden", tool)
 		}
 	}
 	if len(o.checks()) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing,
+		c.Errorf(decode.At(), decode.CodeChecksNothing,
 			"nothing to check: give max_tool_calls, max_tokens, max_duration_ms, max_iterations, required_tools or forbidden_tools")
 	}
 }
@@ -60,9 +61,9 @@ func checkNames(c *eval.Check, key string, names []string) {
 	for i, name := range names {
 		switch {
 		case strings.TrimSpace(name) == "":
-			c.Errorf(eval.At(key, i), eval.CodeInvalidValue, "%s[%d] is empty", key, i)
+			c.Errorf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d] is empty", key, i)
 		case strings.Contains(name, "*"):
-			c.Warnf(eval.At(key, i), eval.CodeInvalidValue, "%s[%d]: %q must be an exact name, and patterns are not understood; tool_constraint takes patterns of tools", key, i, name)
+			c.Warnf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d]: %q must be an exact name, and patterns are not understood; tool_constraint takes patterns of tools", key, i, name)
 		}
 	}
 }

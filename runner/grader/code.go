@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/grader/assertion"
@@ -44,19 +45,19 @@ type CodeOptions struct {
 
 func checkCode(c *eval.Check, o *CodeOptions) {
 	if len(o.Assertions) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give assertions")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give assertions")
 	}
 	for i, source := range o.Assertions {
-		at := eval.At("assertions", i)
+		at := decode.At("assertions", i)
 		if strings.TrimSpace(source) == "" {
-			c.Errorf(at, eval.CodeInvalidValue, "%s is empty", at)
+			c.Errorf(at, decode.CodeInvalidValue, "%s is empty", at)
 			continue
 		}
 		if o.Language != languageJavaScript {
 			continue // Preflight asks the interpreter
 		}
 		if fault := assertion.CheckJavaScript(source); fault != nil {
-			c.Errorf(at, eval.CodeBadAssertion, "%s: %s", at, fault)
+			c.Errorf(at, decode.CodeBadAssertion, "%s: %s", at, fault)
 		}
 	}
 }
@@ -71,7 +72,7 @@ func newCode(spec *eval.Grader, env *Env) (Grader, error) {
 			break
 		}
 		if fault := assertion.CheckJavaScript(source); fault != nil {
-			return nil, fmt.Errorf("%s: %w", eval.At("assertions", i), fault)
+			return nil, fmt.Errorf("%s: %w", decode.At("assertions", i), fault)
 		}
 	}
 	return &codeGrader{sources: o.Assertions, language: o.Language, uses: mentioned(o.Assertions), env: env}, nil

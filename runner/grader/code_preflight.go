@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/grader/assertion"
 )
 
@@ -56,8 +57,8 @@ func preflightPython(ctx context.Context, specs []*eval.Grader, env *Env) []Find
 	for i, f := range faults {
 		if f != nil {
 			findings = append(findings, Finding{
-				Grader: places[i].spec, Path: eval.At("assertions", places[i].index), Severity: eval.Error,
-				Code: eval.CodeBadAssertion, Message: fmt.Sprintf("assertions[%d]: %s", places[i].index, f),
+				Grader: places[i].spec, Path: decode.At("assertions", places[i].index), Severity: decode.Error,
+				Code: decode.CodeBadAssertion, Message: fmt.Sprintf("assertions[%d]: %s", places[i].index, f),
 			})
 		}
 	}
@@ -72,7 +73,7 @@ func unavailable(ctx context.Context, specs []*eval.Grader, err error) []Finding
 	}
 	findings := make([]Finding, len(specs))
 	for i, spec := range specs {
-		findings[i] = Finding{Grader: spec, Severity: eval.Warning, Code: eval.CodeUnavailable, Message: err.Error()}
+		findings[i] = Finding{Grader: spec, Severity: decode.Warning, Code: decode.CodeUnavailable, Message: err.Error()}
 	}
 	return findings
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader/assertion"
 )
@@ -296,8 +297,8 @@ func TestPythonMissing(t *testing.T) {
 	spec := &eval.Grader{Name: "g", Type: "code", Options: &CodeOptions{Assertions: []string{"True"}, Language: "python"}}
 	findings := code.Preflight(context.Background(), []*eval.Grader{spec}, env)
 	require.Len(t, findings, 1)
-	require.Equal(t, eval.CodeUnavailable, findings[0].Code)
-	require.Equal(t, eval.Warning, findings[0].Severity)
+	require.Equal(t, decode.CodeUnavailable, findings[0].Code)
+	require.Equal(t, decode.Warning, findings[0].Severity)
 	require.Same(t, spec, findings[0].Grader)
 }
 
@@ -326,8 +327,8 @@ func TestPythonPreflight(t *testing.T) {
 	require.Len(t, findings, 3)
 	require.Same(t, a, findings[0].Grader)
 	require.Equal(t, []any{"assertions", 1}, findings[0].Path)
-	require.Equal(t, eval.CodeBadAssertion, findings[0].Code)
-	require.Equal(t, eval.Error, findings[0].Severity)
+	require.Equal(t, decode.CodeBadAssertion, findings[0].Code)
+	require.Equal(t, decode.Error, findings[0].Severity)
 	require.Contains(t, findings[0].Message, "(column 4)")
 	require.Equal(t, []any{"assertions", 2}, findings[1].Path)
 	require.Same(t, b, findings[2].Grader)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -55,14 +56,14 @@ func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
 func checkDiff(c *eval.Check, o *DiffOptions) {
 	dirs := o.snapshotDirs(c.Suite(), c.Task())
 	if o.ContextDir != "" && len(dirs) == 0 {
-		c.Errorf(eval.At("context_dir"), eval.CodeMissingFile, "context_dir: no such directory: %s", o.ContextDir)
+		c.Errorf(decode.At("context_dir"), decode.CodeMissingFile, "context_dir: no such directory: %s", o.ContextDir)
 	}
 	snapshots := 0
 	for i, f := range o.ExpectedFiles {
-		checkLocal(c, eval.At("expected_files", i, "path"), f.Path)
+		checkLocal(c, decode.At("expected_files", i, "path"), f.Path)
 		for j, fragment := range f.Contains {
 			if _, text := fragmentRule(fragment); text == "" {
-				c.Errorf(eval.At("expected_files", i, "contains", j), eval.CodeInvalidValue,
+				c.Errorf(decode.At("expected_files", i, "contains", j), decode.CodeInvalidValue,
 					"expected_files[%d].contains[%d] is empty, and every file contains that", i, j)
 			}
 		}
@@ -70,25 +71,25 @@ func checkDiff(c *eval.Check, o *DiffOptions) {
 			continue
 		}
 		snapshots++
-		at := eval.At("expected_files", i, "snapshot")
+		at := decode.At("expected_files", i, "snapshot")
 		if !isLocal(f.Snapshot) {
-			c.Errorf(at, eval.CodeEscapingPath, "%s: %q is absolute or leads out of its directory", at, f.Snapshot)
+			c.Errorf(at, decode.CodeEscapingPath, "%s: %q is absolute or leads out of its directory", at, f.Snapshot)
 			continue
 		}
 		// The fixture directory of a grader of the suite depends on the task.
 		found := o.findSnapshot(c.Suite(), dirs, f.Snapshot)
 		if found == "" && !o.UpdateSnapshots && (o.ContextDir != "" || c.Task() != nil) {
-			c.Errorf(at, eval.CodeMissingFile, "%s: no such file: %s (searched in %s)", at, f.Snapshot, searched(dirs))
+			c.Errorf(at, decode.CodeMissingFile, "%s: no such file: %s (searched in %s)", at, f.Snapshot, searched(dirs))
 		}
 		if found != "" {
 			c.Allows(at, found)
 		}
 	}
 	if o.UpdateSnapshots && snapshots == 0 {
-		c.Warnf(eval.At("update_snapshots"), eval.CodeNoEffect, "update_snapshots has no effect without a snapshot")
+		c.Warnf(decode.At("update_snapshots"), decode.CodeNoEffect, "update_snapshots has no effect without a snapshot")
 	}
 	if len(o.ExpectedFiles) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give expected_files")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expected_files")
 	}
 }
 

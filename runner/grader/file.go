@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -45,29 +46,29 @@ type FilePatterns struct {
 
 func checkFile(c *eval.Check, o *FileOptions) {
 	for i, p := range o.MustExist {
-		checkPattern(c, eval.At("must_exist", i), p)
+		checkPattern(c, decode.At("must_exist", i), p)
 	}
 	for i, p := range o.MustNotExist {
-		checkPattern(c, eval.At("must_not_exist", i), p)
+		checkPattern(c, decode.At("must_not_exist", i), p)
 	}
-	if c.Has(eval.At("path")) {
-		checkPattern(c, eval.At("path"), o.Path)
+	if c.Has(decode.At("path")) {
+		checkPattern(c, decode.At("path"), o.Path)
 	}
 	for i, p := range o.ContentPatterns {
-		checkLocal(c, eval.At("content_patterns", i, "path"), p.Path)
+		checkLocal(c, decode.At("content_patterns", i, "path"), p.Path)
 		for j, pattern := range p.MustMatch {
-			c.Regexp(eval.At("content_patterns", i, "must_match", j), pattern)
+			c.Regexp(decode.At("content_patterns", i, "must_match", j), pattern)
 		}
 		for j, pattern := range p.MustNotMatch {
-			c.Regexp(eval.At("content_patterns", i, "must_not_match", j), pattern)
+			c.Regexp(decode.At("content_patterns", i, "must_not_match", j), pattern)
 		}
 		if len(p.MustMatch)+len(p.MustNotMatch) == 0 {
-			c.Errorf(eval.At("content_patterns", i), eval.CodeChecksNothing,
+			c.Errorf(decode.At("content_patterns", i), decode.CodeChecksNothing,
 				"content_patterns[%d] has nothing to check: give must_match or must_not_match, or put the path into must_exist", i)
 		}
 	}
 	if len(o.MustExist)+len(o.MustNotExist)+len(o.ContentPatterns) == 0 && o.Path == "" {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give must_exist, must_not_exist or content_patterns")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give must_exist, must_not_exist or content_patterns")
 	}
 }
 
@@ -110,7 +111,7 @@ func pathPatterns(key string, texts []string) ([]pathPattern, error) {
 	for i, text := range texts {
 		var err error
 		if patterns[i], err = newPathPattern(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", eval.At(key, i), err)
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i), err)
 		}
 	}
 	return patterns, nil

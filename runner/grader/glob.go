@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -55,10 +56,10 @@ func newPathPattern(s string) (pathPattern, error) {
 }
 
 // checkPattern reports a path or pattern that is faulty or leads out of the workspace.
-func checkPattern(c *eval.Check, at eval.Path, value string) {
+func checkPattern(c *eval.Check, at decode.Path, value string) {
 	checkLocal(c, at, value)
 	if _, err := newPathPattern(value); err != nil {
-		c.Errorf(at, eval.CodeBadGlob, "%s: %s", at, err)
+		c.Errorf(at, decode.CodeBadGlob, "%s: %s", at, err)
 	}
 }
 

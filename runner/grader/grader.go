@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 )
 
@@ -141,7 +142,7 @@ type Finding struct {
 	Grader *eval.Grader
 	// Path is the place in the grader's config, as keys and indexes; empty for the grader itself.
 	Path     []any
-	Severity eval.Severity
-	Code     eval.Code
+	Severity decode.Severity
+	Code     decode.Code
 	Message  string
 }

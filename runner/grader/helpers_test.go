@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader/assertion"
 )
@@ -35,7 +36,7 @@ func patientEnv(workers int) *Env {
 
 // loadGrader loads a suite whose only grader is of the given type and config,
 // which is YAML at the left margin, beside the given files.
-func loadGrader(t *testing.T, typ, config string, files map[string]string) (*eval.Suite, eval.Diagnostics) {
+func loadGrader(t *testing.T, typ, config string, files map[string]string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, files)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // human and humanCalibration leave the score to a person: see [Review].
@@ -58,14 +59,14 @@ func checkHuman(c *eval.Check, o *HumanOptions) { checkPass(c, o.Threshold) }
 
 func checkHumanCalibration(c *eval.Check, o *HumanCalibrationOptions) {
 	if strings.TrimSpace(o.CalibrateGrader) == "" {
-		c.Errorf(eval.At("calibrate_grader"), eval.CodeMissingField, "calibrate_grader is missing")
+		c.Errorf(decode.At("calibrate_grader"), decode.CodeMissingField, "calibrate_grader is missing")
 	}
 	checkPass(c, o.Threshold)
 }
 
 func checkPass(c *eval.Check, threshold float64) {
 	if threshold == 0 {
-		c.Warnf(eval.At("threshold"), eval.CodeChecksNothing, "threshold: at 0 every score passes")
+		c.Warnf(decode.At("threshold"), decode.CodeChecksNothing, "threshold: at 0 every score passes")
 	}
 }
 
@@ -104,11 +105,11 @@ func preflightCalibration(_ context.Context, specs []*eval.Grader, env *Env) []F
 			continue
 		}
 		message := fmt.Sprintf("calibrate_grader: no grader is named %q, so there is nothing to compare with", o.CalibrateGrader)
-		if near := eval.Nearest(o.CalibrateGrader, names); near != "" {
+		if near := decode.Nearest(o.CalibrateGrader, names); near != "" {
 			message += fmt.Sprintf(" (did you mean %q?)", near)
 		}
 		findings = append(findings, Finding{
-			Grader: spec, Path: []any{"calibrate_grader"}, Severity: eval.Warning, Code: eval.CodeNoEffect, Message: message,
+			Grader: spec, Path: []any{"calibrate_grader"}, Severity: decode.Warning, Code: decode.CodeNoEffect, Message: message,
 		})
 	}
 	return findings

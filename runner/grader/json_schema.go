@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/message"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -43,20 +44,20 @@ func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 	switch {
 	case o.Schema == nil && o.SchemaFile == "":
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give schema or schema_file")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give schema or schema_file")
 	case o.Schema != nil && o.SchemaFile != "":
-		c.Warnf(eval.At("schema_file"), eval.CodeNoEffect, "schema_file has no effect beside schema")
+		c.Warnf(decode.At("schema_file"), decode.CodeNoEffect, "schema_file has no effect beside schema")
 		fallthrough
 	case o.Schema != nil:
 		if len(o.Schema) == 0 {
-			c.Errorf(eval.At("schema"), eval.CodeChecksNothing, "schema is empty, so every JSON text is valid")
+			c.Errorf(decode.At("schema"), decode.CodeChecksNothing, "schema is empty, so every JSON text is valid")
 		} else if _, err := compileSchema(o.Schema, "", c.ReadFile); err != nil {
-			c.Errorf(eval.At("schema"), eval.CodeBadSchema, "schema: %s", err)
+			c.Errorf(decode.At("schema"), decode.CodeBadSchema, "schema: %s", err)
 		}
 	default:
-		if abs := c.File(eval.At("schema_file"), o.SchemaFile); abs != "" && c.Allows(eval.At("schema_file"), abs) {
+		if abs := c.File(decode.At("schema_file"), o.SchemaFile); abs != "" && c.Allows(decode.At("schema_file"), abs) {
 			if _, err := compileSchema(nil, abs, c.ReadFile); err != nil {
-				c.Errorf(eval.At("schema_file"), eval.CodeBadSchema, "schema_file: %s: %s", o.SchemaFile, err)
+				c.Errorf(decode.At("schema_file"), decode.CodeBadSchema, "schema_file: %s: %s", o.SchemaFile, err)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/proc"
@@ -63,11 +64,11 @@ func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 func checkProgram(c *eval.Check, o *ProgramOptions) {
 	switch {
 	case strings.TrimSpace(o.Command) == "" && o.Script == "":
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to run: give command")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to run: give command")
 	case o.Command != "" && o.Script != "":
-		c.Warnf(eval.At("script"), eval.CodeNoEffect, "script has no effect beside command")
+		c.Warnf(decode.At("script"), decode.CodeNoEffect, "script has no effect beside command")
 	case o.Script != "":
-		c.File(eval.At("script"), o.Script)
+		c.File(decode.At("script"), o.Script)
 	}
 }
 
@@ -95,11 +96,11 @@ func preflightProgram(ctx context.Context, specs []*eval.Grader, env *Env) []Fin
 				key = "script"
 			}
 			findings = append(findings, Finding{
-				Grader: spec, Path: eval.At(key), Severity: eval.Warning, Code: eval.CodeUnavailable, Message: key + ": " + err.Error(),
+				Grader: spec, Path: decode.At(key), Severity: decode.Warning, Code: decode.CodeUnavailable, Message: key + ": " + err.Error(),
 			})
 		} else if i, tried, missing := g.missingScript(); missing {
 			findings = append(findings, Finding{
-				Grader: spec, Path: eval.At("args", i), Severity: eval.Warning, Code: eval.CodeMissingFile,
+				Grader: spec, Path: decode.At("args", i), Severity: decode.Warning, Code: decode.CodeMissingFile,
 				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent is hardly asked to write it", i, o.Args[i], strings.Join(tried, ", ")),
 			})
 		}

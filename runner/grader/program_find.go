@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/proc"
 )
@@ -94,6 +94,6 @@ func (g *programGrader) missingScript() (index int, tried []string, missing bool
 			names = append(names, e.Name())
 		}
 	}
-	ofSuite := filepath.Dir(script) != "." || eval.Nearest(filepath.Base(script), names) != ""
+	ofSuite := filepath.Dir(script) != "." || decode.Nearest(filepath.Base(script), names) != ""
 	return i - 1, tried, ofSuite
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 func TestProgram(t *testing.T) {
@@ -150,7 +151,7 @@ func TestProgramPreflight(t *testing.T) {
 	require.Contains(t, findings[2].Message, "no such program: /no/such/program")
 	require.Contains(t, findings[3].Message, "script: no such file: gone.py")
 	for _, f := range findings {
-		require.Equal(t, eval.CodeUnavailable, f.Code)
+		require.Equal(t, decode.CodeUnavailable, f.Code)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestProgramScriptMissing(t *testing.T) {
 			continue
 		}
 		require.Len(t, findings, 1, script)
-		require.Equal(t, eval.CodeMissingFile, findings[0].Code)
+		require.Equal(t, decode.CodeMissingFile, findings[0].Code)
 		require.Equal(t, []any{"args", 0}, findings[0].Path)
 		require.Contains(t, findings[0].Message, "args[0]: no such file: "+script)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/provider"
 )
@@ -79,25 +80,25 @@ func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 
 func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to judge: give prompt or rubric")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to judge: give prompt or rubric")
 	}
 	if abs, ok := rubricFile(o, c.Suite()); ok {
-		c.Allows(eval.At("rubric"), abs)
+		c.Allows(decode.At("rubric"), abs)
 	}
 	o.Endpoint.Check(c)
 	for i, f := range o.Files {
-		checkLocal(c, eval.At("files", i), f)
+		checkLocal(c, decode.At("files", i), f)
 	}
 	for i, m := range o.Judges {
 		if strings.TrimSpace(m) == "" {
-			c.Errorf(eval.At("judges", i), eval.CodeInvalidValue, "judges[%d] is empty", i)
+			c.Errorf(decode.At("judges", i), decode.CodeInvalidValue, "judges[%d] is empty", i)
 		}
 	}
 	if o.Model != "" && len(o.Judges) > 0 {
-		c.Warnf(eval.At("model"), eval.CodeNoEffect, "model has no effect beside judges")
+		c.Warnf(decode.At("model"), decode.CodeNoEffect, "model has no effect beside judges")
 	}
-	if o.Aggregate == byMajority && len(o.Judges) > 0 && len(o.Judges)%2 == 0 && c.Has(eval.At("aggregate")) {
-		c.Infof(eval.At("judges"), eval.CodeNoEffect, "an even number of judges may not come to a majority; the trial fails then")
+	if o.Aggregate == byMajority && len(o.Judges) > 0 && len(o.Judges)%2 == 0 && c.Has(decode.At("aggregate")) {
+		c.Infof(decode.At("judges"), decode.CodeNoEffect, "an even number of judges may not come to a majority; the trial fails then")
 	}
 }
 
@@ -239,7 +240,7 @@ func preflightPrompt(_ context.Context, specs []*eval.Grader, env *Env) []Findin
 	for _, spec := range specs {
 		if o, ok := spec.Options.(*PromptOptions); ok && len(judgeModels(o, env)) == 0 {
 			findings = append(findings, Finding{
-				Grader: spec, Severity: eval.Warning, Code: eval.CodeUnavailable,
+				Grader: spec, Severity: decode.Warning, Code: decode.CodeUnavailable,
 				Message: errNoJudge.Error() + "; trials it applies to end in error",
 			})
 		}

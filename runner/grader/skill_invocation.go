@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 )
 
@@ -34,11 +35,11 @@ func checkSkillInvocation(c *eval.Check, o *SkillInvocationOptions) {
 	checkNames(c, "forbidden_skills", o.ForbiddenSkills)
 	for i, skill := range o.ForbiddenSkills {
 		if slices.Contains(o.RequiredSkills, skill) {
-			c.Errorf(eval.At("forbidden_skills", i), eval.CodeInvalidValue, "%q is both required and forbidden", skill)
+			c.Errorf(decode.At("forbidden_skills", i), decode.CodeInvalidValue, "%q is both required and forbidden", skill)
 		}
 	}
 	if len(o.RequiredSkills)+len(o.ForbiddenSkills) == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give required_skills or forbidden_skills")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give required_skills or forbidden_skills")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -71,14 +72,14 @@ func checkText(c *eval.Check, o *TextOptions) {
 			checks++
 			switch {
 			case v == "":
-				c.Errorf(eval.At(l.key, i), eval.CodeInvalidValue, "%s[%d] is empty, and every output contains that", l.key, i)
+				c.Errorf(decode.At(l.key, i), decode.CodeInvalidValue, "%s[%d] is empty, and every output contains that", l.key, i)
 			case l.pattern:
-				c.Regexp(eval.At(l.key, i), v)
+				c.Regexp(decode.At(l.key, i), v)
 			}
 		}
 	}
 	if checks == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing,
+		c.Errorf(decode.At(), decode.CodeChecksNothing,
 			"nothing to check: give contains, not_contains, contains_cs, not_contains_cs, regex_match or regex_not_match")
 	}
 }

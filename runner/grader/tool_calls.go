@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -62,16 +63,16 @@ func checkToolCalls(c *eval.Check, o *ToolCallsOptions) {
 	checkNames(c, "required_tools", o.RequiredTools)
 	checkNames(c, "forbidden_tools", o.ForbiddenTools)
 	for i := range o.Expect {
-		o.Expect[i].check(c, eval.At("expect", i))
+		o.Expect[i].check(c, decode.At("expect", i))
 	}
 	checkCallPatterns(c, "required", o.Required)
 	checkCallPatterns(c, "forbidden", o.Forbidden)
 	if o.MinCalls != nil && o.MaxCalls != nil && *o.MinCalls > *o.MaxCalls {
-		c.Errorf(eval.At("min_calls"), eval.CodeInvalidValue, "min_calls %d is more than max_calls %d", *o.MinCalls, *o.MaxCalls)
+		c.Errorf(decode.At("min_calls"), decode.CodeInvalidValue, "min_calls %d is more than max_calls %d", *o.MinCalls, *o.MaxCalls)
 	}
 	checks := len(o.RequiredTools) + len(o.ForbiddenTools) + len(o.Expect) + len(o.Required) + len(o.Forbidden)
 	if checks == 0 && o.MaxCalls == nil && (o.MinCalls == nil || *o.MinCalls == 0) {
-		c.Errorf(eval.At(), eval.CodeChecksNothing,
+		c.Errorf(decode.At(), decode.CodeChecksNothing,
 			"nothing to check: give required_tools, forbidden_tools, min_calls, max_calls or expect")
 	}
 }
@@ -79,10 +80,10 @@ func checkToolCalls(c *eval.Check, o *ToolCallsOptions) {
 func checkCallPatterns(c *eval.Check, key string, patterns []CallPattern) {
 	for i, p := range patterns {
 		if p.Pattern == "" && p.ArgsPattern == "" {
-			c.Errorf(eval.At(key, i), eval.CodeMissingField, "%s[%d]: pattern is missing", key, i)
+			c.Errorf(decode.At(key, i), decode.CodeMissingField, "%s[%d]: pattern is missing", key, i)
 		}
-		c.Regexp(eval.At(key, i, "pattern"), p.Pattern)
-		c.Regexp(eval.At(key, i, "args_pattern"), p.ArgsPattern)
+		c.Regexp(decode.At(key, i, "pattern"), p.Pattern)
+		c.Regexp(decode.At(key, i, "args_pattern"), p.ArgsPattern)
 	}
 }
 
@@ -121,10 +122,10 @@ func compileCallPatterns(key string, patterns []CallPattern) ([]callTest, error)
 		t := callTest{label: p.label(), count: max(1, p.Count)}
 		var err error
 		if t.name, err = optionalPattern(p.Pattern); err != nil {
-			return nil, fmt.Errorf("%s: %w", eval.At(key, i, "pattern"), err)
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i, "pattern"), err)
 		}
 		if t.args, err = optionalPattern(p.ArgsPattern); err != nil {
-			return nil, fmt.Errorf("%s: %w", eval.At(key, i, "args_pattern"), err)
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i, "args_pattern"), err)
 		}
 		tests = append(tests, t)
 	}

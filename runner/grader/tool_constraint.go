@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 var toolConstraint = kindOf(eval.Kind{
@@ -26,13 +27,13 @@ type ToolConstraintOptions struct {
 
 func checkToolConstraint(c *eval.Check, o *ToolConstraintOptions) {
 	for i := range o.ExpectTools {
-		o.ExpectTools[i].check(c, eval.At("expect_tools", i))
+		o.ExpectTools[i].check(c, decode.At("expect_tools", i))
 	}
 	for i := range o.RejectTools {
-		o.RejectTools[i].check(c, eval.At("reject_tools", i))
+		o.RejectTools[i].check(c, decode.At("reject_tools", i))
 	}
 	if len(o.ExpectTools)+len(o.RejectTools) == 0 && o.MaxTurns == 0 && o.MaxTokens == 0 {
-		c.Errorf(eval.At(), eval.CodeChecksNothing, "nothing to check: give expect_tools or reject_tools")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expect_tools or reject_tools")
 	}
 }
 
@@ -61,7 +62,7 @@ func compileSpecs(key string, specs []ToolSpec) ([]*toolTest, error) {
 	for i := range specs {
 		t, err := specs[i].compile()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", eval.At(key, i), err)
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i), err)
 		}
 		tests[i] = t
 	}

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 )
 
@@ -46,13 +47,13 @@ func (t *ToolSpec) UnmarshalYAML(n *yaml.Node) error {
 	return strictDecode(n, (*plain)(t))
 }
 
-func (t *ToolSpec) check(c *eval.Check, at eval.Path) {
-	below := func(elems ...any) eval.Path { return append(at[:len(at):len(at)], elems...) }
+func (t *ToolSpec) check(c *eval.Check, at decode.Path) {
+	below := func(elems ...any) decode.Path { return append(at[:len(at):len(at)], elems...) }
 	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern == "" && t.PathPattern == "" && t.SkillPattern == "" && len(t.Args) == 0 {
-		c.Errorf(at, eval.CodeMissingField, "%s: tool is missing", at)
+		c.Errorf(at, decode.CodeMissingField, "%s: tool is missing", at)
 	}
 	if c.Regexp(below("tool"), t.Tool) != nil && likeGlob.MatchString(t.Tool) {
-		c.Warnf(below("tool"), eval.CodeBadRegex, "%s: %q is a regular expression, in which * repeats the character before it; "+
+		c.Warnf(below("tool"), decode.CodeBadRegex, "%s: %q is a regular expression, in which * repeats the character before it; "+
 			"write .* for any characters", below("tool"), t.Tool)
 	}
 	c.Regexp(below("command_pattern"), t.CommandPattern)

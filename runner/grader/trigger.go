@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/figure"
 )
 
@@ -46,10 +47,10 @@ func checkTrigger(c *eval.Check, o *TriggerOptions) {
 		}
 	}
 	if err != nil {
-		c.Errorf(eval.At("skill_path"), eval.CodeMissingSkill, "skill_path: %s: %s", o.SkillPath, err)
+		c.Errorf(decode.At("skill_path"), decode.CodeMissingSkill, "skill_path: %s: %s", o.SkillPath, err)
 	}
 	if o.Threshold == 0 {
-		c.Errorf(eval.At("threshold"), eval.CodeChecksNothing, "threshold: at 0 every prompt triggers the skill")
+		c.Errorf(decode.At("threshold"), decode.CodeChecksNothing, "threshold: at 0 every prompt triggers the skill")
 	}
 }
 

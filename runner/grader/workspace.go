@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 )
 
@@ -108,12 +109,12 @@ func readFile(root *os.Root, path string) ([]byte, error) {
 }
 
 // checkLocal reports a path that is empty, absolute or leads out of the workspace.
-func checkLocal(c *eval.Check, path eval.Path, value string) {
+func checkLocal(c *eval.Check, path decode.Path, value string) {
 	switch {
 	case strings.TrimSpace(value) == "":
-		c.Errorf(path, eval.CodeInvalidValue, "%s is empty", path)
+		c.Errorf(path, decode.CodeInvalidValue, "%s is empty", path)
 	case !isLocal(value):
-		c.Errorf(path, eval.CodeEscapingPath, "%s: %q leads out of the workspace", path, value)
+		c.Errorf(path, decode.CodeEscapingPath, "%s: %q leads out of the workspace", path, value)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/proc"
 )
 
@@ -75,15 +76,15 @@ func (e *Endpoint) Check(c *eval.Check) {
 		u, err := url.Parse(e.BaseURL)
 		switch {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			c.Errorf(eval.At("base_url"), eval.CodeInvalidValue, "base_url must be an http or https URL, such as http://127.0.0.1:11434/v1")
+			c.Errorf(decode.At("base_url"), decode.CodeInvalidValue, "base_url must be an http or https URL, such as http://127.0.0.1:11434/v1")
 		case u.User != nil:
-			c.Errorf(eval.At("base_url"), eval.CodeInvalidValue, "base_url holds a password; keys do not belong into a suite: use api_key_env or api_key_command")
+			c.Errorf(decode.At("base_url"), decode.CodeInvalidValue, "base_url holds a password; keys do not belong into a suite: use api_key_env or api_key_command")
 		}
 	}
 	if strings.ContainsAny(e.APIKeyEnv, "=\x00 ") {
-		c.Errorf(eval.At("api_key_env"), eval.CodeInvalidValue, "api_key_env must be the name of an environment variable; keys themselves do not belong into a suite")
+		c.Errorf(decode.At("api_key_env"), decode.CodeInvalidValue, "api_key_env must be the name of an environment variable; keys themselves do not belong into a suite")
 	} else if looksLikeKey(e.APIKeyEnv) {
-		c.Errorf(eval.At("api_key_env"), eval.CodeInvalidValue, "api_key_env looks like a key; it must be the name of the environment variable that holds it")
+		c.Errorf(decode.At("api_key_env"), decode.CodeInvalidValue, "api_key_env looks like a key; it must be the name of the environment variable that holds it")
 	}
 }
 

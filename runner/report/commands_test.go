@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 )
 
@@ -99,11 +99,11 @@ func TestAttackNoFindingIsACommandOfCI(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "::warning::.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("a ##[add-mask]b ###[x: 1\n::error::x: 1\n"), 0o644))
-	var ds eval.Diagnostics
+	var ds decode.Diagnostics
 	for line := range 2 {
-		ds = append(ds, eval.Diagnostic{File: path, Line: line + 1, Column: 3, Severity: eval.Error, Code: eval.CodeSyntax, Message: attack, Suggestion: attack})
+		ds = append(ds, decode.Diagnostic{File: path, Line: line + 1, Column: 3, Severity: decode.Error, Code: decode.CodeSyntax, Message: attack, Suggestion: attack})
 	}
-	ds = append(ds, eval.Diagnostic{File: "::error::x", Message: "x"})
+	ds = append(ds, decode.Diagnostic{File: "::error::x", Message: "x"})
 	var b bytes.Buffer
 	require.NoError(t, Diagnostics(&b, ds, Options{}))
 	require.Empty(t, commands(b.String()))

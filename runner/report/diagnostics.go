@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -20,7 +20,7 @@ import (
 //	    4 |   trials_per_tsk: 3
 //	      |   ^~~~~~~~~~~~~~
 //	      = did you mean "trials_per_task"?
-func Diagnostics(w io.Writer, ds eval.Diagnostics, o Options) error {
+func Diagnostics(w io.Writer, ds decode.Diagnostics, o Options) error {
 	sources := sourceLines{}
 	var b strings.Builder
 	for _, d := range ds {
@@ -31,16 +31,16 @@ func Diagnostics(w io.Writer, ds eval.Diagnostics, o Options) error {
 }
 
 // DiagnosticsSummary tells in one line how many findings there are, "" for none.
-func DiagnosticsSummary(ds eval.Diagnostics) string {
-	n := map[eval.Severity]int{}
+func DiagnosticsSummary(ds decode.Diagnostics) string {
+	n := map[decode.Severity]int{}
 	for _, d := range ds {
 		n[d.Severity]++
 	}
 	var parts []string
 	for _, x := range []struct {
-		s         eval.Severity
+		s         decode.Severity
 		one, many string
-	}{{eval.Error, "error", "errors"}, {eval.Warning, "warning", "warnings"}, {eval.Info, "remark", "remarks"}} {
+	}{{decode.Error, "error", "errors"}, {decode.Warning, "warning", "warnings"}, {decode.Info, "remark", "remarks"}} {
 		if n[x.s] > 0 {
 			parts = append(parts, text.Count(n[x.s], x.one, x.many))
 		}
@@ -48,17 +48,17 @@ func DiagnosticsSummary(ds eval.Diagnostics) string {
 	return strings.Join(parts, ", ")
 }
 
-func severityColour(s eval.Severity) colour {
+func severityColour(s decode.Severity) colour {
 	switch s {
-	case eval.Error:
+	case decode.Error:
 		return red
-	case eval.Warning:
+	case decode.Warning:
 		return yellow
 	}
 	return cyan
 }
 
-func writeDiagnostic(b *strings.Builder, d eval.Diagnostic, sources sourceLines, o Options) {
+func writeDiagnostic(b *strings.Builder, d decode.Diagnostic, sources sourceLines, o Options) {
 	place := Clean(d.File)
 	if d.Line > 0 {
 		place += fmt.Sprintf(":%d:%d", d.Line, d.Column)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,22 +38,22 @@ func TestDiagnosticsLookLikeACompilers(t *testing.T) {
 	long := "# " + strings.Repeat("aäö ", 60) + "HERE " + strings.Repeat("b", 200)
 	suite := file("eval.yaml", "\ufeffname: demo\r\nconfig:\r\n  trials_per_tsk: 3\n\tname: \"漢字\" # tabs\n"+long+"\n"+"last: \x1b[31m")
 	binary := file("binary.yaml", "a\xffb")
-	d := func(f string, line, col, end int, s eval.Severity, code eval.Code, msg, suggestion string) eval.Diagnostic {
-		return eval.Diagnostic{File: f, Line: line, Column: col, EndColumn: end, Severity: s, Code: code, Message: msg, Suggestion: suggestion}
+	d := func(f string, line, col, end int, s decode.Severity, code decode.Code, msg, suggestion string) decode.Diagnostic {
+		return decode.Diagnostic{File: f, Line: line, Column: col, EndColumn: end, Severity: s, Code: code, Message: msg, Suggestion: suggestion}
 	}
-	ds := eval.Diagnostics{
-		d(suite, 0, 0, 0, eval.Error, "empty-document", "about the whole file", ""),
-		d(suite, 1, 1, 5, eval.Info, "no-effect", "the byte order mark does not count", ""),
-		d(suite, 3, 3, 17, eval.Warning, "unknown-key", `unknown key "trials_per_tsk"`, "trials_per_task"),
-		d(suite, 4, 8, 12, eval.Error, "wrong-type", "wide characters after a tab", ""),
-		d(suite, 5, 243, 247, eval.Error, "syntax", "far out on the line", ""),
-		d(suite, 3, 20, 0, eval.Error, "syntax", "at the end of the line", ""),
-		d(suite, 3, 900, 0, eval.Error, "syntax", "beyond the end of the line", ""),
-		d(suite, 6, 7, 8, eval.Error, "not-text", "a \x1b[0m of the suite's own", ""),
-		d(suite, 99, 1, 0, eval.Error, "syntax", "no such line", "mend it"),
-		d(binary, 1, 2, 0, eval.Error, "not-text", "no text to show", ""),
-		d(filepath.Join(dir, "gone.yaml"), 1, 1, 0, eval.Error, "missing-file", "nothing to show", ""),
-		d(dir, 1, 1, 0, eval.Error, "unreadable-file", "a directory", ""),
+	ds := decode.Diagnostics{
+		d(suite, 0, 0, 0, decode.Error, "empty-document", "about the whole file", ""),
+		d(suite, 1, 1, 5, decode.Info, "no-effect", "the byte order mark does not count", ""),
+		d(suite, 3, 3, 17, decode.Warning, "unknown-key", `unknown key "trials_per_tsk"`, "trials_per_task"),
+		d(suite, 4, 8, 12, decode.Error, "wrong-type", "wide characters after a tab", ""),
+		d(suite, 5, 243, 247, decode.Error, "syntax", "far out on the line", ""),
+		d(suite, 3, 20, 0, decode.Error, "syntax", "at the end of the line", ""),
+		d(suite, 3, 900, 0, decode.Error, "syntax", "beyond the end of the line", ""),
+		d(suite, 6, 7, 8, decode.Error, "not-text", "a \x1b[0m of the suite's own", ""),
+		d(suite, 99, 1, 0, decode.Error, "syntax", "no such line", "mend it"),
+		d(binary, 1, 2, 0, decode.Error, "not-text", "no text to show", ""),
+		d(filepath.Join(dir, "gone.yaml"), 1, 1, 0, decode.Error, "missing-file", "nothing to show", ""),
+		d(dir, 1, 1, 0, decode.Error, "unreadable-file", "a directory", ""),
 	}
 	var b strings.Builder
 	require.NoError(t, Diagnostics(&b, ds, Options{Width: 100}))
@@ -68,7 +68,7 @@ func TestDiagnosticsInColour(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("nme: x\n"), 0o644))
 	var b strings.Builder
-	ds := eval.Diagnostics{{File: path, Line: 1, Column: 1, EndColumn: 4, Severity: eval.Error, Code: "unknown-key", Message: "m"}}
+	ds := decode.Diagnostics{{File: path, Line: 1, Column: 1, EndColumn: 4, Severity: decode.Error, Code: "unknown-key", Message: "m"}}
 	require.NoError(t, Diagnostics(&b, ds, Options{Color: true}))
 	require.Contains(t, b.String(), "\x1b[31merror\x1b[0m")
 	require.Contains(t, b.String(), "\x1b[31m^~~\x1b[0m")

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 )
 
@@ -24,7 +25,7 @@ const mostSARIFText = 2_000
 // SARIFDiagnostics writes findings about suites as SARIF 2.1.0, with a rule for each
 // code. Their files are relative to dir, an absolute path; in the document they are
 // relative to the root of the repository that dir is in, or to dir.
-func SARIFDiagnostics(w io.Writer, ds eval.Diagnostics, dir string) error {
+func SARIFDiagnostics(w io.Writer, ds decode.Diagnostics, dir string) error {
 	s := newSARIF(w, dir)
 	rules, index := diagnosticRules()
 	if err := s.open("waza-validate/", rules); err != nil {
@@ -33,7 +34,7 @@ func SARIFDiagnostics(w io.Writer, ds eval.Diagnostics, dir string) error {
 	for _, d := range ds {
 		at, known := index[d.Code]
 		if !known { // nobody's code: a rule is required
-			at = index[eval.CodeInvalidValue]
+			at = index[decode.CodeInvalidValue]
 		}
 		if err := s.result(s.diagnostic(d, rules[at].ID, at, dir)); err != nil {
 			return err
@@ -42,10 +43,10 @@ func SARIFDiagnostics(w io.Writer, ds eval.Diagnostics, dir string) error {
 	return s.close(sarifInvocation{Successful: true, Notifications: s.leftOut()})
 }
 
-func diagnosticRules() ([]sarifRule, map[eval.Code]int) {
+func diagnosticRules() ([]sarifRule, map[decode.Code]int) {
 	var rules []sarifRule
-	index := map[eval.Code]int{}
-	for i, c := range eval.Codes() {
+	index := map[decode.Code]int{}
+	for i, c := range decode.Codes() {
 		index[c.Code] = i
 		rules = append(rules, rule(string(c.Code), c.Doc, "warning"))
 	}
@@ -126,7 +127,7 @@ func (s *sarif) close(in sarifInvocation) error {
 	return s.out.Flush()
 }
 
-func (s *sarif) diagnostic(d eval.Diagnostic, ruleID string, at int, dir string) sarifResult {
+func (s *sarif) diagnostic(d decode.Diagnostic, ruleID string, at int, dir string) sarifResult {
 	place := s.place(filepath.FromSlash(d.File), dir)
 	region := &sarifRegion{StartLine: max(1, d.Line)}
 	if d.Line > 0 {
@@ -153,11 +154,11 @@ func (s *sarif) diagnostic(d eval.Diagnostic, ruleID string, at int, dir string)
 	return r
 }
 
-func sarifLevel(s eval.Severity) string {
+func sarifLevel(s decode.Severity) string {
 	switch s {
-	case eval.Error:
+	case decode.Error:
 		return "error"
-	case eval.Warning:
+	case decode.Warning:
 		return "warning"
 	}
 	return "note"

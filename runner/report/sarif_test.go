@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/grader"
 )
@@ -65,11 +65,11 @@ func TestSARIFOfDiagnostics(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git"), 0o755))
 	dir := filepath.Join(root, "evals")
-	ds := eval.Diagnostics{
-		{File: "a b/eval.yaml", Line: 3, Column: 5, EndColumn: 19, Severity: eval.Warning, Code: eval.CodeUnknownKey, Message: `unknown key "trials_per_taks" in [config]`, Suggestion: "trials_per_task"},
-		{File: "../other.yaml", Severity: eval.Error, Code: eval.CodeMissingFile, Message: "no such file: \x1b[31m"},
-		{File: filepath.Join(dir, "ü.yaml"), Line: 2, Column: 1, Severity: eval.Info, Code: eval.CodeNoEffect, Message: "", Suggestion: "x"},
-		{File: "../../outside.yaml", Line: 1, Column: 1, Severity: eval.Error, Code: "not-a-code", Message: "m"},
+	ds := decode.Diagnostics{
+		{File: "a b/eval.yaml", Line: 3, Column: 5, EndColumn: 19, Severity: decode.Warning, Code: decode.CodeUnknownKey, Message: `unknown key "trials_per_taks" in [config]`, Suggestion: "trials_per_task"},
+		{File: "../other.yaml", Severity: decode.Error, Code: decode.CodeMissingFile, Message: "no such file: \x1b[31m"},
+		{File: filepath.Join(dir, "ü.yaml"), Line: 2, Column: 1, Severity: decode.Info, Code: decode.CodeNoEffect, Message: "", Suggestion: "x"},
+		{File: "../../outside.yaml", Line: 1, Column: 1, Severity: decode.Error, Code: "not-a-code", Message: "m"},
 	}
 	var b bytes.Buffer
 	require.NoError(t, SARIFDiagnostics(&b, ds, dir))

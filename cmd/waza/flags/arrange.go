@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 // Arrange puts flags before arguments, as the flag library wants them, so that
@@ -107,7 +107,7 @@ func (a *Arrangement) unknown(arg string) error {
 		known = append(known, f.Names()[0])
 	}
 	hint := a.Name + " --help lists the flags"
-	if near := eval.Nearest(name, known); near != "" {
+	if near := decode.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean --%s?", near)
 	}
 	shown, _, _ := strings.Cut(arg, "=")

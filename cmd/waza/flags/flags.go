@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 // AtMost refuses a call with more than n arguments.
@@ -66,7 +66,7 @@ func UnknownCommand(parent, name string, commands []*cli.Command) error {
 		}
 	}
 	hint := fmt.Sprintf("%s --help lists the commands", parent)
-	if near := eval.Nearest(name, names); near != "" {
+	if near := decode.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s %s?", parent, near)
 	} else if IsFile(name) && parent == "waza" {
 		hint = fmt.Sprintf("to run that suite: waza run %s", name)

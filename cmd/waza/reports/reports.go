@@ -19,6 +19,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/report"
@@ -90,7 +91,7 @@ func parseReport(value string) (Spec, error) {
 	}
 	known := report.Names(formats)
 	hint := "known are " + strings.Join(known, ", ")
-	switch near := eval.Nearest(name, known); {
+	switch near := decode.Nearest(name, known); {
 	case near != "":
 		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
 	case !given && strings.ContainsAny(value, "./"):

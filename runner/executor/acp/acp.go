@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/proc"
 	"waza/runner/provider"
@@ -51,8 +52,8 @@ var CopilotKind = executor.Kind{
 		Summary: "Drives GitHub Copilot CLI: the same as executor acp with agent copilot.",
 		Options: func() any { return &Options{Permissions: Workspace} },
 		Check: func(c *eval.Check, o any) {
-			if c.Has(eval.At("agent")) {
-				c.Warnf(eval.At("agent"), eval.CodeNoEffect, "agent has no effect: this executor drives Copilot; write executor: acp to choose")
+			if c.Has(decode.At("agent")) {
+				c.Warnf(decode.At("agent"), decode.CodeNoEffect, "agent has no effect: this executor drives Copilot; write executor: acp to choose")
 			}
 			*o.(*Options) = *copilot(o)
 			check(c, o.(*Options))
@@ -143,7 +144,7 @@ func preflight(s executor.Settings, o *Options) []executor.Finding {
 	}
 	if _, err := p.command(environ(os.Environ(), p.env), s.Suite.Dir); err != nil {
 		return []executor.Finding{{
-			Severity: eval.Warning, Code: eval.CodeUnavailable,
+			Severity: decode.Warning, Code: decode.CodeUnavailable,
 			Message: fmt.Sprintf("every trial will end in error: %v", err),
 		}}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 )
@@ -86,7 +87,7 @@ func load(t *testing.T, dir, config string) *eval.Suite {
 	return suite
 }
 
-func tryLoad(t *testing.T, dir, config string) (*eval.Suite, eval.Diagnostics) {
+func tryLoad(t *testing.T, dir, config string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	file := filepath.Join(dir, "eval.yaml")
 	text := "name: t\nconfig:\n" + config + "tasks: [{id: a, prompt: x}]\n"

@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
 )
@@ -101,14 +101,14 @@ func (s *session) setModel(ctx context.Context, limit time.Duration, model strin
 // nearestModel is the offered model that was most likely meant, "" if none. The
 // names that agents give to models begin with those of the providers.
 func nearestModel(model string, offered []string) string {
-	if near := eval.Nearest(model, offered); near != "" {
+	if near := decode.Nearest(model, offered); near != "" {
 		return near
 	}
 	short := make([]string, len(offered))
 	for i, o := range offered {
 		short[i] = path.Base(o)
 	}
-	near := eval.Nearest(path.Base(model), short)
+	near := decode.Nearest(path.Base(model), short)
 	for i, name := range short {
 		if near != "" && name == near {
 			return offered[i]

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // Options are the keys of a suite's config that belong to agents which speak
@@ -148,12 +149,12 @@ func (Agent) JSONSchema() *jsonschema.Schema {
 // .waza.yaml says of it.
 func check(c *eval.Check, o *Options) {
 	if _, err := resolve(o, c.Suite()); err != nil {
-		near := eval.Nearest(o.Agent.Name, agentNames(c.Suite()))
-		code := eval.CodeInvalidValue
-		if !c.Has(eval.At("agent")) {
-			code = eval.CodeMissingField
+		near := decode.Nearest(o.Agent.Name, agentNames(c.Suite()))
+		code := decode.CodeInvalidValue
+		if !c.Has(decode.At("agent")) {
+			code = decode.CodeMissingField
 		}
-		c.Suggestf(eval.At("agent"), eval.Error, code, near, "%v", err)
+		c.Suggestf(decode.At("agent"), decode.Error, code, near, "%v", err)
 	}
 	o.Project = projectAgent(o, c.Suite())
 	for _, spec := range []*eval.ProjectAgent{o.Agent.Spec, o.Project} {
@@ -162,19 +163,19 @@ func check(c *eval.Check, o *Options) {
 		}
 		for k := range spec.Env {
 			if k == "" || strings.ContainsAny(k, "=\x00") {
-				c.Errorf(eval.At("agent", "env", k), eval.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
+				c.Errorf(decode.At("agent", "env", k), decode.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
 			}
 		}
 		for key, place := range map[string]string{"skills": spec.Skills, "instructions": spec.Instructions} {
 			if place != "" && !filepath.IsLocal(place) {
-				c.Errorf(eval.At("agent", key), eval.CodeEscapingPath, "%q does not lie below the workspace", place)
+				c.Errorf(decode.At("agent", key), decode.CodeEscapingPath, "%q does not lie below the workspace", place)
 			}
 		}
 	}
 	servers := c.Suite().Config.MCPServers
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if _, err := mcpServer(name, servers[name]); err != nil {
-			c.Errorf(eval.At("mcp_servers", name), eval.CodeInvalidValue, "%v", err)
+			c.Errorf(decode.At("mcp_servers", name), decode.CodeInvalidValue, "%v", err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 )
@@ -47,8 +47,8 @@ func TestMissing(t *testing.T) {
 	s := executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"]}
 	findings := acp.Kind.Preflight(t.Context(), s)
 	require.Len(t, findings, 1)
-	require.Equal(t, eval.CodeUnavailable, findings[0].Code)
-	require.Equal(t, eval.Warning, findings[0].Severity)
+	require.Equal(t, decode.CodeUnavailable, findings[0].Code)
+	require.Equal(t, decode.Warning, findings[0].Severity)
 	require.Contains(t, findings[0].Message, "no-such-agent-here is not installed; install it: npm install -g opencode-ai")
 
 	// A file that cannot be executed was taken for an agent that is installed.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/proc"
 )
@@ -111,7 +112,7 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 			also = ", nor is it in the suite's directory"
 		}
 		return []executor.Finding{{
-			Severity: eval.Warning, Code: eval.CodeUnavailable,
+			Severity: decode.Warning, Code: decode.CodeUnavailable,
 			Message: fmt.Sprintf("config.command: %v%s, so every trial will end in error; install it or correct the name", err, also),
 		}}
 	}
@@ -120,7 +121,7 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	}
 	if i, tried := executor.MissingScript(s.Suite, o.Command.Args, beside(s.Suite.Dir)); i > 0 {
 		return []executor.Finding{{
-			Severity: eval.Warning, Code: eval.CodeMissingFile,
+			Severity: decode.Warning, Code: decode.CodeMissingFile,
 			Message: fmt.Sprintf("config.command: no such file: %s (tried %s), so every trial will end in error unless the workspace has it", o.Command.Args[i], strings.Join(tried, ", ")),
 		}}
 	}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/command"
 )
@@ -123,7 +124,7 @@ func TestFaults(t *testing.T) {
 	require.True(t, executor.IsPermanent(err))
 	findings := command.Kind.Preflight(t.Context(), settings(f.suite))
 	require.Len(t, findings, 1)
-	require.Equal(t, eval.Warning, findings[0].Severity)
+	require.Equal(t, decode.Warning, findings[0].Severity)
 
 	f = setup(t, "  command: [sh, agent.sh]\n", "")
 	require.Empty(t, command.Kind.Preflight(t.Context(), settings(f.suite)))
@@ -154,7 +155,7 @@ func TestMissingAbsoluteProgram(t *testing.T) {
 			continue
 		}
 		require.Len(t, findings, 1, config)
-		require.Equal(t, eval.CodeUnavailable, findings[0].Code)
+		require.Equal(t, decode.CodeUnavailable, findings[0].Code)
 		require.Contains(t, findings[0].Message, want)
 	}
 }
@@ -185,8 +186,8 @@ func TestMissingScript(t *testing.T) {
 			continue
 		}
 		require.Len(t, findings, 1, config)
-		require.Equal(t, eval.CodeMissingFile, findings[0].Code)
-		require.Equal(t, eval.Warning, findings[0].Severity)
+		require.Equal(t, decode.CodeMissingFile, findings[0].Code)
+		require.Equal(t, decode.Warning, findings[0].Severity)
 		require.Contains(t, findings[0].Message, want)
 	}
 }

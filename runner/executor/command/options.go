@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // Options are the keys of a suite's config that belong to the command executor.
@@ -70,12 +71,12 @@ func (l Line) String() string {
 }
 
 func check(c *eval.Check, o *Options) {
-	if len(o.Command.Args) == 0 && !c.Has(eval.At("command")) {
-		c.Errorf(eval.At(), eval.CodeMissingField, "config.command is missing: the program to run, as a list or a text for the shell")
+	if len(o.Command.Args) == 0 && !c.Has(decode.At("command")) {
+		c.Errorf(decode.At(), decode.CodeMissingField, "config.command is missing: the program to run, as a list or a text for the shell")
 	}
 	for k := range o.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
-			c.Errorf(eval.At("env", k), eval.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
+			c.Errorf(decode.At("env", k), decode.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
 		}
 	}
 }

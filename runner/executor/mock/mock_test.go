@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/mock"
 )
 
 // load reads a suite whose config is the given YAML.
-func load(t *testing.T, config string) (*eval.Suite, eval.Diagnostics) {
+func load(t *testing.T, config string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "eval.yaml")
 	text := "name: t\nconfig:\n  executor: mock\n" + config + "tasks: [{id: a, prompt: x}]\n"

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 )
 
@@ -136,16 +137,16 @@ func check(c *eval.Check, o *Options) {
 		return
 	}
 	for i, r := range o.Mock.Replies {
-		at := func(elems ...any) eval.Path { return append(eval.At("mock", "replies", i), elems...) }
+		at := func(elems ...any) decode.Path { return append(decode.At("mock", "replies", i), elems...) }
 		c.Regexp(at("match"), r.Match)
 		for j, n := range r.Trials {
 			if n < 1 {
-				c.Errorf(at("trials", j), eval.CodeInvalidValue, "trials are counted from 1")
+				c.Errorf(at("trials", j), decode.CodeInvalidValue, "trials are counted from 1")
 			}
 		}
 		for j, f := range r.Files {
 			if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
-				c.Errorf(at("files", j, "path"), eval.CodeEscapingPath, "file %q is not inside the workspace", f.Path)
+				c.Errorf(at("files", j, "path"), decode.CodeEscapingPath, "file %q is not inside the workspace", f.Path)
 			}
 		}
 	}

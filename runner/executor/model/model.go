@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/provider"
 )
@@ -36,7 +37,7 @@ func kind(api provider.API, summary string) executor.Kind {
 				return nil
 			}
 			return []executor.Finding{{
-				Severity: eval.Error, Code: eval.CodeMissingField, Message: "no model is named: set config.model",
+				Severity: decode.Error, Code: decode.CodeMissingField, Message: "no model is named: set config.model",
 			}}
 		},
 	}

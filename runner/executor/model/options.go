@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner/provider"
 )
 
@@ -59,24 +60,24 @@ func check(c *eval.Check, o *Options) {
 	o.Endpoint.Check(c)
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
 		if slices.Contains(ownParams, name) {
-			c.Errorf(eval.At("params", name), eval.CodeInvalidValue, "params.%s: waza sets it itself", name)
+			c.Errorf(decode.At("params", name), decode.CodeInvalidValue, "params.%s: waza sets it itself", name)
 		}
 	}
 	var names []string
 	for i, t := range o.Tools {
-		at := func(elems ...any) eval.Path { return append(eval.At("tools", i), elems...) }
+		at := func(elems ...any) decode.Path { return append(decode.At("tools", i), elems...) }
 		switch {
 		case !toolName.MatchString(t.Name):
-			c.Errorf(at("name"), eval.CodeInvalidValue, "tools[%d].name: %q cannot be the name of a tool: up to 64 letters, digits, underscores and dashes", i, t.Name)
+			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: %q cannot be the name of a tool: up to 64 letters, digits, underscores and dashes", i, t.Name)
 		case slices.Contains(names, t.Name):
-			c.Errorf(at("name"), eval.CodeInvalidValue, "tools[%d].name: another tool is called %q", i, t.Name)
+			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: another tool is called %q", i, t.Name)
 		}
 		names = append(names, t.Name)
 		if err := compile(t.Parameters); err != "" {
-			c.Errorf(at("parameters"), eval.CodeBadSchema, "tools[%d].parameters: %s", i, err)
+			c.Errorf(at("parameters"), decode.CodeBadSchema, "tools[%d].parameters: %s", i, err)
 		}
 		if t.Result != nil && t.Error != "" {
-			c.Warnf(at("result"), eval.CodeNoEffect, "tools[%d].result has no effect beside error", i)
+			c.Warnf(at("result"), decode.CodeNoEffect, "tools[%d].result has no effect beside error", i)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package eval
+package decode
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func (d *decoder) scalar(n, use *yaml.Node, v reflect.Value) {
+func (d *Decoder) scalar(n, use *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode {
-		d.wrongType(n, kindWord(v.Kind()))
+		d.WrongType(n, kindWord(v.Kind()))
 		return
 	}
 	ok := false
@@ -20,49 +20,50 @@ func (d *decoder) scalar(n, use *yaml.Node, v reflect.Value) {
 		ok = true
 	case reflect.Bool:
 		var b bool
-		if b, ok = boolOf(n); ok {
+		if b, ok = BoolOf(n); ok {
 			v.SetBool(b)
 		}
 	case reflect.Float32, reflect.Float64:
 		var f float64
-		if f, ok = floatOf(n); ok {
+		if f, ok = FloatOf(n); ok {
 			v.SetFloat(f)
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		f, isNumber := floatOf(n)
+		f, isNumber := FloatOf(n)
 		var i int64
 		if ok = n.Decode(&i) == nil && isNumber && f == math.Trunc(f) && !v.OverflowInt(i); ok {
 			v.SetInt(i)
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		var u uint64
-		_, isNumber := floatOf(n)
+		_, isNumber := FloatOf(n)
 		if ok = n.Decode(&u) == nil && isNumber && !v.OverflowUint(u); ok {
 			v.SetUint(u)
 		}
 	}
 	if !ok {
-		d.report(use, Error, CodeWrongType, plainerScalar(n, v), "%s must be %s, not %s", d.here(), kindWord(v.Kind()), describe(n))
+		d.Report(use, Error, CodeWrongType, plainerScalar(n, v), "%s must be %s, not %s", d.Here(), kindWord(v.Kind()), Describe(n))
 	}
 }
 
 // plainerScalar suggests the value without quotes, where that would do.
 func plainerScalar(n *yaml.Node, v reflect.Value) string {
-	if !isText(n) || v.Kind() == reflect.String {
+	if !IsText(n) || v.Kind() == reflect.String {
 		return ""
 	}
 	plain := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(n.Value)}
-	if _, isBool := boolOf(plain); isBool && v.Kind() == reflect.Bool {
+	if _, isBool := BoolOf(plain); isBool && v.Kind() == reflect.Bool {
 		return plain.Value
 	}
-	f, isNumber := floatOf(plain)
+	f, isNumber := FloatOf(plain)
 	if isNumber && v.Kind() != reflect.Bool && (v.CanFloat() || f == math.Trunc(f)) {
 		return plain.Value
 	}
 	return ""
 }
 
-func boolOf(n *yaml.Node) (value, ok bool) {
+// BoolOf returns the truth value that a plain scalar is, yes and no included.
+func BoolOf(n *yaml.Node) (value, ok bool) {
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return false, false
 	}
@@ -75,7 +76,8 @@ func boolOf(n *yaml.Node) (value, ok bool) {
 	return false, false
 }
 
-func floatOf(n *yaml.Node) (float64, bool) {
+// FloatOf returns the finite number that a scalar is.
+func FloatOf(n *yaml.Node) (float64, bool) {
 	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
 		return 0, false
 	}
@@ -98,9 +100,9 @@ func kindWord(k reflect.Kind) string {
 	return "a whole number"
 }
 
-// scalarAny gives numbers, truth values and null; everything else, dates and
+// ScalarOf gives numbers, truth values and null; everything else, dates and
 // what JSON cannot say included, is its text.
-func scalarAny(n *yaml.Node) any {
+func ScalarOf(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil

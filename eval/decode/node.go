@@ -1,4 +1,4 @@
-package eval
+package decode
 
 import (
 	"fmt"
@@ -9,23 +9,24 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// follow returns what an alias stands for, and any other node itself.
-func follow(n *yaml.Node) *yaml.Node {
+// Follow returns what an alias stands for, and any other node itself.
+func Follow(n *yaml.Node) *yaml.Node {
 	for hops := 0; n != nil && n.Kind == yaml.AliasNode && hops < 8; hops++ {
 		n = n.Alias
 	}
 	return n
 }
 
-// lookup returns the value of a key of a map, merge keys not included; nil when
+// Lookup returns the value of a key of a map, merge keys not included; nil when
 // there is none.
-func lookup(n *yaml.Node, key string) *yaml.Node {
-	_, v := lookupPair(n, key)
+func Lookup(n *yaml.Node, key string) *yaml.Node {
+	_, v := LookupPair(n, key)
 	return v
 }
 
-func lookupPair(n *yaml.Node, key string) (k, v *yaml.Node) {
-	n = follow(n)
+// LookupPair is [Lookup] that returns the key, too.
+func LookupPair(n *yaml.Node, key string) (k, v *yaml.Node) {
+	n = Follow(n)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
@@ -37,10 +38,10 @@ func lookupPair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// place returns the node that a path of keys and indexes leads to, or the
+// Place returns the node that a path of keys and indexes leads to, or the
 // nearest one above it that is written.
-func place(n *yaml.Node, path ...any) *yaml.Node {
-	found, _ := walkPath(n, path)
+func Place(n *yaml.Node, path ...any) *yaml.Node {
+	found, _ := Walk(n, path)
 	return found
 }
 
@@ -48,27 +49,29 @@ func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge"
 }
 
-func isNull(n *yaml.Node) bool {
+// IsNull reports whether a node is absent, null or empty.
+func IsNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-func isText(n *yaml.Node) bool {
+// IsText reports whether a node is a scalar that YAML takes for a string.
+func IsText(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
 }
 
-// describe names a node in messages: `a list`, `"many"`, `3.5`.
-func describe(n *yaml.Node) string {
+// Describe names a node in messages: `a list`, `"many"`, `3.5`.
+func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a map"
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	if isNull(n) {
+	if IsNull(n) {
 		return "nothing"
 	}
 	value := text.Clip(strings.TrimSpace(n.Value), 40)
-	if isText(n) {
+	if IsText(n) {
 		return fmt.Sprintf("%q", value)
 	}
 	return value

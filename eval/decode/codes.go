@@ -1,4 +1,4 @@
-package eval
+package decode
 
 // Code names a sort of finding. Codes are part of the program's interface: an
 // editor may filter by them, so they never change their meaning.

@@ -1,0 +1,93 @@
+package decode
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/files"
+)
+
+// maxDiagnostics bounds what is reported of one suite; more helps nobody.
+const maxDiagnostics = 2000
+
+// Findings collects what is found while files are read. The zero value is empty.
+// It is not safe for concurrent use.
+type Findings struct{ found Diagnostics }
+
+// Full reports whether no more findings are taken.
+func (f *Findings) Full() bool { return len(f.found) >= maxDiagnostics }
+
+// Count returns how many findings there are.
+func (f *Findings) Count() int { return len(f.found) }
+
+// Errors returns how many of the findings are errors.
+func (f *Findings) Errors() int { return len(f.found.Errors()) }
+
+// Report adds a finding.
+func (f *Findings) Report(d Diagnostic) {
+	// A flood of warnings must not hide that there are errors.
+	if !f.Full() || d.Severity == Error && len(f.found) < 2*maxDiagnostics {
+		f.found = append(f.found, d)
+	}
+}
+
+// Reportf adds a finding about a node; a nil node means the whole file.
+func (f *Findings) Reportf(s *Source, n *yaml.Node, severity Severity, code Code, format string, args ...any) {
+	f.Report(s.Diagnostic(n, severity, code, fmt.Sprintf(format, args...)))
+}
+
+// Unreadable reports a file that cannot be read, which messages call name: at the
+// place that names it, or when src is nil at the file itself.
+func (f *Findings) Unreadable(name string, src *Source, at *yaml.Node, err error) {
+	code := CodeUnreadable
+	switch {
+	case errors.Is(err, files.ErrTooLarge):
+		code = CodeTooLarge
+	case errors.Is(err, files.ErrEscapes):
+		code = CodeEscapingPath
+	case errors.Is(err, ErrNotText):
+		code = CodeNotText
+	case errors.Is(err, fs.ErrNotExist):
+		code = CodeMissingFile
+	}
+	if src == nil {
+		f.Report(Diagnostic{File: name, Severity: Error, Code: code, Message: files.Reason(err)})
+		return
+	}
+	f.Reportf(src, at, Error, code, "%s: %s", name, files.Reason(err))
+}
+
+// Demote makes warnings of the errors found since there were n findings: what is
+// wrong with a task that is not run keeps no suite from running.
+func (f *Findings) Demote(n int) {
+	for i := n; i < len(f.found); i++ {
+		if f.found[i].Severity == Error {
+			f.found[i].Severity = Warning
+		}
+	}
+}
+
+// Quietly keeps what do finds out of the report.
+func (f *Findings) Quietly(do func()) {
+	kept := f.found
+	do()
+	f.found = kept
+}
+
+// Diagnostics returns what was found, in order and without repetitions.
+func (f *Findings) Diagnostics() Diagnostics {
+	slices.SortStableFunc(f.found, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	seen := make(map[Diagnostic]bool, len(f.found))
+	return slices.DeleteFunc(f.found, func(d Diagnostic) bool {
+		again := seen[d]
+		seen[d] = true
+		return again
+	})
+}

@@ -1,0 +1,178 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// ErrNotText says that a file is refused for what it holds.
+var ErrNotText = errors.New("not plain UTF-8 text")
+
+// Source is a file that findings are located in.
+type Source struct {
+	Path  string     // absolute
+	Name  string     // as findings show it
+	Text  string     // UTF-8 without byte order mark
+	lines []int      // offset of the begin of each line in text
+	Root  *yaml.Node // nil when nothing could be made of the text
+}
+
+// NewSource returns the source of a text that is not parsed. path is absolute; name
+// is what findings call the file.
+func NewSource(path, name, text string) *Source {
+	s := &Source{Path: path, Name: name, Text: text, lines: []int{0}}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
+}
+
+// line returns the text of a line counted from 1, without its end; "" when
+// there is no such line.
+func (s *Source) line(n int) string {
+	if n < 1 || n > len(s.lines) {
+		return ""
+	}
+	end := len(s.Text)
+	if n < len(s.lines) {
+		end = s.lines[n] - 1
+	}
+	return strings.TrimSuffix(s.Text[s.lines[n-1]:end], "\r")
+}
+
+// Position turns an offset into a line and a column, both from 1, the column in
+// characters.
+func (s *Source) Position(offset int) (line, column int) {
+	lo, hi := 0, len(s.lines)
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if s.lines[mid] <= offset {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo + 1, utf8.RuneCountInString(s.Text[s.lines[lo]:min(offset, len(s.Text))]) + 1
+}
+
+// Diagnostic makes a finding about a node; a nil node means the whole file.
+func (s *Source) Diagnostic(n *yaml.Node, severity Severity, code Code, message string) Diagnostic {
+	d := Diagnostic{File: s.Name, Severity: severity, Code: code, Message: message}
+	if n == nil || n.Line == 0 {
+		return d
+	}
+	d.Line, d.Column = n.Line, n.Column
+	d.EndColumn = s.endColumn(n)
+	return d
+}
+
+// endColumn finds where a scalar that stands on one line ends, 0 when it does
+// not. The library tells only where a node begins.
+func (s *Source) endColumn(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		return n.Column + 1 + utf8.RuneCountInString(n.Value)
+	}
+	if n.Kind != yaml.ScalarNode || n.Value == "" && n.Style == 0 {
+		return 0
+	}
+	rest, ok := skipRunes(s.line(n.Line), n.Column-1)
+	if !ok {
+		return 0
+	}
+	length := 0
+	switch {
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		length = quotedLength(rest, '"')
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		length = quotedLength(rest, '\'')
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && strings.HasPrefix(rest, n.Value):
+		length = len(n.Value)
+	}
+	if length == 0 {
+		return 0
+	}
+	return n.Column + utf8.RuneCountInString(rest[:length])
+}
+
+func skipRunes(s string, n int) (string, bool) {
+	for ; n > 0; n-- {
+		if s == "" {
+			return "", false
+		}
+		_, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+	}
+	return s, true
+}
+
+// quotedLength returns the length of the quoted text that s begins with, quotes
+// included; 0 when it does not end in s.
+func quotedLength(s string, quote byte) int {
+	if s == "" || s[0] != quote {
+		return 0
+	}
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && quote == '"':
+			i++
+		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
+			i++
+		case s[i] == quote:
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// PlainText takes a byte order mark away and turns UTF-16, which some Windows
+// shells write, into UTF-8. What is not text is an error with its offset: NUL, and
+// when strict, as YAML is, all control characters.
+func PlainText(data []byte, strict bool) (text string, offset int, err error) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")):
+		data = data[3:]
+	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
+		data = fromUTF16(data[2:], 1)
+	case bytes.HasPrefix(data, []byte("\xFE\xFF")):
+		data = fromUTF16(data[2:], 0)
+	}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return string(data), i, fmt.Errorf("%w: byte %#02x", ErrNotText, data[i])
+		}
+		if r == 0 || strict && (r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7F) {
+			return string(data), i, fmt.Errorf("%w: control character %#02x", ErrNotText, r)
+		}
+		i += size
+	}
+	return string(data), 0, nil
+}
+
+func fromUTF16(data []byte, high int) []byte {
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = uint16(data[2*i+high])<<8 | uint16(data[2*i+1-high])
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
+// Locate moves a finding to the first place after a node where text stands.
+func (s *Source) Locate(d *Diagnostic, at *yaml.Node, text string) {
+	from := 0
+	if at != nil && at.Line > 0 && at.Line <= len(s.lines) {
+		from = s.lines[at.Line-1]
+	}
+	if i := strings.Index(s.Text[from:], text); i >= 0 {
+		d.Line, d.Column = s.Position(from + i)
+		d.EndColumn = d.Column + len([]rune(text))
+	}
+}
