@@ -39,20 +39,20 @@ func NewCatalog(store *journal.Store, live func(id string) Live, log *slog.Logge
 }
 
 // StateDir is the directory that all runs are recorded in.
-func (c *Catalog) StateDir() string { return c.store.Dir() }
+func (r *Catalog) StateDir() string { return r.store.Dir() }
 
 // Run returns the run with that id, or [ErrRunNotFound].
-func (c *Catalog) Run(id string) (Handle, error) {
-	if run := c.live(id); run != nil {
+func (r *Catalog) Run(id string) (Handle, error) {
+	if run := r.live(id); run != nil {
 		return run, nil
 	}
-	return openRun(c.store, id)
+	return openRun(r.store, id)
 }
 
 // Settle returns when nothing of this process keeps the record of a run from being
 // changed. The error is a [*BusyError] when the run is active, or the cause of ctx.
-func (c *Catalog) Settle(ctx context.Context, id string) error {
-	live := c.live(id)
+func (r *Catalog) Settle(ctx context.Context, id string) error {
+	live := r.live(id)
 	if live == nil {
 		return nil
 	}

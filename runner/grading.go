@@ -102,7 +102,7 @@ func (r *Amender) Grade(ctx context.Context, id string, suite *eval.Suite, o Gra
 	return g.finish(), err
 }
 
-// gradePlan is the suite made ready to grade, not to run.
+// Grading is the suite made ready to grade, not to run.
 func (r *Planner) Grading(suite *eval.Suite, rec *Record) (*Plan, error) {
 	req := Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
 	if rec.Matrix() {
