@@ -1,114 +1,97 @@
 package provider
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"maps"
-	"slices"
+	"net/http"
+	"net/url"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
+	"github.com/tmaxmax/go-sse"
 )
 
 // defaultMaxTokens bounds an answer where the suite does not: Anthropic wants a bound.
 const defaultMaxTokens = 4096
 
-// anthropicAPI asks through Anthropic's messages.
-type anthropicAPI struct {
-	settings
-	messages anthropic.MessageService
+// anthropicVersion is the version of the API whose events are read here.
+const anthropicVersion = "2023-06-01"
+
+// anthropicAPI speaks Anthropic's messages.
+type anthropicAPI struct{ settings }
+
+func (c anthropicAPI) address(base *url.URL) *url.URL { return base.JoinPath("v1", "messages") }
+
+func (c anthropicAPI) sign(h http.Header) {
+	h.Set("Anthropic-Version", anthropicVersion)
+	if c.key != "" {
+		h.Set("X-Api-Key", c.key)
+	}
 }
 
-func newAnthropic(s settings) *anthropicAPI {
-	// The service rather than the library's client, for the reason that [newOpenAI] tells.
-	options := []option.RequestOption{
-		option.WithBaseURL(s.address + "/"), option.WithHTTPClient(s.http), option.WithMaxRetries(0),
-	}
-	if s.key != "" {
-		options = append(options, option.WithAPIKey(s.key))
-	}
-	return &anthropicAPI{s, anthropic.NewMessageService(options...)}
-}
-
-func (c *anthropicAPI) Complete(ctx context.Context, r *Request) (*Reply, error) {
-	watch := newWatch(ctx, r.FirstEvent)
-	defer watch.stop()
-	var options []option.RequestOption
-	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
-		options = append(options, option.WithJSONSet(jsonKey(name), r.Params[name]))
-	}
-	stream := c.messages.NewStreaming(watch.ctx, c.params(r), options...)
-	a := &anthropicAnswer{}
-	err := receive(stream, watch, func(event *anthropic.MessageStreamEventUnion) (begun bool, err error) {
-		err = a.add(event)
-		return a.size > 0, err
-	})
-	reply := a.reply(r)
-	watch.times(reply)
-	switch {
-	case err != nil:
-		return reply, c.fault(watch, err)
-	case a.stop == "":
-		return reply, transportError(watch.ctx, c.where, errCutShort)
-	}
-	return reply, nil
-}
-
-func (c *anthropicAPI) params(r *Request) anthropic.MessageNewParams {
-	p := anthropic.MessageNewParams{Model: c.model, MaxTokens: defaultMaxTokens}
+func (c anthropicAPI) body(r *Request) object {
+	body := object{"model": c.model, "max_tokens": defaultMaxTokens, "stream": true}
 	if r.System != "" {
-		p.System = []anthropic.TextBlockParam{{Text: r.System}}
+		body["system"] = []any{textBlock(r.System)}
 	}
+	messages := make([]any, len(r.Messages))
 	for i := range r.Messages {
-		p.Messages = append(p.Messages, anthropicMessage(&r.Messages[i]))
+		messages[i] = anthropicMessage(&r.Messages[i])
 	}
+	body["messages"] = messages
+	var tools []any
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, anthropicTool(t))
+		tools = append(tools, anthropicTool(t))
 	}
 	if a := r.Answer; a != nil { // a tool in either case: it is what every model here can do
-		p.Tools = append(p.Tools, anthropicTool(Tool{a.Name, a.Description, a.Schema}))
-		p.ToolChoice = anthropic.ToolChoiceParamOfTool(a.Name)
+		tools = append(tools, anthropicTool(Tool{a.Name, a.Description, a.Schema}))
+		body["tool_choice"] = object{"type": "tool", "name": a.Name}
 	}
-	return p
+	if len(tools) > 0 {
+		body["tools"] = tools
+	}
+	return body
 }
 
-func anthropicTool(t Tool) anthropic.ToolUnionParam {
-	p := &anthropic.ToolParam{Name: t.Name}
+func anthropicTool(t Tool) object {
+	schema := object{"properties": object{}}
+	maps.Copy(schema, t.Parameters)
+	schema["type"] = "object"
+	tool := object{"name": t.Name, "input_schema": schema}
 	if t.Description != "" {
-		p.Description = param.NewOpt(t.Description)
+		tool["description"] = t.Description
 	}
-	schema := maps.Clone(t.Parameters)
-	p.InputSchema.Properties = schema["properties"]
-	if p.InputSchema.Properties == nil {
-		p.InputSchema.Properties = map[string]any{}
-	}
-	delete(schema, "properties")
-	delete(schema, "type")
-	p.InputSchema.ExtraFields = schema
-	return anthropic.ToolUnionParam{OfTool: p}
+	return tool
 }
 
-func anthropicMessage(m *Message) anthropic.MessageParam {
-	if native, ok := m.native.(anthropic.MessageParam); ok {
-		return native
+func anthropicMessage(m *Message) object {
+	if native, ok := m.native.(anthropicTurn); ok {
+		return native.message
 	}
-	var blocks []anthropic.ContentBlockParamUnion
+	var blocks []any
 	if m.Text != "" || len(m.Calls)+len(m.Results) == 0 {
-		blocks = append(blocks, anthropic.NewTextBlock(notEmpty(m.Text)))
+		blocks = append(blocks, textBlock(notEmpty(m.Text)))
 	}
 	for _, c := range m.Calls {
-		blocks = append(blocks, anthropic.NewToolUseBlock(c.ID, c.sendable(), c.Name))
+		blocks = append(blocks, c.block())
 	}
 	for _, res := range m.Results {
-		blocks = append(blocks, anthropic.NewToolResultBlock(res.ID, res.Text, res.IsError))
+		blocks = append(blocks, object{
+			"type": "tool_result", "tool_use_id": res.ID, "content": []any{textBlock(res.Text)}, "is_error": res.IsError,
+		})
 	}
+	role := "user"
 	if m.Role == Assistant {
-		return anthropic.NewAssistantMessage(blocks...)
+		role = "assistant"
 	}
-	return anthropic.NewUserMessage(blocks...)
+	return object{"role": role, "content": blocks}
+}
+
+// anthropicTurn is a turn of the model as the API wants it back. Nobody changes it.
+type anthropicTurn struct{ message object }
+
+func textBlock(text string) object { return object{"type": "text", "text": text} }
+
+func (c *Call) block() object {
+	return object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.sendable()}
 }
 
 // notEmpty stands in for a text that the API does not take.
@@ -119,12 +102,47 @@ func notEmpty(text string) string {
 	return text
 }
 
+// anthropicEvent is an event of a stream.
+type anthropicEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Model string         `json:"model"`
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
+	ContentBlock struct {
+		Type     string `json:"type"`
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Text     string `json:"text"`
+		Thinking string `json:"thinking"`
+		Data     string `json:"data"`
+	} `json:"content_block"`
+	Delta struct {
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		Signature   string `json:"signature"`
+		PartialJSON string `json:"partial_json"`
+		StopReason  string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage anthropicUsage `json:"usage"`
+}
+
+type anthropicUsage struct {
+	InputTokens              count `json:"input_tokens"`
+	CacheReadInputTokens     count `json:"cache_read_input_tokens"`
+	CacheCreationInputTokens count `json:"cache_creation_input_tokens"`
+	OutputTokens             count `json:"output_tokens"`
+}
+
+func (c anthropicAPI) answer() answer { return &anthropicAnswer{where: c.where} }
+
 // anthropicAnswer gathers the events of a stream.
 type anthropicAnswer struct {
-	model, stop string
-	blocks      []*anthropicBlock
-	usage       Usage
-	size        int
+	where, model, stop string
+	blocks             []*anthropicBlock
+	usage              Usage
+	size               int
 }
 
 type anthropicBlock struct {
@@ -133,73 +151,97 @@ type anthropicBlock struct {
 	redacted        string
 }
 
-func (a *anthropicAnswer) add(e *anthropic.MessageStreamEventUnion) error {
+func (a *anthropicAnswer) begun() bool { return a.size > 0 }
+func (a *anthropicAnswer) ended() bool { return a.stop != "" }
+
+func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
+	if sent.Type == "ping" {
+		return step{idle: true}, nil
+	}
+	var e anthropicEvent
+	if err := decode(sent.Data, &e); err != nil {
+		return step{}, err
+	}
+	var s step
 	switch e.Type {
+	case "ping":
+		return step{idle: true}, nil
+	case "error":
+		return step{}, faultIn([]byte(sent.Data)).error(a.where)
 	case "message_start":
 		a.model = e.Message.Model
-		a.count(e.Message.Usage.InputTokens, e.Message.Usage.CacheReadInputTokens, e.Message.Usage.CacheCreationInputTokens)
-		a.usage.OutputTokens = max(0, e.Message.Usage.OutputTokens)
+		a.count(&e.Message.Usage)
+		a.usage.OutputTokens = int64(e.Message.Usage.OutputTokens)
 	case "message_delta":
-		a.stop = string(e.Delta.StopReason)
-		if e.Usage.JSON.InputTokens.Valid() && e.Usage.InputTokens > 0 {
-			a.count(e.Usage.InputTokens, e.Usage.CacheReadInputTokens, e.Usage.CacheCreationInputTokens)
+		a.stop = e.Delta.StopReason
+		if e.Usage.InputTokens > 0 {
+			a.count(&e.Usage)
 		}
-		a.usage.OutputTokens = max(a.usage.OutputTokens, e.Usage.OutputTokens)
+		a.usage.OutputTokens = max(a.usage.OutputTokens, int64(e.Usage.OutputTokens))
 	case "content_block_start":
 		if len(a.blocks) == maxCalls {
-			return errTooLong
+			return step{}, errTooLong
 		}
-		b := &anthropicBlock{typ: e.ContentBlock.Type, id: e.ContentBlock.ID, name: e.ContentBlock.Name, redacted: e.ContentBlock.Data}
-		b.text.WriteString(e.ContentBlock.Text + e.ContentBlock.Thinking)
+		start := &e.ContentBlock
+		b := &anthropicBlock{typ: start.Type, id: start.ID, name: start.Name, redacted: start.Data}
 		a.blocks = append(a.blocks, b)
+		s.text = a.write(b, start.Text, start.Thinking)
 	case "content_block_delta":
-		if e.Index < 0 || e.Index >= int64(len(a.blocks)) {
-			return &Error{Kind: Unreachable, Message: "the stream is malformed: it goes on with a block that was never begun"}
+		if e.Index < 0 || e.Index >= len(a.blocks) {
+			return step{}, &Error{Kind: Unreachable, Message: "the stream is malformed: it goes on with a block that was never begun"}
 		}
 		b := a.blocks[e.Index]
-		text := e.Delta.Text + e.Delta.Thinking + e.Delta.PartialJSON
-		b.text.WriteString(text)
 		b.signature.WriteString(e.Delta.Signature)
-		a.size += len(text) + len(e.Delta.Signature)
+		a.size += len(e.Delta.Signature)
+		s.text = a.write(b, e.Delta.Text, e.Delta.Thinking+e.Delta.PartialJSON)
 	}
 	if a.size > maxAnswerBytes {
-		return errTooLong
+		return s, errTooLong
 	}
-	return nil
+	return s, nil
+}
+
+// write adds to a block, and returns what of that is the answer's text.
+func (a *anthropicAnswer) write(b *anthropicBlock, text, other string) string {
+	b.text.WriteString(text + other)
+	a.size += len(text) + len(other)
+	if b.typ != "text" {
+		return ""
+	}
+	return text + other
 }
 
 // count notes the tokens read. Anthropic leaves those of the cache out of the sum.
-func (a *anthropicAnswer) count(input, cached, written int64) {
-	cached, written = max(0, cached), max(0, written)
-	a.usage.InputTokens = max(0, input) + cached + written
-	a.usage.CachedTokens, a.usage.CacheWriteTokens = cached, written
+func (a *anthropicAnswer) count(u *anthropicUsage) {
+	a.usage.InputTokens = int64(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens)
+	a.usage.CachedTokens, a.usage.CacheWriteTokens = int64(u.CacheReadInputTokens), int64(u.CacheCreationInputTokens)
 }
 
-func (a *anthropicAnswer) reply(r *Request) *Reply {
+func (a *anthropicAnswer) reply() *Reply {
 	reply := &Reply{Message: Message{Role: Assistant}, Model: a.model, Usage: a.usage, Stop: StopReason(a.stop)}
-	var blocks []anthropic.ContentBlockParamUnion
+	var blocks []any
 	var text, thought strings.Builder
 	for _, b := range a.blocks {
 		switch b.typ {
 		case "text":
 			text.WriteString(b.text.String())
 			if strings.TrimSpace(b.text.String()) != "" { // the API does not take back an empty one
-				blocks = append(blocks, anthropic.NewTextBlock(b.text.String()))
+				blocks = append(blocks, textBlock(b.text.String()))
 			}
 		case "thinking":
 			thought.WriteString(b.text.String())
-			blocks = append(blocks, anthropic.NewThinkingBlock(b.signature.String(), b.text.String()))
+			blocks = append(blocks, object{"type": "thinking", "thinking": b.text.String(), "signature": b.signature.String()})
 		case "redacted_thinking":
-			blocks = append(blocks, anthropic.NewRedactedThinkingBlock(b.redacted))
+			blocks = append(blocks, object{"type": "redacted_thinking", "data": b.redacted})
 		case "tool_use":
 			call := newCall(b.id, b.name, b.text.String())
 			reply.Message.Calls = append(reply.Message.Calls, call)
-			blocks = append(blocks, anthropic.NewToolUseBlock(call.ID, call.sendable(), call.Name))
+			blocks = append(blocks, call.block())
 		}
 	}
 	reply.Message.Text, reply.Thought = text.String(), thought.String()
 	if len(blocks) > 0 {
-		reply.Message.native = anthropic.NewAssistantMessage(blocks...)
+		reply.Message.native = anthropicTurn{object{"role": "assistant", "content": blocks}}
 	}
 	switch a.stop {
 	case "end_turn", "stop_sequence":
@@ -209,29 +251,5 @@ func (a *anthropicAnswer) reply(r *Request) *Reply {
 	case "max_tokens", "model_context_window_exceeded":
 		reply.Stop = StopLength
 	}
-	reply.takeAnswer(r.Answer)
 	return reply
-}
-
-// fault turns an error of the library into one of ours.
-func (c *anthropicAPI) fault(w *watch, err error) error {
-	if e := w.silence(c.where); e != nil {
-		return e
-	}
-	var api *anthropic.Error
-	if errors.As(err, &api) {
-		f := faultIn([]byte(api.RawJSON()))
-		f.status, f.code = api.StatusCode, f.code+" "+string(api.Type())
-		if f.message == "" {
-			f.message = messageIn(api.RawJSON())
-		}
-		if api.Response != nil {
-			f.header = api.Response.Header
-		}
-		return f.error(c.where)
-	}
-	if _, data, ok := strings.Cut(err.Error(), "received error while streaming: "); ok && json.Valid([]byte(data)) {
-		return faultIn([]byte(data)).error(c.where)
-	}
-	return transportError(w.ctx, c.where, notStream(err))
 }

@@ -101,7 +101,7 @@ func (e *Endpoint) address(api API, env func(string) string) string {
 	base := cmp.Or(e.BaseURL, env(own[api].baseEnv), own[api].baseURL)
 	base = strings.TrimRight(base, "/")
 	if api == Anthropic {
-		base = strings.TrimSuffix(base, "/v1") // the library puts it there
+		base = strings.TrimSuffix(base, "/v1") // which every request adds
 	}
 	return base
 }

@@ -1,176 +1,189 @@
 package provider
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
+	"net/http"
+	"net/url"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/respjson"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
+	"github.com/tmaxmax/go-sse"
 )
 
-// openAI asks through chat completions, which OpenAI and all who are compatible
-// with it have.
-type openAI struct {
-	settings
-	completions openai.ChatCompletionService
+// openAI speaks chat completions, which OpenAI and all who are compatible with it have.
+type openAI struct{ settings }
+
+func (c openAI) address(base *url.URL) *url.URL {
+	u := base.JoinPath("chat", "completions")
+	if c.version != "" {
+		query := u.Query()
+		query.Set("api-version", c.version)
+		u.RawQuery = query.Encode()
+	}
+	return u
 }
 
-func newOpenAI(s settings) *openAI {
-	// The service rather than the library's client: the client takes keys and
-	// addresses from the environment by itself, and would send a key of OpenAI's
-	// to a server that is none of theirs.
-	options := []option.RequestOption{
-		option.WithBaseURL(s.address + "/"), option.WithHTTPClient(s.http), option.WithMaxRetries(0),
-	}
+func (c openAI) sign(h http.Header) {
 	switch {
-	case s.version != "":
-		options = append(options, option.WithQuery("api-version", s.version), option.WithHeader("Api-Key", s.key))
-	case s.key != "":
-		options = append(options, option.WithAPIKey(s.key))
+	case c.version != "":
+		h.Set("Api-Key", c.key)
+	case c.key != "":
+		h.Set("Authorization", "Bearer "+c.key)
 	}
-	return &openAI{s, openai.NewChatCompletionService(options...)}
 }
 
-func (c *openAI) Complete(ctx context.Context, r *Request) (*Reply, error) {
-	watch := newWatch(ctx, r.FirstEvent)
-	defer watch.stop()
-	stream := c.completions.NewStreaming(watch.ctx, c.params(r), paramOptions(r.Params)...)
-	a := &openAIAnswer{}
-	err := receive(stream, watch, func(chunk *openai.ChatCompletionChunk) (begun bool, err error) {
-		err = a.add(chunk)
-		return a.size > 0, err
-	})
-	reply := a.reply(r)
-	watch.times(reply)
-	switch {
-	case err != nil:
-		return reply, c.fault(watch, err)
-	case a.finish == "":
-		return reply, transportError(watch.ctx, c.where, errCutShort)
-	}
-	return reply, nil
-}
-
-func (c *openAI) params(r *Request) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{
-		Model:         c.model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-	}
+func (c openAI) body(r *Request) object {
+	var messages, tools []any
 	if r.System != "" {
-		p.Messages = append(p.Messages, openai.SystemMessage(r.System))
+		messages = append(messages, object{"role": "system", "content": r.System})
 	}
 	for i := range r.Messages {
-		p.Messages = append(p.Messages, openAIMessages(&r.Messages[i])...)
+		messages = appendOpenAI(messages, &r.Messages[i])
 	}
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, openAITool(t))
+		tools = append(tools, openAITool(t))
+	}
+	body := object{
+		"model": c.model, "messages": messages,
+		"stream": true, "stream_options": object{"include_usage": true},
 	}
 	switch a := r.Answer; {
 	case a == nil:
 	case a.AsSchema:
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: a.Name, Description: param.NewOpt(a.Description), Schema: a.Schema},
+		body["response_format"] = object{
+			"type":        "json_schema",
+			"json_schema": object{"name": a.Name, "description": a.Description, "schema": a.Schema},
 		}
 	default:
-		p.Tools = append(p.Tools, openAITool(Tool{a.Name, a.Description, a.Schema}))
-		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: a.Name})
+		tools = append(tools, openAITool(Tool{a.Name, a.Description, a.Schema}))
+		body["tool_choice"] = object{"type": "function", "function": object{"name": a.Name}}
 	}
-	return p
+	if len(tools) > 0 {
+		body["tools"] = tools
+	}
+	return body
 }
 
-func openAITool(t Tool) openai.ChatCompletionToolUnionParam {
-	f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: t.Parameters}
+func openAITool(t Tool) object {
+	f := object{"name": t.Name, "parameters": t.Parameters}
 	if t.Parameters == nil {
-		f.Parameters = map[string]any{"type": "object", "properties": map[string]any{}}
+		f["parameters"] = object{"type": "object", "properties": object{}}
 	}
 	if t.Description != "" {
-		f.Description = param.NewOpt(t.Description)
+		f["description"] = t.Description
 	}
-	return openai.ChatCompletionFunctionTool(f)
+	return object{"type": "function", "function": f}
 }
 
-func openAIMessages(m *Message) []openai.ChatCompletionMessageParamUnion {
+// appendOpenAI appends a message: tool results are a message each.
+func appendOpenAI(messages []any, m *Message) []any {
 	switch m.Role {
 	case Assistant:
-		var a openai.ChatCompletionAssistantMessageParam
+		turn := object{"role": "assistant"}
 		if m.Text != "" || len(m.Calls) == 0 {
-			a.Content.OfString = param.NewOpt(m.Text)
+			turn["content"] = m.Text
 		}
+		var calls []any
 		for _, c := range m.Calls {
-			a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-					ID:       c.ID,
-					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(c.sendable())},
-				},
+			calls = append(calls, object{
+				"id": c.ID, "type": "function",
+				"function": object{"name": c.Name, "arguments": string(c.sendable())},
 			})
 		}
-		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: &a}}
-	case ToolRole:
-		out := make([]openai.ChatCompletionMessageParamUnion, len(m.Results))
-		for i, res := range m.Results {
-			out[i] = openai.ToolMessage(res.Text, res.ID)
+		if len(calls) > 0 {
+			turn["tool_calls"] = calls
 		}
-		return out
+		return append(messages, turn)
+	case ToolRole:
+		for _, res := range m.Results {
+			messages = append(messages, object{"role": "tool", "tool_call_id": res.ID, "content": res.Text})
+		}
+		return messages
 	}
-	return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(m.Text)}
+	return append(messages, object{"role": "user", "content": m.Text})
 }
 
-// sendable are the arguments in a form that APIs take back: an object.
-func (c *Call) sendable() json.RawMessage {
-	if c.Malformed || len(c.Arguments) == 0 || c.Arguments[0] != '{' {
-		return json.RawMessage("{}")
-	}
-	return c.Arguments
+// openAIChunk is an event of a stream.
+type openAIChunk struct {
+	Error   json.RawMessage `json:"error"`
+	Model   string          `json:"model"`
+	Choices []struct {
+		Index        count       `json:"index"`
+		Delta        openAIDelta `json:"delta"`
+		FinishReason string      `json:"finish_reason"`
+	} `json:"choices"`
+	Usage struct {
+		PromptTokens        count `json:"prompt_tokens"`
+		CompletionTokens    count `json:"completion_tokens"`
+		TotalTokens         count `json:"total_tokens"`
+		PromptTokensDetails struct {
+			CachedTokens count `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		Cost float64 `json:"cost"` // in US dollars, from OpenRouter
+	} `json:"usage"`
 }
 
-// paramOptions puts the parameters of a request into its body as they are.
-func paramOptions(params map[string]any) []option.RequestOption {
-	var out []option.RequestOption
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		out = append(out, option.WithJSONSet(jsonKey(name), params[name]))
-	}
-	return out
+type openAIDelta struct {
+	Content string `json:"content"`
+	Refusal string `json:"refusal"`
+	// What the model thinks; each server has one of the two.
+	ReasoningContent string            `json:"reasoning_content"`
+	Reasoning        string            `json:"reasoning"`
+	ToolCalls        []openAICallDelta `json:"tool_calls"`
 }
 
-// jsonKey writes a key so that the library takes it for one key and no path.
-var jsonKey = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`, "?", `\?`, "|", `\|`, "#", `\#`, "@", `\@`, "!", `\!`, ":", `\:`).Replace
+type openAICallDelta struct {
+	Index    count  `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+func (c openAI) answer() answer { return &openAIAnswer{where: c.where} }
 
 // openAIAnswer gathers the chunks of a stream.
 type openAIAnswer struct {
-	model, finish string
-	text, thought strings.Builder
-	refused       bool
-	calls         []*openAICall
-	usage         Usage
-	size          int
+	where, model, finish string
+	text, thought        strings.Builder
+	refused              bool
+	calls                []*openAICall
+	usage                Usage
+	size                 int
 }
 
 type openAICall struct {
-	index    int64
+	index    count
 	id, name string
 	args     strings.Builder
 }
 
-func (a *openAIAnswer) add(chunk *openai.ChatCompletionChunk) error {
+func (a *openAIAnswer) begun() bool { return a.size > 0 }
+func (a *openAIAnswer) ended() bool { return a.finish != "" }
+
+func (a *openAIAnswer) add(e sse.Event) (step, error) {
+	if strings.HasPrefix(e.Data, "[DONE]") {
+		return step{idle: true, last: true}, nil
+	}
+	var chunk openAIChunk
+	if err := decode(e.Data, &chunk); err != nil {
+		return step{}, err
+	}
+	if len(chunk.Error) > 0 && !bytes.Equal(chunk.Error, []byte("null")) {
+		return step{}, faultIn([]byte(e.Data)).error(a.where)
+	}
 	if chunk.Model != "" {
 		a.model = chunk.Model
 	}
 	if u := chunk.Usage; u.TotalTokens > 0 || u.PromptTokens > 0 || u.CompletionTokens > 0 {
 		a.usage = Usage{
-			InputTokens: max(0, u.PromptTokens), OutputTokens: max(0, u.CompletionTokens),
-			CachedTokens: max(0, u.PromptTokensDetails.CachedTokens), CostUSD: extraCost(u.JSON.ExtraFields),
+			InputTokens: int64(u.PromptTokens), OutputTokens: int64(u.CompletionTokens),
+			CachedTokens: int64(u.PromptTokensDetails.CachedTokens), CostUSD: max(0, u.Cost),
 		}
 	}
+	var s step
 	for i := range chunk.Choices {
 		choice := &chunk.Choices[i]
 		if choice.Index != 0 {
@@ -179,29 +192,36 @@ func (a *openAIAnswer) add(chunk *openai.ChatCompletionChunk) error {
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
 		}
-		d := &choice.Delta
-		a.text.WriteString(d.Content)
-		a.text.WriteString(d.Refusal)
-		a.refused = a.refused || d.Refusal != ""
-		thought := extraText(d.JSON.ExtraFields, "reasoning_content", "reasoning")
-		a.thought.WriteString(thought)
-		a.size += len(d.Content) + len(d.Refusal) + len(thought)
-		for j := range d.ToolCalls {
-			if err := a.addCall(&d.ToolCalls[j]); err != nil {
-				return err
+		s.text += a.addDelta(&choice.Delta)
+		for j := range choice.Delta.ToolCalls {
+			if err := a.addCall(&choice.Delta.ToolCalls[j]); err != nil {
+				return s, err
 			}
 		}
 	}
 	if a.size > maxAnswerBytes {
-		return errTooLong
+		return s, errTooLong
 	}
-	return nil
+	return s, nil
+}
+
+func (a *openAIAnswer) addDelta(d *openAIDelta) (text string) {
+	text = d.Content + d.Refusal
+	a.text.WriteString(text)
+	a.refused = a.refused || d.Refusal != ""
+	thought := d.ReasoningContent
+	if thought == "" {
+		thought = d.Reasoning
+	}
+	a.thought.WriteString(thought)
+	a.size += len(text) + len(thought)
+	return text
 }
 
 // maxCalls bounds the tool calls of one answer.
 const maxCalls = 128
 
-func (a *openAIAnswer) addCall(d *openai.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (a *openAIAnswer) addCall(d *openAICallDelta) error {
 	var call *openAICall
 	for _, c := range a.calls {
 		// Some servers number all calls 0 and tell them apart by their id.
@@ -224,27 +244,7 @@ func (a *openAIAnswer) addCall(d *openai.ChatCompletionChunkChoiceDeltaToolCall)
 	return nil
 }
 
-// extraText reads a text that the library does not know.
-func extraText(fields map[string]respjson.Field, names ...string) string {
-	for _, name := range names {
-		var text string
-		if f, ok := fields[name]; ok && json.Unmarshal([]byte(f.Raw()), &text) == nil && text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// extraCost reads the cost that OpenRouter tells.
-func extraCost(fields map[string]respjson.Field) float64 {
-	var usd float64
-	if f, ok := fields["cost"]; ok && json.Unmarshal([]byte(f.Raw()), &usd) == nil && usd > 0 {
-		return usd
-	}
-	return 0
-}
-
-func (a *openAIAnswer) reply(r *Request) *Reply {
+func (a *openAIAnswer) reply() *Reply {
 	reply := &Reply{
 		Message: Message{Role: Assistant, Text: a.text.String()}, Thought: a.thought.String(),
 		Model: a.model, Usage: a.usage,
@@ -265,121 +265,5 @@ func (a *openAIAnswer) reply(r *Request) *Reply {
 	default:
 		reply.Stop = StopReason(a.finish)
 	}
-	reply.takeAnswer(r.Answer)
 	return reply
-}
-
-// takeAnswer moves the call that stands for the answer to where it belongs. A
-// model that wrote the JSON as text instead is understood as well.
-func (r *Reply) takeAnswer(a *Answer) {
-	if a == nil {
-		return
-	}
-	for _, c := range r.Message.Calls {
-		if c.Name == a.Name && !c.Malformed && len(c.Arguments) > 0 && c.Arguments[0] == '{' {
-			r.Answer = c.Arguments
-			return
-		}
-	}
-	r.Answer = jsonObject(r.Message.Text)
-}
-
-// jsonObject finds the one JSON object that a text consists of, be there a
-// Markdown fence around it or not; nil when there is none.
-func jsonObject(text string) json.RawMessage {
-	text = strings.TrimSpace(text)
-	if rest, ok := strings.CutPrefix(text, "```"); ok {
-		_, body, _ := strings.Cut(rest, "\n")
-		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
-	}
-	if strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return nil
-}
-
-// fault turns an error of the library into one of ours.
-func (c *openAI) fault(w *watch, err error) error {
-	if e := w.silence(c.where); e != nil {
-		return e
-	}
-	var api *openai.Error
-	if errors.As(err, &api) {
-		f := fault{status: api.StatusCode, code: api.Code + " " + api.Type, message: api.Message}
-		if api.Response != nil {
-			f.header = api.Response.Header
-		}
-		if f.message == "" {
-			f.message = messageIn(bodyOf(api))
-		}
-		return f.error(c.where)
-	}
-	var streamed *ssestream.StreamError
-	if errors.As(err, &streamed) {
-		return faultIn(streamed.Event.Data).error(c.where)
-	}
-	return transportError(w.ctx, c.where, notStream(err))
-}
-
-// bodyOf is what the library has left of the body of an error.
-func bodyOf(e *openai.Error) string {
-	if raw := e.RawJSON(); raw != "" || e.Response == nil || e.Response.Body == nil {
-		return raw
-	}
-	data, err := io.ReadAll(io.LimitReader(e.Response.Body, 16*maxMessage))
-	if err != nil {
-		return ""
-	}
-	return string(data)
-}
-
-// notStream names what a library says of a stream that is none.
-func notStream(err error) error {
-	var syntax *json.SyntaxError
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &syntax) || errors.As(err, &typ) {
-		return fmt.Errorf("the stream is malformed: %w", err)
-	}
-	return err
-}
-
-// faultIn reads an error that came in the midst of a stream.
-func faultIn(data []byte) fault {
-	var body struct {
-		Error json.RawMessage `json:"error"`
-	}
-	f := fault{}
-	if json.Unmarshal(data, &body) != nil {
-		return f
-	}
-	var e struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-		Code    any    `json:"code"`
-	}
-	if json.Unmarshal(body.Error, &e) != nil {
-		if json.Unmarshal(body.Error, &f.message) != nil {
-			f.message = string(body.Error)
-		}
-		return f
-	}
-	f.message = e.Message
-	f.code = fmt.Sprint(e.Type, " ", e.Code)
-	if status, ok := e.Code.(float64); ok && status >= 300 && status < 600 { // as OpenRouter does
-		f.status = int(status)
-	}
-	return f
-}
-
-// messageIn finds the message in an error body that is not as the library wants it.
-func messageIn(raw string) string {
-	f := faultIn([]byte(raw))
-	if f.message != "" {
-		return f.message
-	}
-	var body struct{ Message, Detail string }
-	if json.Unmarshal([]byte(raw), &body) == nil && body.Message+body.Detail != "" {
-		return body.Message + body.Detail
-	}
-	return raw
 }

@@ -149,9 +149,9 @@ func (p *Pool) Client(ctx context.Context, api API, e Endpoint, model string) (C
 	s := settings{model: model, address: address, key: key, where: c.where, version: e.APIVersion, http: p.http}
 	switch api {
 	case OpenAI:
-		c.raw = newOpenAI(s)
+		c.raw = &asker{s, openAI{s}}
 	case Anthropic:
-		c.raw = newAnthropic(s)
+		c.raw = &asker{s, anthropicAPI{s}}
 	default:
 		return nil, &Error{Kind: Invalid, Message: fmt.Sprintf("unknown API %q; the known ones are openai and anthropic", api)}
 	}
@@ -222,6 +222,12 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 	var spent Usage
 	defer func() { c.pool.options.Budget.settle(most, spent) }()
+	streamed := false // a part of the answer is with the caller, who cannot give it back
+	if text := r.Text; text != nil {
+		streaming := *r
+		streaming.Text = func(part string) { streamed = true; text(part) }
+		r = &streaming
+	}
 	for tries, faults, throttled := 1, 0, 0; ; tries++ {
 		reply, err := c.try(ctx, r)
 		spent = spent.Add(reply.Usage)
@@ -230,13 +236,15 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 		if err == nil || !errors.As(err, &e) {
 			return reply, err
 		}
-		switch e.Kind {
-		case Throttled:
+		switch {
+		case streamed:
+			return reply, c.told(err)
+		case e.Kind == Throttled:
 			throttled++
 			if throttled > maxThrottled || !c.worthWaiting(ctx) {
 				return reply, c.told(err)
 			}
-		case Unreachable:
+		case e.Kind == Unreachable:
 			faults++
 			if faults == maxFaults {
 				return reply, c.told(err)

@@ -46,6 +46,13 @@ type Request struct {
 	// FirstEvent is how long the model may take until something of its answer
 	// comes, counted from when the request is sent; 0 means no limit.
 	FirstEvent time.Duration
+	// Text, if not nil, is called with the parts of the answer's text as they
+	// arrive: in order, by the goroutine that called Complete, never after
+	// Complete has returned. Together the parts are the text of the reply, also
+	// when Complete returns an error. Therefore a call that fails after the
+	// first part is not retried. While Text blocks, nothing more is read. No
+	// key is taken out of the parts, nor are they whole words or lines.
+	Text func(part string)
 }
 
 // Role says who speaks.
@@ -231,4 +238,12 @@ func newCall(id, name, raw string) Call {
 		c.Arguments = text
 	}
 	return c
+}
+
+// sendable are the arguments in a form that APIs take back: an object.
+func (c *Call) sendable() json.RawMessage {
+	if c.Malformed || len(c.Arguments) == 0 || c.Arguments[0] != '{' {
+		return json.RawMessage("{}")
+	}
+	return c.Arguments
 }

@@ -7,32 +7,6 @@ import (
 	"time"
 )
 
-// stream is an answer as it comes, whichever library reads it.
-type stream[Part any] interface {
-	Next() bool
-	Current() Part
-	Err() error
-	Close() error
-}
-
-// receive gives the parts of an answer to add, which tells whether something of
-// it is there, until the stream ends or add fails. It closes the stream.
-func receive[Part any](s stream[Part], w *watch, add func(*Part) (begun bool, err error)) error {
-	defer s.Close()
-	for s.Next() {
-		part := s.Current()
-		begun, err := add(&part)
-		w.event(begun)
-		if err != nil {
-			return err
-		}
-	}
-	return s.Err()
-}
-
-// errCutShort says that a stream ended without its end having been announced.
-var errCutShort = errors.New("the answer broke off")
-
 // watch keeps the times of one try, and ends it when nothing comes.
 type watch struct {
 	ctx    context.Context

@@ -1,0 +1,35 @@
+package provider
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// takeAnswer moves the call that stands for the answer to where it belongs. A
+// model that wrote the JSON as text instead is understood as well.
+func (r *Reply) takeAnswer(a *Answer) {
+	if a == nil {
+		return
+	}
+	for _, c := range r.Message.Calls {
+		if c.Name == a.Name && !c.Malformed && len(c.Arguments) > 0 && c.Arguments[0] == '{' {
+			r.Answer = c.Arguments
+			return
+		}
+	}
+	r.Answer = jsonObject(r.Message.Text)
+}
+
+// jsonObject finds the one JSON object that a text consists of, be there a
+// Markdown fence around it or not; nil when there is none.
+func jsonObject(text string) json.RawMessage {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "```"); ok {
+		_, body, _ := strings.Cut(rest, "\n")
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
+	}
+	if strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return nil
+}
