@@ -1,0 +1,79 @@
+package model
+
+import (
+	"encoding/json"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/provider"
+)
+
+// recorder notes what happens in the conversation of a trial.
+type recorder struct {
+	model   *model
+	trial   *executor.Trial
+	output  string
+	usage   provider.Usage
+	speed   executor.Speed
+	writing time.Duration // spent between the first token of each answer and its end
+}
+
+// replied notes a reply, also what came of one that broke off.
+func (r *recorder) replied(reply *provider.Reply, err error) {
+	r.usage = r.usage.Add(reply.Usage)
+	if reply.Tries > 0 {
+		r.speed.Retries += reply.Tries - 1
+		r.speed.Requests++
+	}
+	if reply.FirstToken > 0 {
+		if r.speed.FirstTokenMS == 0 {
+			r.speed.FirstTokenMS = float64(reply.FirstToken.Microseconds()) / 1000
+		}
+		r.writing += reply.Duration - reply.FirstToken
+	}
+	if reply.Thought != "" {
+		r.trial.Transcript.Add(executor.Entry{Type: executor.EntryThought, Role: "assistant", Text: r.model.clean(reply.Thought)})
+	}
+	if reply.Message.Text != "" {
+		r.trial.Transcript.Message("assistant", r.model.clean(reply.Message.Text))
+	}
+	if err != nil {
+		r.trial.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: r.model.clean(err.Error())})
+		return
+	}
+	r.output = r.model.clean(reply.Message.Text)
+	switch reply.Stop {
+	case provider.StopLength:
+		r.trial.Logf("warning", "the answer was cut off at the limit of tokens (config.params.max_tokens)")
+	case provider.StopRefusal:
+		r.trial.Logf("warning", "the model or its provider refused to answer")
+	}
+}
+
+// called notes the call of a tool.
+func (r *recorder) called(call provider.Call, answer ToolResult) {
+	redactor := r.model.pool.Redactor()
+	status := "completed"
+	if answer.IsError {
+		status = "failed"
+	}
+	result, err := json.Marshal(r.model.clean(answer.Text))
+	if err == nil && json.Valid([]byte(answer.Text)) {
+		result = redactor.JSON(json.RawMessage(answer.Text))
+	}
+	r.trial.Transcript.ToolCall(executor.ToolCall{
+		ID: call.ID, Name: call.Name, Arguments: redactor.JSON(call.Arguments), Result: result, Status: status,
+	})
+}
+
+func (r *recorder) outcome() executor.Outcome {
+	out := executor.Outcome{Output: r.output}
+	if r.speed.Requests > 0 {
+		out.Usage = &executor.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
+		if s := r.writing.Seconds(); s > 0 && !r.usage.Estimated {
+			r.speed.TokensPerSecond = float64(r.usage.OutputTokens) / s
+		}
+		out.Speed = &r.speed
+	}
+	return out
+}
