@@ -12,6 +12,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/rpc/lsp"
+	"waza/runner/pause"
 )
 
 // A checker reads the suites that a client has open, again with every change, and
@@ -156,12 +157,7 @@ func (k *checker) work() {
 
 // rest lets changes gather after a round that was in vain.
 func (k *checker) rest(took time.Duration) {
-	timer := time.NewTimer(min(took, restAtMost))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-k.s.ctx.Done():
-	}
+	_ = pause.For(k.s.ctx, min(took, restAtMost))
 }
 
 // settled waits until nothing is due: then all that is open was read.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"waza/rpc/host"
+	"waza/runner/pause"
 )
 
 // counts are what the server counts for Options.Metrics. Nil counts nothing.
@@ -122,11 +123,7 @@ func (s *Server) withToken(h http.Handler) http.Handler {
 			return
 		}
 		if given != "" {
-			delay := time.NewTimer(s.guesses.wrong(time.Now()))
-			defer delay.Stop()
-			select {
-			case <-delay.C:
-			case <-r.Context().Done():
+			if pause.For(r.Context(), s.guesses.wrong(time.Now())) != nil {
 				return
 			}
 		}

@@ -46,6 +46,7 @@ var importRules = []struct {
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
 	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/lsp"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
 	{"rpc/lsp", append(waza("rpc", "rpc/wire"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
+	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report"), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report"), "an executor does one trial", false},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/pause"
 )
 
 // PoolOptions say how a [Pool] works. The zero value works.
@@ -249,7 +249,8 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 			if faults == maxFaults {
 				return reply, c.told(err)
 			}
-			if cause := sleep(ctx, faultPause<<(faults-1)); cause != nil {
+			// About that long, so that calls which met the same fault do not come back together.
+			if cause := pause.About(ctx, faultPause<<(faults-1)); cause != nil {
 				return reply, cause
 			}
 		default:
@@ -340,19 +341,6 @@ func (c *client) count(r *Request, reply *Reply, err error) {
 		if u.OutputTokens <= seen || c.longest.CompareAndSwap(seen, u.OutputTokens) {
 			return
 		}
-	}
-}
-
-// sleep waits for about d; half of it is chance, so that calls which met the same
-// fault do not come back together.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d/2 + rand.N(d/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/pause"
 )
 
 // Kind is the mock executor as the registry knows it.
@@ -72,7 +72,7 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 	chance := m.chance(t)
 	fails := chance.Float64() < m.script.ErrorRate
 	for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
-		if err := sleep(ctx, m.script.LatencyMS.draw(chance)); err != nil {
+		if err := pause.For(ctx, m.script.LatencyMS.draw(chance)); err != nil {
 			return out, err
 		}
 		if fails {
@@ -195,18 +195,4 @@ func writeFiles(t *executor.Trial, files []File) error {
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

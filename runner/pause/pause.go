@@ -1,0 +1,32 @@
+// Package pause waits for some time or for the end of a context, whichever comes
+// first. Call [For]; call [About] where several that failed together should not
+// come back together.
+package pause
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// For blocks for d and returns nil. When ctx ends first, it returns the cause of
+// that at once. A d of 0 or less does not block, but returns the cause of a
+// context that has ended.
+func For(ctx context.Context, d time.Duration) error {
+	if d <= 0 || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// About is as [For], but blocks for a random time between half of d and d.
+func About(ctx context.Context, d time.Duration) error {
+	return For(ctx, d/2+rand.N(max(0, d/2)+1))
+}
