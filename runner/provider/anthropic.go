@@ -159,7 +159,7 @@ func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
 		return step{idle: true}, nil
 	}
 	var e anthropicEvent
-	if err := decode(sent.Data, &e); err != nil {
+	if err := readEvent(sent.Data, &e); err != nil {
 		return step{}, err
 	}
 	var s step

@@ -162,10 +162,10 @@ func receive(body io.Reader, w *watch, text func(string), a answer) error {
 	return nil
 }
 
-// decode reads the data of an event. A field that holds something else than the
+// readEvent reads the data of an event. A field that holds something else than the
 // API promises keeps its zero value, for the compatible servers are so to
 // varying degrees.
-func decode(data string, v any) error {
+func readEvent(data string, v any) error {
 	err := json.Unmarshal([]byte(data), v)
 	var other *json.UnmarshalTypeError
 	if err == nil || errors.As(err, &other) && other.Field != "" {

@@ -168,7 +168,7 @@ func (a *openAIAnswer) add(e sse.Event) (step, error) {
 		return step{idle: true, last: true}, nil
 	}
 	var chunk openAIChunk
-	if err := decode(e.Data, &chunk); err != nil {
+	if err := readEvent(e.Data, &chunk); err != nil {
 		return step{}, err
 	}
 	if len(chunk.Error) > 0 && !bytes.Equal(chunk.Error, []byte("null")) {
