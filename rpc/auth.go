@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 )
 
@@ -61,83 +62,83 @@ func (g *guesses) wrong(now time.Time) time.Duration {
 }
 
 // authorise compares the token, which each connection may show once.
-func (c *call) authorise(token string) error {
-	if c.isAuthorised() {
+func authorise(c *call, token string) error {
+	if c.conn.isAuthorised() {
 		return nil
 	}
 	if !sameSecret(token, c.server.o.Token) {
-		return c.turnAway()
+		return turnAway(c)
 	}
-	if err := c.server.promote(c.session); err != nil {
-		c.leaveAfterReply()
-		return newFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
+	if err := c.server.promote(c.conn); err != nil {
+		leaveAfterReply(c)
+		return dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.authorised = true
-	c.stream.SetMaxLine(0)
+	c.conn.mu.Lock()
+	defer c.conn.mu.Unlock()
+	c.conn.authorised = true
+	c.conn.stream.SetMaxLine(0)
 	return nil
 }
 
 // turnAway ends the connection after a delay. The reader waits with it, and nothing
 // that it has read or will read is carried out.
-func (c *call) turnAway() error {
-	c.mu.Lock()
-	c.turnedAway = true
-	c.mu.Unlock()
-	c.stream.StopReading()
+func turnAway(c *call) error {
+	c.conn.mu.Lock()
+	c.conn.turnedAway = true
+	c.conn.mu.Unlock()
+	c.conn.stream.StopReading()
 	delay := time.NewTimer(c.server.guesses.wrong(time.Now()))
 	defer delay.Stop()
 	select {
 	case <-delay.C:
-	case <-c.exits:
-	case <-c.ctx.Done():
-	case <-c.stream.Done():
+	case <-c.conn.exits:
+	case <-c.conn.ctx.Done():
+	case <-c.conn.stream.Done():
 	}
-	c.leaveAfterReply()
-	return errWrongToken
+	leaveAfterReply(c)
+	return dispatch.ErrWrongToken
 }
 
-// leaveAfterReply ends the session once the reply to this call is on its way.
-func (c *call) leaveAfterReply() {
-	replied := c.replied()
+// leaveAfterReply ends the connection once the reply to this call is on its way.
+func leaveAfterReply(c *call) {
+	replied := c.Replied()
 	if replied == nil {
-		c.leave()
+		c.conn.leave()
 		return
 	}
-	c.calls.Go(func() {
+	c.conn.requests.Go(func() {
 		<-replied // closed, too, when the stream ends
-		c.leave()
+		c.conn.leave()
 	})
 }
 
-// promote gives a session that has shown its token a place among the clients.
-func (s *Server) promote(sess *session) error {
+// promote gives a connection that has shown its token a place among the clients.
+func (s *Server) promote(conn *connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clients >= s.o.MaxConnections {
 		return errTooManyClients
 	}
-	s.removeUnauthorisedLocked(sess)
-	sess.counted = true
+	s.removeUnauthorisedLocked(conn)
+	conn.counted = true
 	s.clients++
 	return nil
 }
 
-// enterUnauthorisedLocked registers a session that has yet to show its token, and
-// ends the oldest such session when there are too many.
-func (s *Server) enterUnauthorisedLocked(sess *session) {
+// enterUnauthorisedLocked registers a connection that has yet to show its token, and
+// ends the oldest such connection when there are too many.
+func (s *Server) enterUnauthorisedLocked(conn *connection) {
 	if len(s.unauthorised) >= maxUnauthorised {
 		oldest := s.unauthorised[0]
 		s.unauthorised = s.unauthorised[1:]
 		oldest.leave()
 	}
-	s.unauthorised = append(s.unauthorised, sess)
+	s.unauthorised = append(s.unauthorised, conn)
 }
 
-func (s *Server) removeUnauthorisedLocked(sess *session) {
+func (s *Server) removeUnauthorisedLocked(conn *connection) {
 	for i, other := range s.unauthorised {
-		if other == sess {
+		if other == conn {
 			s.unauthorised = append(s.unauthorised[:i:i], s.unauthorised[i+1:]...)
 			return
 		}

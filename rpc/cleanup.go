@@ -5,16 +5,17 @@ import (
 	"errors"
 	"slices"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func cleanupMethods() []*method {
 	return []*method{
-		define("run.rm", long, "Delete a run with all it recorded. One that goes on, or whose record is being changed, is refused.", (*call).runRemove),
-		define("run.gc", heavy,
+		dispatch.Define("run.rm", dispatch.Long, "Delete a run with all it recorded. One that goes on, or whose record is being changed, is refused.", removeRun),
+		dispatch.Define("run.gc", dispatch.Heavy,
 			"Delete what nobody needs: workspaces of runs whose process was killed, and files that were not finished. With keep, olderThan or status also runs, of which every parameter that is given must say that they go; "+
-				"one that goes on never does. `$/cancelRequest` ends it; what was deleted until then is.", (*call).runCollect),
+				"one that goes on never does. `$/cancelRequest` ends it; what was deleted until then is.", collectRuns),
 	}
 }
 
@@ -23,16 +24,16 @@ type removedRun struct {
 	Bytes int64  `json:"bytes" doc:"How much was deleted."`
 }
 
-func (c *call) runRemove(_ context.Context, p *runParams) (*removedRun, error) {
+func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
 	bytes, err := c.server.runner.Catalog().Remove(p.RunID)
 	var busy *runner.BusyError
 	switch {
 	case errors.Is(err, runner.ErrRunNotFound):
-		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(p.RunID)})
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(p.RunID)})
 	case errors.As(err, &busy):
 		return nil, err
 	case err != nil:
-		return nil, &runFailedError{err}
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	return &removedRun{p.RunID, bytes}, nil
 }
@@ -57,19 +58,19 @@ func (p *collectParams) retention() (runner.Retention, error) {
 	o := runner.Retention{Keep: p.Keep, Statuses: p.Status}
 	for _, s := range p.Status {
 		if !slices.Contains(overStatuses, s) {
-			return o, &paramError{parameter: "status", message: "parameter \"status\" must hold some of " + overStatuses.String(), data: map[string]any{"known": overStatuses}}
+			return o, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must hold some of " + overStatuses.String(), Data: map[string]any{"known": overStatuses}}
 		}
 	}
 	if p.OlderThan != "" {
 		var err error
 		if o.OlderThan, err = runner.ParseAge(p.OlderThan); err != nil {
-			return o, &paramError{parameter: "olderThan", message: "parameter \"olderThan\": " + err.Error()}
+			return o, &dispatch.ParamError{Parameter: "olderThan", Message: "parameter \"olderThan\": " + err.Error()}
 		}
 	}
 	return o, nil
 }
 
-func (c *call) runCollect(ctx context.Context, p *collectParams) (*collected, error) {
+func collectRuns(ctx context.Context, c *call, p *collectParams) (*collected, error) {
 	o, err := p.retention()
 	if err != nil {
 		return nil, err

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func compareMethods() []*method {
 	return []*method{
-		define("run.compare", heavy,
+		dispatch.Define("run.compare", dispatch.Heavy,
 			"Tell what became better or worse from the first run to each further one, task by task and in all, and what may be chance. "+
-				"Of a run that goes on, what has ended is compared. One run alone is compared by the cells of its matrix, each with the first.", (*call).runCompare),
-		define("task.history", heavy,
-			"Tell what became of the tasks of a suite over its recorded runs, the flakiest first: verdicts, trials, and where each change of verdict comes from.", (*call).taskHistory),
+				"Of a run that goes on, what has ended is compared. One run alone is compared by the cells of its matrix, each with the first.", compareRuns),
+		dispatch.Define("task.history", dispatch.Heavy,
+			"Tell what became of the tasks of a suite over its recorded runs, the flakiest first: verdicts, trials, and where each change of verdict comes from.", getHistory),
 	}
 }
 
@@ -30,42 +31,42 @@ type compareParams struct {
 // maxCompared bounds the runs of one comparison.
 const maxCompared = 20
 
-func (c *call) runCompare(ctx context.Context, p *compareParams) (*runner.Comparison, error) {
+func compareRuns(ctx context.Context, c *call, p *compareParams) (*runner.Comparison, error) {
 	if len(p.RunIDs) == 0 || len(p.RunIDs) > maxCompared {
-		return nil, &paramError{parameter: "runIds", message: fmt.Sprintf(`parameter "runIds" must name 1 to %d runs`, maxCompared)}
+		return nil, &dispatch.ParamError{Parameter: "runIds", Message: fmt.Sprintf(`parameter "runIds" must name 1 to %d runs`, maxCompared)}
 	}
 	var sources []runner.Source
 	for _, ref := range p.RunIDs {
-		h, err := c.findRef("runIds", ref)
+		h, err := findRef(c, "runIds", ref)
 		if err != nil {
 			return nil, err
 		}
 		if len(p.RunIDs) > 1 {
 			sources = append(sources, runner.FromRun(h))
 		} else if sources = runner.FromCells(h); len(sources) < 2 {
-			return nil, &paramError{parameter: "runIds", message: `parameter "runIds" names one run, and that has no matrix to compare`, data: map[string]any{"runId": h.ID()}}
+			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" names one run, and that has no matrix to compare`, Data: map[string]any{"runId": h.ID()}}
 		}
 	}
 	result, err := runner.Compare(ctx, sources, runner.CompareOptions{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks})
 	if errors.Is(err, runner.ErrNothingCompared) {
-		return nil, &paramError{parameter: "runIds", message: err.Error()}
+		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
 	}
 	return result, err
 }
 
 // findRef gives the run that a parameter names in any way that people may.
-func (c *call) findRef(parameter, ref string) (runner.Handle, error) {
+func findRef(c *call, parameter, ref string) (runner.Handle, error) {
 	h, err := c.server.runner.Catalog().Find(ref)
 	var several *runner.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
-		return nil, &paramError{parameter: parameter, message: fmt.Sprintf("%q fits %d runs", clip(ref), len(several.RunIDs)), data: map[string]any{"known": some(several.RunIDs)}}
+		return nil, &dispatch.ParamError{Parameter: parameter, Message: fmt.Sprintf("%q fits %d runs", dispatch.Clip(ref), len(several.RunIDs)), Data: map[string]any{"known": dispatch.Some(several.RunIDs)}}
 	case errors.Is(err, runner.ErrRunNotFound):
 		reason := strings.TrimPrefix(err.Error(), runner.ErrRunNotFound.Error()+": ")
 		if reason == ref {
 			reason = ""
 		}
-		return nil, newFault(wire.CodeRunNotFound, "", compact(map[string]any{"runId": clip(ref), "reason": clip(reason)}))
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", dispatch.Compact(map[string]any{"runId": dispatch.Clip(ref), "reason": dispatch.Clip(reason)}))
 	}
 	return h, err
 }
@@ -76,8 +77,8 @@ type historyParams struct {
 	Limit  int    `json:"limit" jsonschema:"minimum=1,maximum=1000" doc:"Most runs, the newest; 20 when absent."`
 }
 
-func (c *call) taskHistory(ctx context.Context, p *historyParams) (*runner.History, error) {
-	path, err := c.resolve("path", p.Path)
+func getHistory(ctx context.Context, c *call, p *historyParams) (*runner.History, error) {
+	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (c *call) taskHistory(ctx context.Context, p *historyParams) (*runner.Histo
 	h, err := c.server.runner.Catalog().History(ctx, o)
 	var none *runner.NoHistoryError
 	if errors.As(err, &none) {
-		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"path": clip(p.Path), "reason": clip(none.Error())})
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})
 	}
 	return h, err
 }

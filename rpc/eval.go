@@ -10,17 +10,18 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/rpc/dispatch"
 	"waza/runner"
 )
 
 func evalMethods() []*method {
 	return []*method{
-		define("eval.run", heavy,
-			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.", (*call).evalRun),
-		define("eval.list", heavy, "List the suites below a directory.", (*call).evalList),
-		define("eval.get", heavy, "Tell what a suite says of itself.", (*call).evalGet),
-		define("eval.validate", heavy,
-			"Check a suite and all it refers to without running it, and whether this machine has what it needs.", (*call).evalValidate),
+		dispatch.Define("eval.run", dispatch.Heavy,
+			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.", runSuite),
+		dispatch.Define("eval.list", dispatch.Heavy, "List the suites below a directory.", listSuites),
+		dispatch.Define("eval.get", dispatch.Heavy, "Tell what a suite says of itself.", getSuite),
+		dispatch.Define("eval.validate", dispatch.Heavy,
+			"Check a suite and all it refers to without running it, and whether this machine has what it needs.", validateSuite),
 	}
 }
 
@@ -66,7 +67,7 @@ func (n *names) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (*names) expected() string { return "a string or a list of strings, none of them empty" }
+func (*names) Expected() string { return "a string or a list of strings, none of them empty" }
 
 // JSONSchema describes both shapes.
 func (names) JSONSchema() *jsonschema.Schema {
@@ -87,8 +88,8 @@ type runStarted struct {
 	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
 }
 
-func (c *call) evalRun(ctx context.Context, p *evalRunParams) (*runStarted, error) {
-	return c.start(ctx, p.Path, p.RunOptions, func(*eval.Suite) (runner.Request, error) {
+func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {
+	return start(ctx, c, p.Path, p.RunOptions, func(*eval.Suite) (runner.Request, error) {
 		return runner.Request{Tasks: p.Tasks, Tags: p.Tags}, nil
 	})
 }
@@ -103,14 +104,14 @@ func executorFor(executor, agent string) string {
 }
 
 // start loads, plans and starts. choose says which of the suite's tasks to run.
-func (c *call) start(ctx context.Context, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
+func start(ctx context.Context, c *call, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, err := c.loadValid(ctx, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
+	suite, err := loadValid(ctx, c, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
 	if err != nil {
 		return nil, err
 	}
@@ -118,27 +119,27 @@ func (c *call) start(ctx context.Context, path string, o RunOptions, choose func
 	if err != nil {
 		return nil, err
 	}
-	if err := c.complete(&req, o); err != nil {
+	if err := complete(c, &req, o); err != nil {
 		return nil, err
 	}
-	run, ds, err := c.launch(ctx, path, suite, req, c.server.runner.Start)
+	run, ds, err := launch(ctx, c, path, suite, req, c.server.runner.Start)
 	if err != nil {
 		return nil, err
 	}
-	c.own(run)
-	c.follow(run, 1, c.replied())
+	c.conn.runs.add(run)
+	c.conn.subscriptions.follow(run, 1, c.Replied())
 	c.server.announce(run)
 	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
 }
 
 // launch plans a suite and begins the run. What this machine lacks for it is
 // returned, unless that is an error.
-func (c *call) launch(
-	ctx context.Context, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
+func launch(
+	ctx context.Context, c *call, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
 ) (*runner.Run, decode.Diagnostics, error) {
 	plan, err := c.server.runner.Planner().Plan(ctx, suite, req)
 	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
-		return nil, nil, &invalidSuiteError{path: path, diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
+		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -150,17 +151,17 @@ func (c *call) launch(
 	}
 	if ds.HasErrors() {
 		plan.Close()
-		return nil, nil, &invalidSuiteError{path: path, diagnostics: ds}
+		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: ds}
 	}
 	run, err := begin(plan)
 	if err != nil {
-		return nil, nil, &runFailedError{err}
+		return nil, nil, &dispatch.RunFailedError{Err: err}
 	}
 	return run, ds, nil
 }
 
 // complete puts the common options into a request.
-func (c *call) complete(req *runner.Request, o RunOptions) error {
+func complete(c *call, req *runner.Request, o RunOptions) error {
 	req.Executor, req.Agent, req.Trials, req.Workers = o.Executor, o.Agent, o.Trials, o.Workers
 	if req.Models = o.Model; len(o.Model) == 1 {
 		req.Model, req.Models = o.Model[0], nil
@@ -170,13 +171,13 @@ func (c *call) complete(req *runner.Request, o RunOptions) error {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
 	}
 	if req.Stopping = o.Stopping; o.Stopping != nil && *o.Stopping > 0 && *o.Stopping < 0.5 {
-		return &paramError{parameter: "stopping", message: `parameter "stopping" must be 0 or a confidence from 0.5 to 1`}
+		return &dispatch.ParamError{Parameter: "stopping", Message: `parameter "stopping" must be 0 or a confidence from 0.5 to 1`}
 	}
 	if o.ContextDir == "" {
 		return nil
 	}
 	var err error
-	req.ContextDir, err = c.resolve("context_dir", o.ContextDir)
+	req.ContextDir, err = c.conn.resolve("context_dir", o.ContextDir)
 	return err
 }
 
@@ -190,18 +191,18 @@ type evalListResult struct {
 	Problems decode.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
 }
 
-func (c *call) evalList(ctx context.Context, p *evalListParams) (*evalListResult, error) {
+func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResult, error) {
 	given := p.Directory
 	if given == "" {
 		given = "."
 	}
-	dir, err := c.resolve("directory", given)
+	dir, err := c.conn.resolve("directory", given)
 	if err != nil {
 		return nil, err
 	}
 	found, err := eval.Discover(dir, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()})
 	if err != nil {
-		return nil, &suiteError{given: given, path: dir, err: err}
+		return nil, &dispatch.SuiteError{Given: given, Path: dir, Err: err}
 	}
 	r := &evalListResult{Evals: found.Suites, Problems: found.Problems}
 	if r.Evals == nil {
@@ -244,8 +245,8 @@ func metricsOf(suite *eval.Suite) metrics {
 	return m
 }
 
-func (c *call) evalGet(ctx context.Context, p *suiteParams) (*evalDetails, error) {
-	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+func getSuite(ctx context.Context, c *call, p *suiteParams) (*evalDetails, error) {
+	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -279,19 +280,19 @@ type evalValidation struct {
 	Diagnostics decode.Diagnostics `json:"diagnostics" doc:"All findings, warnings included."`
 }
 
-func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalValidation, error) {
+func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, ds, err := c.load(ctx, p.Path, loadOptions{p.Executor, p.Agent, p.ContextDir})
+	suite, ds, err := load(ctx, c, p.Path, loadOptions{p.Executor, p.Agent, p.ContextDir})
 	if err != nil {
 		return nil, err
 	}
 	if suite != nil && !ds.HasErrors() {
-		found, err := c.preflight(ctx, suite, p)
+		found, err := preflight(ctx, c, suite, p)
 		if err != nil {
 			return nil, err
 		}
@@ -304,13 +305,13 @@ func (c *call) evalValidate(ctx context.Context, p *evalValidateParams) (*evalVa
 	if v.Valid {
 		v.Name, v.Skill = &suite.Name, &suite.Skill
 	} else {
-		v.Errors = sentences(ds.Errors())
+		v.Errors = dispatch.Sentences(ds.Errors())
 	}
 	return v, nil
 }
 
 // preflight says what this machine lacks.
-func (c *call) preflight(ctx context.Context, suite *eval.Suite, p *evalValidateParams) (decode.Diagnostics, error) {
+func preflight(ctx context.Context, c *call, suite *eval.Suite, p *evalValidateParams) (decode.Diagnostics, error) {
 	plan, err := c.server.runner.Planner().Plan(ctx, suite, runner.Request{Executor: p.Executor})
 	var selection *runner.SelectionError
 	if errors.As(err, &selection) {

@@ -8,16 +8,17 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func watchMethods() []*method {
 	return []*method{
-		define("eval.watch", heavy,
+		dispatch.Define("eval.watch", dispatch.Heavy,
 			"Run a suite, and again whenever it has changed, as far as it has: each time eval.changed tells of it, and the notifications of the run, if there is one, follow. "+
-				"A run whose tasks have changed before they were done is cancelled for the next. It ends with eval.unwatch or with the connection.", (*call).evalWatch),
-		define("eval.unwatch", long, "Watch a suite no more: no eval.changed of it follows the reply. A run that goes on does so.", (*call).evalUnwatch),
+				"A run whose tasks have changed before they were done is cancelled for the next. It ends with eval.unwatch or with the connection.", watchSuite),
+		dispatch.Define("eval.unwatch", dispatch.Long, "Watch a suite no more: no eval.changed of it follows the reply. A run that goes on does so.", unwatchSuite),
 	}
 }
 
@@ -46,7 +47,7 @@ type changedParams struct {
 	Error       string             `json:"error,omitempty" doc:"What keeps the suite from being run, or its files from being watched, besides; absent when nothing does."`
 }
 
-// watches are the suites that a session watches, each with a goroutine that sends
+// watches are the suites that a connection watches, each with a goroutine that sends
 // its rounds.
 type watches struct {
 	mu     sync.Mutex // guards the fields below
@@ -68,15 +69,15 @@ func (g *watching) end() {
 	<-g.done
 }
 
-func (c *call) evalWatch(ctx context.Context, p *evalWatchParams) (*watchStarted, error) {
-	o, err := c.watchOptions(p)
+func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted, error) {
+	o, err := watchOptions(c, p)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	id, err := c.session.watch(o, c.replied())
+	id, err := c.conn.watches.start(c.conn, o, c.Replied())
 	if err != nil {
 		return nil, err
 	}
@@ -85,44 +86,43 @@ func (c *call) evalWatch(ctx context.Context, p *evalWatchParams) (*watchStarted
 
 // watchOptions finds the suite. What is wrong with it is told later, and again with
 // each change.
-func (c *call) watchOptions(p *evalWatchParams) (o runner.WatchOptions, err error) {
+func watchOptions(c *call, p *evalWatchParams) (o runner.WatchOptions, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
 			return o, err
 		}
 	}
-	path, err := c.resolve("path", p.Path)
+	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return o, err
 	}
 	o.Request = runner.Request{Tasks: p.Tasks, Tags: p.Tags}
-	if err := c.complete(&o.Request, p.RunOptions); err != nil {
+	if err := complete(c, &o.Request, p.RunOptions); err != nil {
 		return o, err
 	}
 	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}
 	if o.Path, err = eval.Find(path, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()}); err != nil {
-		return o, &suiteError{given: p.Path, path: path, err: err}
+		return o, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
 	}
 	return o, nil
 }
 
-// watch begins to watch, and sends what there is to tell once ready is closed.
-func (s *session) watch(o runner.WatchOptions, ready <-chan struct{}) (id string, err error) {
-	w := &s.watches
+// start begins to watch, and sends what there is to tell once ready is closed.
+func (w *watches) start(c *connection, o runner.WatchOptions, ready <-chan struct{}) (id string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
 		return "", runner.ErrClosed
 	case len(w.byID) >= maxWatches:
-		return "", newFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
+		return "", dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	watch, err := s.server.runner.Watch(ctx, o)
+	ctx, cancel := context.WithCancel(c.ctx)
+	watch, err := c.server.runner.Watch(ctx, o)
 	if err != nil {
 		cancel()
-		return "", &runFailedError{errors.New(watchText(err))}
+		return "", &dispatch.RunFailedError{Err: errors.New(watchText(err))}
 	}
 	if w.byID == nil {
 		w.byID = map[string]*watching{}
@@ -131,11 +131,11 @@ func (s *session) watch(o runner.WatchOptions, ready <-chan struct{}) (id string
 	id = fmt.Sprintf("w%d", w.number)
 	g := &watching{watch: watch, cancel: cancel, done: make(chan struct{})}
 	w.byID[id] = g
-	s.following.Go(func() {
+	c.sending.Go(func() {
 		defer close(g.done)
 		defer watch.Close()
 		defer cancel()
-		s.rounds(ctx, id, watch, ready)
+		c.rounds(ctx, id, watch, ready)
 	})
 	return id, nil
 }
@@ -151,7 +151,7 @@ func watchText(err error) string {
 
 // rounds sends the rounds of a watch until it ends. A run is the client's before
 // anything is sent of it.
-func (s *session) rounds(ctx context.Context, id string, watch *runner.Watch, ready <-chan struct{}) {
+func (c *connection) rounds(ctx context.Context, id string, watch *runner.Watch, ready <-chan struct{}) {
 	if ready != nil {
 		select {
 		case <-ready:
@@ -170,14 +170,14 @@ func (s *session) rounds(ctx context.Context, id string, watch *runner.Watch, re
 		}
 		if round.Run != nil {
 			p.RunID = round.Run.ID()
-			s.own(round.Run)
+			c.runs.add(round.Run)
 		}
-		if s.stream.Notify(ctx, "eval.changed", p) != nil {
+		if c.stream.Notify(ctx, "eval.changed", p) != nil {
 			return
 		}
 		if round.Run != nil {
-			s.follow(round.Run, 1, nil)
-			s.server.announce(round.Run)
+			c.subscriptions.follow(round.Run, 1, nil)
+			c.server.announce(round.Run)
 		}
 	}
 }
@@ -190,10 +190,9 @@ func list(texts []string) []string {
 	return texts
 }
 
-// endWatches lets go of all suites that are watched, and waits until no further run
+// close lets go of all suites that are watched, and waits until no further run
 // is started.
-func (s *session) endWatches() {
-	w := &s.watches
+func (w *watches) close() {
 	w.mu.Lock()
 	w.closed = true
 	var all []*watching
@@ -216,8 +215,8 @@ type unwatched struct {
 	Watched bool   `json:"watched" doc:"Whether there was such a watch."`
 }
 
-func (c *call) evalUnwatch(_ context.Context, p *unwatchParams) (*unwatched, error) {
-	w := &c.watches
+func unwatchSuite(_ context.Context, c *call, p *unwatchParams) (*unwatched, error) {
+	w := &c.conn.watches
 	w.mu.Lock()
 	g := w.byID[p.WatchID]
 	delete(w.byID, p.WatchID)

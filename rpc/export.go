@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/decode"
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 	"waza/runner/report"
@@ -19,9 +20,9 @@ import (
 
 func exportMethods() []*method {
 	return []*method{
-		define("run.export", heavy,
+		dispatch.Define("run.export", dispatch.Heavy,
 			"Write a run down in another format: into a file, or into the reply when no path is given. A run that goes on, or was interrupted, is told as far as it has come. "+
-				"docs/reports.md tells of the formats; `archive` is the whole record as a compressed tar file.", (*call).runExport),
+				"docs/reports.md tells of the formats; `archive` is the whole record as a compressed tar file.", exportRun),
 	}
 }
 
@@ -44,27 +45,27 @@ type runExported struct {
 // maxExport bounds what a reply holds; a file may be of any size.
 const maxExport = 16 << 20
 
-func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, error) {
-	format, err := c.exportFormat(p.Format)
+func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, error) {
+	format, err := exportFormat(c, p.Format)
 	if err != nil {
 		return nil, err
 	}
-	h, err := c.find(p.RunID)
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	if format, err = c.exportAgainst(format, p.Against); err != nil {
+	if format, err = exportAgainst(c, format, p.Against); err != nil {
 		return nil, err
 	}
 	if p.Path == "" {
-		return c.exportContent(ctx, h, format)
+		return exportContent(ctx, c, h, format)
 	}
-	path, err := c.resolve("path", p.Path)
+	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return nil, err
 	}
 	r := &runExported{RunID: h.ID(), Format: format.Name, Path: path}
-	err = c.writeExport(path, func(w io.Writer) error {
+	err = writeExport(c, path, func(w io.Writer) error {
 		out := &exportWriter{ctx: ctx, w: w}
 		err := format.Write(out, h)
 		r.Bytes = out.written
@@ -76,20 +77,20 @@ func (c *call) runExport(ctx context.Context, p *exportParams) (*runExported, er
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &place) && place.Path == path:
-		return nil, &paramError{parameter: "path", message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), data: map[string]any{"path": clip(p.Path)}}
+		return nil, &dispatch.ParamError{Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), Data: map[string]any{"path": dispatch.Clip(p.Path)}}
 	}
-	return nil, &runFailedError{fmt.Errorf("%s: %w", path, err)}
+	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
 }
 
 // writeExport writes a file. A client of a socket, which need not be the process that
 // owns this one, writes only below its workspace folders and the state directory.
-func (c *call) writeExport(path string, write func(io.Writer) error) error {
-	if c.stdio {
+func writeExport(c *call, path string, write func(io.Writer) error) error {
+	if c.conn.owner {
 		return report.WriteFile(path, write)
 	}
-	c.mu.Lock()
-	dirs := append(slices.Clone(c.folders), c.server.runner.Catalog().StateDir())
-	c.mu.Unlock()
+	c.conn.mu.Lock()
+	dirs := append(slices.Clone(c.conn.folders), c.server.runner.Catalog().StateDir())
+	c.conn.mu.Unlock()
 	for _, dir := range dirs {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 			return report.WriteFileWithin(dir, path, write)
@@ -98,7 +99,7 @@ func (c *call) writeExport(path string, write func(io.Writer) error) error {
 	return &fs.PathError{Op: "write", Path: path, Err: errors.New("outside of the workspace folders of initialize and of the state directory; over a socket, files are written only there")}
 }
 
-func (c *call) exportFormat(name string) (report.Format, error) {
+func exportFormat(c *call, name string) (report.Format, error) {
 	formats := report.Exports(c.server.runner)
 	if name == "" {
 		name = "json"
@@ -106,20 +107,20 @@ func (c *call) exportFormat(name string) (report.Format, error) {
 	f, ok := report.Find(formats, name)
 	if !ok {
 		known := report.Names(formats)
-		return f, &paramError{parameter: "format", message: fmt.Sprintf("parameter \"format\": unknown format %q", clip(name)),
-			data: map[string]any{"known": known, "suggestion": decode.Nearest(name, known)}}
+		return f, &dispatch.ParamError{Parameter: "format", Message: fmt.Sprintf("parameter \"format\": unknown format %q", dispatch.Clip(name)),
+			Data: map[string]any{"known": known, "suggestion": decode.Nearest(name, known)}}
 	}
 	return f, nil
 }
 
 // exportAgainst makes the format compare with an earlier run, where it can.
-func (c *call) exportAgainst(format report.Format, id string) (report.Format, error) {
-	against, err := c.findAgainst(id)
+func exportAgainst(c *call, format report.Format, id string) (report.Format, error) {
+	against, err := findAgainst(c, id)
 	if against == nil || err != nil {
 		return format, err
 	}
 	if format.Name != "html" {
-		return format, &paramError{parameter: "against", message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
+		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
 	}
 	format.Write = func(w io.Writer, h runner.Handle) error {
 		return report.HTML(w, h, report.HTMLOptions{Against: against})
@@ -129,8 +130,8 @@ func (c *call) exportAgainst(format report.Format, id string) (report.Format, er
 
 // exportContent makes one reply at a time, as run.result does, and none while much
 // output waits.
-func (c *call) exportContent(ctx context.Context, h runner.Handle, format report.Format) (*runExported, error) {
-	if err := c.alone(ctx); err != nil {
+func exportContent(ctx context.Context, c *call, h runner.Handle, format report.Format) (*runExported, error) {
+	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}
 	out := limitedBuffer{limit: maxExport}
@@ -139,9 +140,9 @@ func (c *call) exportContent(ctx context.Context, h runner.Handle, format report
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.full:
-		return nil, newFault(wire.CodeBusy, "too large for one message; give a path", map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message; give a path", map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
 	case err != nil:
-		return nil, &runFailedError{err}
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	r := &runExported{RunID: h.ID(), Format: format.Name, Bytes: int64(out.Len()), Encoding: "utf-8"}
 	if utf8.Valid(out.Bytes()) {

@@ -6,15 +6,16 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func gradeMethods() []*method {
 	return []*method{
-		define("run.grade", long,
+		dispatch.Define("run.grade", dispatch.Long,
 			"Score the recorded trials of a run that is over with today's graders, and record what has changed. Nothing is executed, and models are asked only where a judge would be asked something else than before. "+
-				"The reply comes when all is done; `$/cancelRequest` ends it, and what was done until then stays. Nobody is notified: run.status, run.list and run.result tell how the run stands.", (*call).runGrade),
+				"The reply comes when all is done; `$/cancelRequest` ends it, and what was done until then stays. Nobody is notified: run.status, run.list and run.result tell how the run stands.", gradeRun),
 	}
 }
 
@@ -40,12 +41,12 @@ type runGraded struct {
 // maxChanges bounds the changes of one reply.
 const maxChanges = 1000
 
-func (c *call) runGrade(ctx context.Context, p *gradeParams) (*runGraded, error) {
-	h, err := c.find(p.RunID)
+func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	suite, err := c.suiteOf(ctx, h.Record(), p.Path)
+	suite, err := suiteOf(ctx, c, h.Record(), p.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,18 +67,17 @@ func (c *call) runGrade(ctx context.Context, p *gradeParams) (*runGraded, error)
 // suiteOf reads the suite that a run is graded with: for the run's executor, agent
 // and fixtures. It takes one of the slots of heavy requests, which the grading, that
 // may take hours, does not.
-func (c *call) suiteOf(ctx context.Context, rec *runner.Record, path string) (*eval.Suite, error) {
-	select {
-	case c.server.slots <- struct{}{}:
-		defer func() { <-c.server.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func suiteOf(ctx context.Context, c *call, rec *runner.Record, path string) (*eval.Suite, error) {
+	release, err := c.server.dispatcher.Turn(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	if path == "" {
 		path = rec.Suite.Path
 	}
 	executor, agent := rec.Overrides()
-	return c.loadValid(ctx, path, loadOptions{executor: executor, agent: agent, contextDir: rec.Config.ContextDir})
+	return loadValid(ctx, c, path, loadOptions{executor: executor, agent: agent, contextDir: rec.Config.ContextDir})
 }
 
 // gradeFault says why a run was not graded, or not to the end.
@@ -91,7 +91,7 @@ func gradeFault(ctx context.Context, id, path string, g *runner.Grading, err err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &ungradable):
-		return &invalidSuiteError{path: path, diagnostics: ungradable.Diagnostics}
+		return &dispatch.InvalidSuiteError{Path: path, Diagnostics: ungradable.Diagnostics}
 	case errors.As(err, &busy), errors.As(err, &unknown), errors.Is(err, runner.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
 		return err
 	}
@@ -99,5 +99,5 @@ func gradeFault(ctx context.Context, id, path string, g *runner.Grading, err err
 	if g != nil {
 		data["graded"], data["changed"] = g.Graded, g.Changed
 	}
-	return newFault(wire.CodeRunFailed, err.Error(), data)
+	return dispatch.NewFault(wire.CodeRunFailed, err.Error(), data)
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 	"waza/runner"
 )
@@ -50,9 +52,7 @@ func talk(t *testing.T, log io.Writer, extra ...*method) (send func(string), rec
 	require.NoError(t, err)
 	s, err := New(Options{Runner: r, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	require.NoError(t, err)
-	for _, m := range extra {
-		s.methods[m.name] = m
-	}
+	s.dispatcher = s.newDispatcher(slices.Concat(table(), extra))
 	serverIn, in, err := os.Pipe()
 	require.NoError(t, err)
 	out, serverOut, err := os.Pipe()
@@ -80,8 +80,8 @@ func talk(t *testing.T, log io.Writer, extra ...*method) (send func(string), rec
 
 // waits is a method that takes until it is cancelled; started tells that it
 // was called.
-func waits(class class, started chan<- struct{}) *method {
-	return define("test.wait", class, "Wait.", func(_ *call, ctx context.Context, _ *noParams) (any, error) {
+func waits(class dispatch.Class, started chan<- struct{}) *method {
+	return dispatch.Define("test.wait", class, "Wait.", func(ctx context.Context, _ *call, _ *noParams) (any, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil, fmt.Errorf("waited: %w", ctx.Err())
@@ -91,7 +91,7 @@ func waits(class class, started chan<- struct{}) *method {
 func TestCancelRequest(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 4)
-	send, receive := talk(t, io.Discard, waits(long, started))
+	send, receive := talk(t, io.Discard, waits(dispatch.Long, started))
 	send(`{"jsonrpc":"2.0","id":"a","method":"test.wait"}`)
 	send(`{"jsonrpc":"2.0","id":7,"method":"test.wait"}`)
 	<-started
@@ -111,7 +111,7 @@ func TestCancelRequest(t *testing.T) {
 func TestHeavyRequestsTakeTurns(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 100)
-	send, receive := talk(t, io.Discard, waits(heavy, started))
+	send, receive := talk(t, io.Discard, waits(dispatch.Heavy, started))
 	const n = 100
 	for i := range n {
 		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"test.wait"}`, i))
@@ -135,7 +135,7 @@ func TestFloodOfNotifications(t *testing.T) {
 	log := &lockedBuffer{}
 	// They wait for nothing that the client could end, so end with it.
 	release := make(chan struct{})
-	held := define("test.hold", long, "Hold.", func(_ *call, _ context.Context, _ *noParams) (any, error) {
+	held := dispatch.Define("test.hold", dispatch.Long, "Hold.", func(_ context.Context, _ *call, _ *noParams) (any, error) {
 		started <- struct{}{}
 		<-release
 		return nil, nil
@@ -147,15 +147,15 @@ func TestFloodOfNotifications(t *testing.T) {
 	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	require.Contains(t, receive(), `"pong"`)
 	close(release)
-	require.LessOrEqual(t, len(started), maxUnanswered)
+	require.LessOrEqual(t, len(started), dispatch.MaxUnanswered)
 	require.Contains(t, log.String(), "too many")
 }
 
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	for _, class := range []class{quick, long, heavy} {
+	for _, class := range []dispatch.Class{dispatch.Quick, dispatch.Long, dispatch.Heavy} {
 		log := &lockedBuffer{}
-		send, receive := talk(t, log, define("test.panic", class, "Panic.", func(*call, context.Context, *noParams) (any, error) {
+		send, receive := talk(t, log, dispatch.Define("test.panic", class, "Panic.", func(context.Context, *call, *noParams) (any, error) {
 			panic("the secret")
 		}))
 		send(`{"jsonrpc":"2.0","id":1,"method":"test.panic"}`)
@@ -172,106 +172,13 @@ func TestInternalErrors(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
 	send, receive := talk(t, log,
-		define("test.func", quick, "Give a function.", func(*call, context.Context, *noParams) (any, error) { return func() {}, nil }),
-		define("test.fail", quick, "Fail.", func(*call, context.Context, *noParams) (any, error) { return nil, errors.New("disk on fire") }))
+		dispatch.Define("test.func", dispatch.Quick, "Give a function.", func(context.Context, *call, *noParams) (any, error) { return func() {}, nil }),
+		dispatch.Define("test.fail", dispatch.Quick, "Fail.", func(context.Context, *call, *noParams) (any, error) { return nil, errors.New("disk on fire") }))
 	send(`{"jsonrpc":"2.0","id":1,"method":"test.func"}`)
 	require.Contains(t, receive(), "-32603")
 	send(`{"jsonrpc":"2.0","id":2,"method":"test.fail"}`)
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"reason":"disk on fire"}}}`, receive())
 	require.Contains(t, log.String(), "disk on fire")
-}
-
-func TestFaultOf(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		err  error
-		code int64
-	}{
-		{context.Canceled, -32800},
-		{&unknownMethodError{"x", ""}, -32601},
-		{&paramError{message: "no"}, -32602},
-		{&suiteError{err: &eval.NotFoundError{Path: "x"}}, -32000},
-		{&suiteError{err: &eval.AmbiguousError{Dir: "x"}}, -32000},
-		{&suiteError{err: &eval.AmbiguousError{Dir: "x", Suites: []string{"a", "b"}}}, -32602},
-		{&suiteError{err: errors.New("permission denied")}, -32000},
-		{&invalidSuiteError{}, -32001},
-		{&taskNotFoundError{}, -32004},
-		{&runner.SelectionError{What: "task"}, -32004},
-		{&runner.SelectionError{What: "tag"}, -32602},
-		{&runner.UnknownExecutorError{}, -32602},
-		{&runner.LimitError{}, -32005},
-		{runner.ErrRunNotFound, -32003},
-		{runner.ErrClosed, -32007},
-		{&runFailedError{errors.New("disk full")}, -32002},
-		{&runFailedError{runner.ErrClosed}, -32007},
-		{errUnauthorised, -32006},
-		{errors.New("x"), -32603},
-	} {
-		fault := faultOf(fmt.Errorf("wrapped: %w", c.err))
-		require.Equal(t, c.code, fault.Code, "%T", c.err)
-		require.NotEmpty(t, fault.Message)
-	}
-}
-
-// Every code is documented, and its message is that of the table.
-func TestCodes(t *testing.T) {
-	t.Parallel()
-	seen := map[int64]bool{}
-	for _, c := range codes {
-		require.False(t, seen[c.Code])
-		seen[c.Code] = true
-		require.NotEmpty(t, c.Doc)
-		require.Equal(t, c.Message, newFault(c.Code, "", nil).Message)
-	}
-	require.Len(t, codes, 14)
-}
-
-func TestDecodeParams(t *testing.T) {
-	t.Parallel()
-	type params struct {
-		RunID      string   `json:"runId" jsonschema:"required"`
-		ContextDir string   `json:"context_dir" alias:"context"`
-		Trials     int      `json:"trials" jsonschema:"minimum=1,maximum=9"`
-		Seconds    *float64 `json:"seconds" jsonschema:"minimum=0.5"`
-		Tags       []string `json:"tags"`
-		On         bool     `json:"on"`
-		Any        any      `json:"any"`
-	}
-	half := 0.5
-	for _, c := range []struct {
-		in   string
-		want params
-		err  string
-	}{
-		{in: `{"runId":"x"}`, want: params{RunID: "x"}},
-		{in: `{"run_id":"x","contextDir":"y","trials":9.0,"seconds":0.5,"tags":["a"],"on":true,"any":[1]}`,
-			want: params{RunID: "x", ContextDir: "y", Trials: 9, Seconds: &half, Tags: []string{"a"}, On: true, Any: []any{1.0}}},
-		{in: `{"runId":"x","context":"y","trials":null,"tags":null}`, want: params{RunID: "x", ContextDir: "y"}},
-		{in: ``, err: `"runId" is missing`},
-		{in: `[]`, err: `"runId" is missing`},
-		{in: `{"runid":"x"}`, err: `unknown parameter "runid" (did you mean "runId"?)`},
-		{in: `{"RunId":"x"}`, err: `did you mean "runId"`},
-		{in: `{"runId":["x"]}`, err: `must be a string, not this list`},
-		{in: `{"runId":"x","run_id":"x"}`, err: `mean the same`},
-		{in: `{"runId":"x","runId":"x"}`, err: `given twice`},
-		{in: `{"runId":"x","trials":10}`, err: `"trials" must be at most 9`},
-		{in: `{"runId":"x","trials":1e300}`, err: `must be a whole number`},
-		{in: `{"runId":"x","trials":true}`, err: `must be a whole number, not true`},
-		{in: `{"runId":"x","seconds":0.1}`, err: `"seconds" must be at least 0.5`},
-		{in: `{"runId":"x","seconds":{}}`, err: `must be a number, not an object`},
-		{in: `{"runId":"x","tags":[1]}`, err: `must be a list of strings`},
-		{in: `{"runId":"x","on":"true"}`, err: `must be true or false, not a string`},
-		{in: `["x"]`, err: `by name`},
-	} {
-		var got params
-		err := decodeParams(json.RawMessage(c.in), &got)
-		if c.err != "" {
-			require.ErrorContains(t, err, c.err, c.in)
-			continue
-		}
-		require.NoError(t, err, c.in)
-		require.Empty(t, cmp.Diff(c.want, got), c.in)
-	}
 }
 
 // FuzzDecodeParams holds decoding to never accept what it does not know.
@@ -280,19 +187,24 @@ func FuzzDecodeParams(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		var got *evalRunParams
+		m := dispatch.Define("test.run", dispatch.Quick, "Run.", func(_ context.Context, _ *call, p *evalRunParams) (any, error) {
+			got = p
+			return nil, nil
+		})
 		if !json.Valid(data) {
 			t.Skip("the stream gives valid JSON only")
 		}
-		var p evalRunParams
-		err := decodeParams(data, &p)
+		_, err := m.Serve(t.Context(), nil, data)
 		if err == nil {
+			p := *got
 			require.NotEmpty(t, p.Path)
 			require.True(t, p.Trials >= 0 && p.Trials <= 1_000_000)
 			return
 		}
-		var param *paramError
+		var param *dispatch.ParamError
 		require.ErrorAs(t, err, &param)
-		require.Equal(t, int64(-32602), faultOf(err).Code)
+		require.Equal(t, int64(-32602), dispatch.FaultOf(err).Code)
 	})
 }
 
@@ -328,7 +240,7 @@ func TestAbsolute(t *testing.T) {
 	}
 	for _, given := range []string{"file://host/x", "file:x", "file:", "a\x00b", "file:///a%00b", "file:///%zz"} {
 		_, err := absolute("path", given, "/ws")
-		var param *paramError
+		var param *dispatch.ParamError
 		require.ErrorAs(t, err, &param, given)
 	}
 }
@@ -338,7 +250,7 @@ func TestCommandsAreOffered(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, m := range commandTable() {
-		names = append(names, m.name)
+		names = append(names, m.Name)
 	}
 	require.Equal(t, lsp.Commands(), names)
 }

@@ -11,6 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 )
 
@@ -20,19 +21,19 @@ const protocolVersion = "1.0"
 
 func lifecycleMethods() []*method {
 	return []*method{
-		define("initialize", quick,
+		dispatch.Define("initialize", dispatch.Quick,
 			"Tell who the client is. Optional, but where the server asks for a token it must be the first call. "+
 				"Relative paths are then meant from the first workspace folder. "+
-				"On stdio, the daemon ends its runs and itself when the process processId ends.", (*call).initialize),
-		define("shutdown", quick,
+				"On stdio, the daemon ends its runs and itself when the process processId ends.", initialize),
+		dispatch.Define("shutdown", dispatch.Quick,
 			"Prepare to end: further requests but `exit` get -32007. On stdio the client's runs are cancelled; "+
-				"runs of a client that is connected to a socket go on.", (*call).doShutdown),
-		define("exit", quick,
-			"End the connection. On stdio the process ends, with exit code 0 after `shutdown` and 1 without.", (*call).exit),
-		define("ping", quick, "Answer `pong`.", (*call).ping),
-		define("$/cancelRequest", quick,
+				"runs of a client that is connected to a socket go on.", shutDown),
+		dispatch.Define("exit", dispatch.Quick,
+			"End the connection. On stdio the process ends, with exit code 0 after `shutdown` and 1 without.", exit),
+		dispatch.Define("ping", dispatch.Quick, "Answer `pong`.", ping),
+		dispatch.Define("$/cancelRequest", dispatch.Quick,
 			"Cancel a request that has no reply yet; it is then answered with -32800, or with its result if that was quicker. "+
-				"A run that eval.run has started is cancelled with run.cancel.", (*call).cancelRequest),
+				"A run that eval.run has started is cancelled with run.cancel.", cancelRequest),
 	}
 }
 
@@ -76,7 +77,7 @@ func (w *workspaceFolder) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (*workspaceFolder) expected() string { return "a path, a file URI, or an object with uri or path" }
+func (*workspaceFolder) Expected() string { return "a path, a file URI, or an object with uri or path" }
 
 // JSONSchema describes what UnmarshalJSON takes.
 func (workspaceFolder) JSONSchema() *jsonschema.Schema {
@@ -120,8 +121,8 @@ func (c capabilities) MarshalJSON() ([]byte, error) {
 	return append(append(own[:len(own)-1], ','), more[1:]...), nil
 }
 
-func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeResult, error) {
-	if err := c.authorise(p.Token); err != nil {
+func initialize(_ context.Context, c *call, p *initializeParams) (*initializeResult, error) {
+	if err := authorise(c, p.Token); err != nil {
 		return nil, err
 	}
 	client, isEditor := lsp.ClientOf(p.Capabilities)
@@ -133,14 +134,14 @@ func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeRe
 		}
 		folders = append(folders, abs)
 	}
-	c.setFolders(folders)
-	if c.stdio && p.ProcessID > 0 {
-		c.watchProcess(p.ProcessID)
+	c.conn.setFolders(folders)
+	if c.conn.owner && p.ProcessID > 0 {
+		c.conn.watchProcess(p.ProcessID)
 	}
 	c.server.log.Info("client", "name", p.ClientInfo.Name, "version", p.ClientInfo.Version, "processId", p.ProcessID, "editor", isEditor)
 	r := c.server.describe()
 	if isEditor {
-		c.language.begin(client)
+		c.conn.editor.Begin(client)
 		r.Capabilities.language = client.ServerCapabilities()
 	}
 	return r, nil
@@ -148,10 +149,10 @@ func (c *call) initialize(_ context.Context, p *initializeParams) (*initializeRe
 
 // lenient says that clients of the Language Server Protocol may send members that
 // are not listed: it grows.
-func (p *initializeParams) lenient(given []member) bool {
+func (p *initializeParams) Lenient(given []dispatch.Member) bool {
 	for _, m := range given {
-		if m.name == "capabilities" {
-			_, isEditor := lsp.ClientOf(m.value)
+		if m.Name == "capabilities" {
+			_, isEditor := lsp.ClientOf(m.Value)
 			return isEditor
 		}
 	}
@@ -187,42 +188,30 @@ func (s *Server) describe() *initializeResult {
 		r.Capabilities.Executors = append(r.Capabilities.Executors, k.Name)
 	}
 	for _, m := range table() {
-		r.Capabilities.Methods = append(r.Capabilities.Methods, m.name)
+		r.Capabilities.Methods = append(r.Capabilities.Methods, m.Name)
 	}
 	for _, n := range notifications {
-		r.Capabilities.Notifications = append(r.Capabilities.Notifications, n.name)
+		r.Capabilities.Notifications = append(r.Capabilities.Notifications, n.Name)
 	}
 	return r
 }
 
-// setFolders notes the folders of the client. None leaves those it has.
-func (s *session) setFolders(paths []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(paths) > 0 {
-		s.folders = paths
-	}
-}
-
-// leave lets the owner of the session end it.
-func (s *session) leave() { s.exitOnce.Do(func() { close(s.exits) }) }
-
-func (c *call) doShutdown(context.Context, *noParams) (any, error) {
-	c.mu.Lock()
-	c.shutdown = true
-	c.mu.Unlock()
-	if c.stdio {
-		c.cancelRuns()
+func shutDown(_ context.Context, c *call, _ *noParams) (any, error) {
+	c.conn.mu.Lock()
+	c.conn.shutdown = true
+	c.conn.mu.Unlock()
+	if c.conn.owner {
+		c.conn.runs.cancel()
 	}
 	return nil, nil
 }
 
-func (c *call) exit(context.Context, *noParams) (any, error) {
-	c.leaveAfterReply()
+func exit(_ context.Context, c *call, _ *noParams) (any, error) {
+	leaveAfterReply(c)
 	return nil, nil
 }
 
-func (c *call) ping(context.Context, *noParams) (string, error) { return "pong", nil }
+func ping(context.Context, *call, *noParams) (string, error) { return "pong", nil }
 
 type cancelParams struct {
 	ID requestID `json:"id" jsonschema:"required" doc:"Id of the request, a string or a number."`
@@ -244,21 +233,14 @@ func (r *requestID) UnmarshalJSON(b []byte) error {
 	return &json.UnmarshalTypeError{Value: "id"}
 }
 
-func (*requestID) expected() string { return "a string or a number" }
+func (*requestID) Expected() string { return "a string or a number" }
 
 // JSONSchema describes what UnmarshalJSON takes.
 func (requestID) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
 }
 
-func (c *call) cancelRequest(_ context.Context, p *cancelParams) (any, error) {
-	ids := c.stream.Lookup(p.ID.raw)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range ids {
-		if cancel := c.inFlight[id]; cancel != nil {
-			cancel()
-		}
-	}
+func cancelRequest(_ context.Context, c *call, p *cancelParams) (any, error) {
+	c.conn.requests.Cancel(p.ID.raw)
 	return nil, nil
 }

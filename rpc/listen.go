@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/host"
 	"waza/rpc/wire"
 )
@@ -53,26 +55,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.removeListener(l)
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	var clients group
-	err := s.accept(l, &clients)
+	var clients dispatch.Group
+	err := s.accept(ctx, l, &clients)
 	l.Close()
 	if ctx.Err() != nil {
-		s.hangUp()
 		err = context.Cause(ctx)
 	}
 	clients.Wait(context.WithoutCancel(ctx))
 	return err
-}
-
-// hangUp ends the connections of all listeners' clients.
-func (s *Server) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sess := range s.sessions {
-		if !sess.stdio {
-			sess.leave()
-		}
-	}
 }
 
 func (s *Server) addListener(l net.Listener) bool {
@@ -92,7 +82,7 @@ func (s *Server) removeListener(l net.Listener) {
 
 // accept takes clients until the listener is closed. An error that passes, such
 // as too many open files, is waited out.
-func (s *Server) accept(l net.Listener, clients *group) error {
+func (s *Server) accept(ctx context.Context, l net.Listener, clients *dispatch.Group) error {
 	pause := 5 * time.Millisecond
 	for {
 		conn, err := l.Accept()
@@ -100,7 +90,7 @@ func (s *Server) accept(l net.Listener, clients *group) error {
 		switch {
 		case err == nil:
 			pause = 5 * time.Millisecond
-			clients.Go(func() { s.serveConn(conn) })
+			clients.Go(func() { s.serveConn(ctx, conn) })
 		case s.isClosing():
 			return ErrServerClosed
 		case errors.As(err, &passing) && passing.Temporary():
@@ -113,32 +103,30 @@ func (s *Server) accept(l net.Listener, clients *group) error {
 	}
 }
 
-// serveConn serves one client, if it may be.
-func (s *Server) serveConn(conn net.Conn) {
+// serveConn serves one client of a listener, if it may be.
+func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	if err := host.Admit(conn, s.o.Token != ""); err != nil {
 		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
 		conn.Close()
 		return
 	}
-	sess, err := s.newSession(conn, conn, false)
-	if err != nil {
-		s.refuse(conn, err)
-		return
-	}
-	sess.serve()
-	s.log.Info("client has left", "client", conn.RemoteAddr(), "cause", sess.stream.Err())
+	err := s.ServeStream(ctx, conn, false)
+	s.log.Info("client has left", "client", conn.RemoteAddr(), "cause", err)
 }
 
-// refuse tells a client why it is not served.
-func (s *Server) refuse(conn net.Conn, why error) {
-	defer conn.Close()
-	fault := errShuttingDown
+// refuseTime is how long a client that is not served may take to read why.
+const refuseTime = time.Second
+
+// refuse tells a client why it is not served, and closes the stream.
+func (s *Server) refuse(stream io.WriteCloser, why error) {
+	defer stream.Close()
+	defer time.AfterFunc(refuseTime, func() { stream.Close() }).Stop()
+	fault := dispatch.ErrShuttingDown
 	if errors.Is(why, errTooManyClients) {
-		fault = newFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": s.o.MaxConnections})
+		fault = dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": s.o.MaxConnections})
 	}
 	reply, err := wire.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": fault.Reply()})
-	if err != nil || conn.SetWriteDeadline(time.Now().Add(time.Second)) != nil {
-		return
+	if err == nil {
+		_, _ = stream.Write(append(reply, '\n')) // it is going in any case
 	}
-	_, _ = conn.Write(append(reply, '\n')) // it is going in any case
 }

@@ -17,74 +17,34 @@ import (
 	"waza/runner/pause"
 )
 
-// counts are what the server counts for Options.Metrics. Nil counts nothing.
-type counts struct {
-	requests *prometheus.CounterVec // by method and code
-}
-
-// unknownMethod stands for all names that are none of a method, for there may be
-// any number of them.
-const unknownMethod = "unknown"
-
-func (s *Server) newCounts(r *prometheus.Registry) *counts {
+// countRequests registers what the server counts. It gives a function that counts a
+// request; nil without a registry.
+func (s *Server) countRequests(r *prometheus.Registry) func(method string, code int64) {
 	if r == nil {
 		return nil
 	}
-	m := &counts{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waza_rpc_requests_total", Help: "Requests and notifications that were answered, by method and error code; 0 is none.",
-	}, []string{"method", "code"})}
-	r.MustRegister(m.requests)
-	now := func(name, help string, value func(*session) int) {
+	}, []string{"method", "code"})
+	r.MustRegister(requests)
+	now := func(name, help string, value func(*connection) int) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			s.mu.Lock()
-			sessions := slices.Collect(maps.Keys(s.sessions))
+			connections := slices.Collect(maps.Keys(s.connections))
 			s.mu.Unlock()
 			sum := 0
-			for _, sess := range sessions {
-				sum += value(sess)
+			for _, c := range connections {
+				sum += value(c)
 			}
 			return float64(sum)
 		}))
 	}
-	now("waza_rpc_connections", "Clients that are connected.", func(*session) int { return 1 })
-	now("waza_rpc_requests_in_flight", "Requests that are being served.", (*session).requestsInFlight)
-	now("waza_rpc_subscriptions", "Runs that clients receive.", (*session).subscriptions)
-	now("waza_rpc_queued_bytes", "Output that clients have yet to read.", (*session).queuedBytes)
-	return m
-}
-
-// answered counts a request.
-func (m *counts) answered(c *call, code int64) {
-	if m == nil {
-		return
-	}
-	name := unknownMethod
-	if c.method != nil {
-		name = c.method.name
-	} else if c.server.methods[c.req.Method] != nil {
-		name = c.req.Method // refused before it was looked for
-	}
-	m.requests.WithLabelValues(name, strconv.FormatInt(code, 10)).Inc()
-}
-
-func (s *session) requestsInFlight() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.inFlight)
-}
-
-func (s *session) subscriptions() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.followers)
-}
-
-func (s *session) queuedBytes() int {
-	select {
-	case <-s.ready:
-		return s.stream.Queued()
-	default:
-		return 0
+	now("waza_rpc_connections", "Clients that are connected.", func(*connection) int { return 1 })
+	now("waza_rpc_requests_in_flight", "Requests that are being served.", (*connection).inFlight)
+	now("waza_rpc_subscriptions", "Runs that clients receive.", func(c *connection) int { return c.subscriptions.count() })
+	now("waza_rpc_queued_bytes", "Output that clients have yet to read.", (*connection).queuedBytes)
+	return func(method string, code int64) {
+		requests.WithLabelValues(method, strconv.FormatInt(code, 10)).Inc()
 	}
 }
 

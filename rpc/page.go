@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 	"waza/runner/report"
@@ -12,8 +13,8 @@ import (
 
 func pageMethods() []*method {
 	return []*method{
-		define("run.page", heavy,
-			"Give what the HTML report shows of a run, as far as it has come, without transcripts: for clients that show the page themselves, and newer data in it while the run goes on. run.trial gives one trial with its transcript.", (*call).runPage),
+		dispatch.Define("run.page", dispatch.Heavy,
+			"Give what the HTML report shows of a run, as far as it has come, without transcripts: for clients that show the page themselves, and newer data in it while the run goes on. run.trial gives one trial with its transcript.", getPage),
 	}
 }
 
@@ -31,16 +32,16 @@ type runPage struct {
 }
 
 // runPage makes one page at a time, as run.result does.
-func (c *call) runPage(ctx context.Context, p *pageParams) (*runPage, error) {
-	h, err := c.find(p.RunID)
+func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	against, err := c.findAgainst(p.Against)
+	against, err := findAgainst(c, p.Against)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.alone(ctx); err != nil {
+	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}
 	progress, err := h.Progress() // before the data, which may then only be newer
@@ -53,9 +54,9 @@ func (c *call) runPage(ctx context.Context, p *pageParams) (*runPage, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.full:
-		return nil, newFault(wire.CodeBusy, "too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
 	case err != nil:
-		return nil, &runFailedError{err}
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	r := &runPage{RunID: h.ID(), Status: statusOf(h, progress.Status), Data: bytes.TrimSpace(out.Bytes())}
 	if p.Page {
@@ -66,9 +67,9 @@ func (c *call) runPage(ctx context.Context, p *pageParams) (*runPage, error) {
 }
 
 // findAgainst finds the run to compare with; nil without one.
-func (c *call) findAgainst(id string) (runner.Handle, error) {
+func findAgainst(c *call, id string) (runner.Handle, error) {
 	if id == "" {
 		return nil, nil
 	}
-	return c.find(id)
+	return find(c, id)
 }

@@ -4,32 +4,33 @@ import (
 	"context"
 	"errors"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func resumeMethods() []*method {
 	return []*method{
-		define("run.resume", heavy,
+		dispatch.Define("run.resume", dispatch.Heavy,
 			"Take a run up again that was interrupted, cancelled or failed, or that has trials in error: as it was asked for, by its suite as that is now. "+
 				"Trials that passed, failed, took too long or wait for a person are kept as long as their task is what it was; all others are done, and the run ends as if it had never been cut short. "+
 				"It keeps its id and its events go on counting. The reply comes before every new notification of the run, the first of which is the event run_resumed; the client receives them up to eval.complete, and owns the run as if it had started it. "+
-				"A run that goes on, in whatever process, is an error, as is one that has nothing left to run.", (*call).runResume),
+				"A run that goes on, in whatever process, is an error, as is one that has nothing left to run.", resumeRun),
 	}
 }
 
-func (c *call) runResume(ctx context.Context, p *runParams) (*runStarted, error) {
-	h, err := c.find(p.RunID)
+func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
 	rec := h.Record()
 	asked := rec.Asked
-	suite, err := c.loadValid(ctx, rec.Suite.Path, loadOptions{asked.Executor, asked.Agent, asked.ContextDir})
+	suite, err := loadValid(ctx, c, rec.Suite.Path, loadOptions{asked.Executor, asked.Agent, asked.ContextDir})
 	if err != nil {
 		return nil, err
 	}
-	run, ds, err := c.launch(ctx, rec.Suite.Path, suite, asked, func(plan *runner.Plan) (*runner.Run, error) {
+	run, ds, err := launch(ctx, c, rec.Suite.Path, suite, asked, func(plan *runner.Plan) (*runner.Run, error) {
 		return c.server.runner.Resume(ctx, rec.RunID, plan)
 	})
 	switch {
@@ -38,8 +39,8 @@ func (c *call) runResume(ctx context.Context, p *runParams) (*runStarted, error)
 	case err != nil:
 		return nil, resumeFault(rec.RunID, err)
 	}
-	c.own(run)
-	c.followOn(run, c.replied())
+	c.conn.runs.add(run)
+	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
 	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
 }
@@ -50,5 +51,5 @@ func resumeFault(id string, err error) error {
 	if !errors.As(err, &nothing) {
 		return err
 	}
-	return newFault(wire.CodeRunFailed, nothing.Error(), map[string]any{"reason": nothing.Error(), "runId": id, "status": nothing.Status})
+	return dispatch.NewFault(wire.CodeRunFailed, nothing.Error(), map[string]any{"reason": nothing.Error(), "runId": id, "status": nothing.Status})
 }

@@ -3,17 +3,16 @@ package rpc
 import (
 	"context"
 
-	"waza/eval/decode"
-	"waza/rpc/wire"
+	"waza/rpc/dispatch"
 	"waza/runner"
 )
 
 func reviewMethods() []*method {
 	return []*method{
-		define("run.review", heavy,
+		dispatch.Define("run.review", dispatch.Heavy,
 			"Record a person's score of a trial of a run that is over, for a grader of type human or human_calibration. "+
-				"The verdict of the trial and the run's summary follow it at once; no notification tells of it. It may be given again: the last one counts.", (*call).runReview),
-		define("run.pending", heavy, "List the scores that a run waits for.", (*call).runPending),
+				"The verdict of the trial and the run's summary follow it at once; no notification tells of it. It may be given again: the last one counts.", reviewTrial),
+		dispatch.Define("run.pending", dispatch.Heavy, "List the scores that a run waits for.", listPending),
 	}
 }
 
@@ -27,8 +26,8 @@ type reviewParams struct {
 	Reviewer string  `json:"reviewer" doc:"Who gives the score."`
 }
 
-func (c *call) runReview(ctx context.Context, p *reviewParams) (*runner.Reviewed, error) {
-	if _, err := c.find(p.RunID); err != nil {
+func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*runner.Reviewed, error) {
+	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
 	return c.server.runner.Amender().Review(ctx, p.RunID, runner.Review{
@@ -48,8 +47,8 @@ type pendingResult struct {
 	List  []runner.Question `json:"pending" doc:"In the order of tasks, trials and graders."`
 }
 
-func (c *call) runPending(ctx context.Context, p *pendingParams) (*pendingResult, error) {
-	if _, err := c.find(p.RunID); err != nil {
+func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult, error) {
+	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
 	ask, limit := c.server.runner.Amender().Pending, 1000
@@ -66,30 +65,4 @@ func (c *call) runPending(ctx context.Context, p *pendingParams) (*pendingResult
 	r := &pendingResult{RunID: p.RunID, Total: len(list), List: []runner.Question{}}
 	r.List = append(r.List, list[:min(limit, len(list))]...)
 	return r, ctx.Err()
-}
-
-// reviewFault tells what a review names that is not there.
-func reviewFault(e *runner.ReviewError) *wire.Error {
-	data := map[string]any{
-		"reason": e.Error(), "runId": e.RunID, "known": some(e.Known), "suggestion": decode.Nearest(e.Given, e.Known),
-	}
-	if e.What == "task" {
-		data["taskId"] = clip(e.Given)
-		return newFault(wire.CodeTaskNotFound, "", compact(data))
-	}
-	data["parameter"] = e.What
-	return newFault(wire.CodeInvalidParams, e.Error(), compact(data))
-}
-
-// busyFault says that the record of a run cannot be changed now: not before it is
-// over, or not before somebody else has done so.
-func busyFault(e *runner.BusyError) *wire.Error {
-	if e.GoesOn {
-		data := map[string]any{"reason": e.Error(), "runId": e.RunID}
-		if e.PID != 0 {
-			data["pid"] = e.PID
-		}
-		return newFault(wire.CodeRunFailed, e.Error(), data)
-	}
-	return newFault(wire.CodeBusy, e.Error(), map[string]any{"reason": e.Error(), "runId": e.RunID, "limit": "changes of a run's record at once", "value": 1})
 }

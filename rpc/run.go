@@ -10,25 +10,26 @@ import (
 	"strings"
 	"time"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 )
 
 func runMethods() []*method {
 	return []*method{
-		define("run.status", long, "Tell how a run stands.", (*call).runStatus),
-		define("run.cancel", long,
+		dispatch.Define("run.status", dispatch.Long, "Tell how a run stands.", getStatus),
+		dispatch.Define("run.cancel", dispatch.Long,
 			"Cancel a run, whichever process of this user carries it out. The reply does not wait until all is cleaned up; eval.complete tells when it is. A run that is over keeps its status. "+
-				"A process that does not answer within 5 seconds is an error that names it; what it was asked for stands.", (*call).runCancel),
-		define("run.list", heavy, "List runs, newest first: those that go on and those of the past.", (*call).runList),
-		define("run.result", long,
-			"Give all that is known of a run: summary, config, and every trial of every task. A run that goes on is told as far as it has come.", (*call).runResult),
-		define("run.subscribe", quick,
+				"A process that does not answer within 5 seconds is an error that names it; what it was asked for stands.", cancelRun),
+		dispatch.Define("run.list", dispatch.Heavy, "List runs, newest first: those that go on and those of the past.", listRuns),
+		dispatch.Define("run.result", dispatch.Long,
+			"Give all that is known of a run: summary, config, and every trial of every task. A run that goes on is told as far as it has come.", getResult),
+		dispatch.Define("run.subscribe", dispatch.Quick,
 			"Receive the notifications of a run from event fromSeq on, each once, up to eval.complete. They follow the reply. "+
 				"A connection receives a run once: where it does so already, because it started or subscribed to the run, nothing it was sent is sent again until eval.complete; "+
 				"after run.unsubscribe or eval.complete, subscribing sends again what is asked for. "+
-				"Where fromSeq is greater than the number of the run's last event, nothing follows, also not eval.complete; run.status tells whether a run is over.", (*call).runSubscribe),
-		define("run.unsubscribe", quick, "Receive no more of a run: nothing of it follows the reply, also not eval.complete.", (*call).runUnsubscribe),
+				"Where fromSeq is greater than the number of the run's last event, nothing follows, also not eval.complete; run.status tells whether a run is over.", subscribe),
+		dispatch.Define("run.unsubscribe", dispatch.Quick, "Receive no more of a run: nothing of it follows the reply, also not eval.complete.", unsubscribe),
 	}
 }
 
@@ -37,10 +38,10 @@ type runParams struct {
 }
 
 // find gives the run, or an error that names it.
-func (c *call) find(id string) (runner.Handle, error) {
+func find(c *call, id string) (runner.Handle, error) {
 	h, err := c.server.runner.Catalog().Run(id)
 	if errors.Is(err, runner.ErrRunNotFound) {
-		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(id)})
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(id)})
 	}
 	return h, err
 }
@@ -62,8 +63,8 @@ type runStatus struct {
 	Damage *runner.Damage  `json:"damage,omitempty" doc:"What is lost of the record of a run that this process does not carry out; absent when all is there."`
 }
 
-func (c *call) runStatus(_ context.Context, p *runParams) (*runStatus, error) {
-	h, err := c.find(p.RunID)
+func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ type runCancelParams struct {
 	FinishRunning bool   `json:"finishRunning" doc:"Start no more trials, but let those that run end: the run is cancelled when they have, and running until then."`
 }
 
-func (c *call) runCancel(ctx context.Context, p *runCancelParams) (*runState, error) {
+func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, error) {
 	end := c.server.runner.Cancel
 	if p.FinishRunning {
 		end = c.server.runner.Stop
@@ -110,11 +111,11 @@ func (c *call) runCancel(ctx context.Context, p *runCancelParams) (*runState, er
 	status, err := end(ctx, p.RunID)
 	switch {
 	case errors.Is(err, runner.ErrRunNotFound):
-		return nil, newFault(wire.CodeRunNotFound, "", map[string]any{"runId": clip(p.RunID)})
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(p.RunID)})
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, &runFailedError{err}
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	return &runState{p.RunID, status}, nil
 }
@@ -146,14 +147,14 @@ var (
 	allStatuses  = append(statuses{runner.StatusRunning}, overStatuses...)
 )
 
-func (c *call) runList(ctx context.Context, p *runListParams) (*runListResult, error) {
+func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
-		return nil, &paramError{parameter: "status", message: "parameter \"status\" must be one of " + allStatuses.String(), data: map[string]any{"known": allStatuses}}
+		return nil, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must be one of " + allStatuses.String(), Data: map[string]any{"known": allStatuses}}
 	}
 	f := runner.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
 	if p.Path != "" {
 		var err error
-		if f.Path, err = c.resolve("path", p.Path); err != nil {
+		if f.Path, err = c.conn.resolve("path", p.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -187,8 +188,7 @@ type runResult struct {
 	Config    runner.RunConfig `json:"config"`
 	Damage    *runner.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
 	Tasks     []taskWithTrials `json:"tasks"`
-	bytes     json.RawMessage
-	body      *wire.Body // instead of bytes, when there are many
+	written   *dispatch.Spill
 }
 
 type taskWithTrials struct {
@@ -197,38 +197,33 @@ type taskWithTrials struct {
 	Trials []runner.TrialResult `json:"trials"`
 }
 
-// rawJSON gives the bytes that the runner wrote.
-func (r *runResult) rawJSON() json.RawMessage { return r.bytes }
-
-// held gives the body that the runner wrote; nil when that was little.
-func (r *runResult) held() *wire.Body { return r.body }
+// Encoded gives the bytes that the runner wrote.
+func (r *runResult) Encoded() (json.RawMessage, *wire.Body) { return r.written.Encoded() }
 
 // maxResult bounds a result that is sent in one message.
 const maxResult = 64 << 20
 
 // runResult makes one result at a time, and none while much output waits: a
 // client that does not read cannot pile up results in memory.
-func (c *call) runResult(ctx context.Context, p *runParams) (*runResult, error) {
-	h, err := c.find(p.RunID)
+func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.alone(ctx); err != nil {
+	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}
-	out := spill{bodies: c.server.bodies, limit: maxResult}
-	err = h.WriteResult(&exportWriter{ctx: ctx, w: &out})
+	out := c.Spill(maxResult)
+	err = h.WriteResult(&exportWriter{ctx: ctx, w: out})
 	if err == nil {
-		return &runResult{bytes: bytes.TrimSpace(out.buf.Bytes()), body: out.body}, nil
+		return &runResult{written: out}, nil
 	}
-	out.discard()
+	out.Discard()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, errTooLarge):
-		return nil, newFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
-	case errors.Is(err, wire.ErrBodies):
-		return nil, c.server.tooManyBodies()
+	case errors.Is(err, dispatch.ErrTooLarge):
+		return nil, dispatch.NewFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
 	}
 	return nil, err
 }
@@ -243,7 +238,7 @@ type limitedBuffer struct {
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.limit {
 		b.full = true
-		return 0, errTooLarge
+		return 0, dispatch.ErrTooLarge
 	}
 	return b.Buffer.Write(p)
 }
@@ -258,12 +253,12 @@ type subscribed struct {
 	FromSeq int64  `json:"fromSeq" doc:"Number of the first event that follows: greater than asked for where the connection was sent the ones before already."`
 }
 
-func (c *call) runSubscribe(_ context.Context, p *subscribeParams) (*subscribed, error) {
-	h, err := c.find(p.RunID)
+func subscribe(_ context.Context, c *call, p *subscribeParams) (*subscribed, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	return &subscribed{h.ID(), c.follow(h, p.FromSeq, c.replied())}, nil
+	return &subscribed{h.ID(), c.conn.subscriptions.follow(h, p.FromSeq, c.Replied())}, nil
 }
 
 type unsubscribed struct {
@@ -271,9 +266,9 @@ type unsubscribed struct {
 	Subscribed bool   `json:"subscribed" doc:"Whether the connection was receiving the run before."`
 }
 
-func (c *call) runUnsubscribe(_ context.Context, p *runParams) (*unsubscribed, error) {
-	if _, err := c.find(p.RunID); err != nil {
+func unsubscribe(_ context.Context, c *call, p *runParams) (*unsubscribed, error) {
+	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
-	return &unsubscribed{p.RunID, c.unfollow(p.RunID)}, nil
+	return &unsubscribed{p.RunID, c.conn.subscriptions.unfollow(p.RunID)}, nil
 }

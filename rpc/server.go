@@ -1,17 +1,16 @@
 // Package rpc is the daemon: it serves the methods and notifications of waza's
 // JSON-RPC protocol to editors, scripts and dashboards.
 //
-// The command line calls [Main]. Whoever embeds the daemon makes a [Server]
-// with [New] and lets it serve a pair of pipes ([Server.ServeStdio]) or a
-// listener ([Server.Serve]).
+// The command line calls [Main]. Other programs make a [Server] with [New] and let it
+// serve a pair of pipes ([Server.ServeStdio]), a listener ([Server.Serve]) or any
+// stream of bytes ([Server.ServeStream]).
 //
-//	bytes ─► rpc/wire ─► session ─► dispatcher ─► handler ─► eval, runner
-//	                                    │ one table: methods of lifecycle.go,
-//	                                    │ eval.go, task.go, run.go, discover.go;
-//	                                    │ language*.go for what editors ask
-//	bytes ◄─ rpc/wire ◄─ reply ◄────────┘
+//	bytes ─► rpc/wire ─► rpc/dispatch ─► handler ─► eval, runner
+//	                          │ one table: methods.go lists the families,
+//	                          │ one file each; rpc/language has what editors ask
+//	bytes ◄─ rpc/wire ◄─ reply ◄──────────┘
 //	   ▲
-//	   └──── follower, one for each run that a session receives ◄─ run's events
+//	   └──── follower, one for each run that a connection receives ◄─ run's events
 //
 // A new method is one entry in the file of its family. Its parameters, result,
 // checks and documentation ([OpenRPC], [Reference]) all follow from the Go types.
@@ -23,14 +22,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
-	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waza/rpc/wire"
+	"waza/rpc/dispatch"
+	"waza/rpc/language"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -86,28 +87,24 @@ func (o Options) withDefaults() Options {
 // A Server serves clients. All its methods may be called from any goroutine.
 //
 // Its goroutines are one per client of a listener, which Serve starts and waits
-// for; all others belong to a session (see there), and end with it.
+// for; all others belong to a connection (see there), and end with it.
 type Server struct {
-	o       Options
-	runner  *runner.Runner
-	log     *slog.Logger
-	methods map[string]*method
-	counts  *counts
-	slots   chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
+	o      Options
+	runner *runner.Runner
+	log    *slog.Logger
 
-	bodies *wire.Bodies
-	making chan struct{} // taken while a large reply is made
+	dispatcher *dispatch.Dispatcher[*call]
 
-	standings standings
+	standings language.Standings
 	guesses   guesses
 
-	mu        sync.Mutex // guards the fields below
-	closing   bool
-	listeners map[net.Listener]bool
-	sessions  map[*session]bool
-	clients   int // sessions of listeners that may call methods
-	// unauthorised are the sessions that have yet to show the token, oldest first.
-	unauthorised []*session
+	mu          sync.Mutex // guards the fields below
+	closing     bool
+	listeners   map[net.Listener]bool
+	connections map[*connection]bool
+	clients     int // connections that are not the owner's, and may call methods
+	// unauthorised are the connections that have yet to show the token, oldest first.
+	unauthorised []*connection
 }
 
 // ErrServerClosed is what Serve returns after Shutdown.
@@ -122,10 +119,8 @@ func New(o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
 		o: o, runner: o.Runner, log: o.Logger,
-		methods:   map[string]*method{},
-		slots:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)+2),
-		listeners: map[net.Listener]bool{},
-		sessions:  map[*session]bool{},
+		listeners:   map[net.Listener]bool{},
+		connections: map[*connection]bool{},
 	}
 	if s.runner == nil {
 		r, err := runner.New(runner.Options{Reports: report.Always(), Logger: o.Logger})
@@ -134,13 +129,14 @@ func New(o Options) (*Server, error) {
 		}
 		s.runner = r
 	}
-	s.making = make(chan struct{}, maxMaking)
-	s.bodies = wire.NewBodies(s.runner.Catalog().StateDir(), maxBodies)
-	for _, m := range append(table(), languageTable()...) {
-		s.methods[m.name] = m
-	}
-	s.counts = s.newCounts(o.Metrics)
+	s.dispatcher = s.newDispatcher(append(table(), languageTable()...))
 	return s, nil
+}
+
+func (s *Server) newDispatcher(methods []*method) *dispatch.Dispatcher[*call] {
+	return dispatch.New(dispatch.Options[*call]{
+		Methods: methods, Log: s.log, BodyDir: s.runner.Catalog().StateDir(), Served: s.countRequests(s.o.Metrics),
+	})
 }
 
 // Shutdown takes no more clients and requests, cancels all runs, waits until
@@ -149,18 +145,15 @@ func New(o Options) (*Server, error) {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
-	var sessions []*session
-	for sess := range s.sessions {
-		sessions = append(sessions, sess)
-	}
+	connections := slices.Collect(maps.Keys(s.connections))
 	for l := range s.listeners {
 		l.Close()
 	}
 	s.mu.Unlock()
 	err := s.runner.Close(ctx)
 	var all sync.WaitGroup
-	for _, sess := range sessions {
-		all.Go(func() { sess.end(ctx) })
+	for _, c := range connections {
+		all.Go(func() { c.end(ctx) })
 	}
 	all.Wait()
 	if err != nil {
@@ -169,39 +162,50 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// announce lets every client that shows results know when a run has ended.
+func (s *Server) announce(run *runner.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.connections {
+		if isClosed(c.ready) {
+			c.editor.Announce(run)
+		}
+	}
+}
+
 func (s *Server) isClosing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closing
 }
 
-// enter registers a session. It says no when there is no room, or no more time.
-func (s *Server) enter(sess *session) error {
+// enter registers a connection. It says no when there is no room, or no more time.
+func (s *Server) enter(c *connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closing:
 		return ErrServerClosed
-	case sess.stdio:
-	case !sess.authorised:
-		s.enterUnauthorisedLocked(sess)
+	case c.owner:
+	case !c.authorised:
+		s.enterUnauthorisedLocked(c)
 	case s.clients >= s.o.MaxConnections:
 		return errTooManyClients
 	default:
-		sess.counted = true
+		c.counted = true
 		s.clients++
 	}
-	s.sessions[sess] = true
+	s.connections[c] = true
 	return nil
 }
 
-func (s *Server) leave(sess *session) {
+func (s *Server) leave(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sess.counted {
-		sess.counted = false
+	if c.counted {
+		c.counted = false
 		s.clients--
 	}
-	s.removeUnauthorisedLocked(sess)
-	delete(s.sessions, sess)
+	s.removeUnauthorisedLocked(c)
+	delete(s.connections, c)
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
+	"waza/rpc/dispatch"
 	"waza/runner"
 )
 
 func taskMethods() []*method {
 	return []*method{
-		define("task.list", heavy, "List the tasks of a suite.", (*call).taskList),
-		define("task.get", heavy, "Tell what a task is given and how it is graded.", (*call).taskGet),
-		define("task.run", heavy,
-			"Start a run of some tasks of a suite, or of one trial of them. Reply and notifications are those of eval.run.", (*call).taskRun),
+		dispatch.Define("task.list", dispatch.Heavy, "List the tasks of a suite.", listTasks),
+		dispatch.Define("task.get", dispatch.Heavy, "Tell what a task is given and how it is graded.", getTask),
+		dispatch.Define("task.run", dispatch.Heavy,
+			"Start a run of some tasks of a suite, or of one trial of them. Reply and notifications are those of eval.run.", runTasks),
 	}
 }
 
@@ -35,8 +36,8 @@ type taskLine struct {
 	Tags        []string `json:"tags,omitempty"`
 }
 
-func (c *call) taskList(ctx context.Context, p *suiteParams) (*taskListResult, error) {
-	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
+	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,8 @@ func (graderShown) JSONSchema() *jsonschema.Schema {
 	return s
 }
 
-func (c *call) taskGet(ctx context.Context, p *taskParams) (*taskDetails, error) {
-	suite, err := c.loadValid(ctx, p.Path, loadOptions{})
+func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) {
+	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +106,9 @@ func (c *call) taskGet(ctx context.Context, p *taskParams) (*taskDetails, error)
 }
 
 func noTask(suite *eval.Suite, id string) error {
-	e := &taskNotFoundError{id: id}
+	e := &dispatch.TaskNotFoundError{ID: id}
 	for _, t := range suite.Tasks {
-		e.known = append(e.known, t.ID)
+		e.Known = append(e.Known, t.ID)
 	}
 	return e
 }
@@ -175,14 +176,14 @@ type taskRunParams struct {
 	RunOptions
 }
 
-func (c *call) taskRun(ctx context.Context, p *taskRunParams) (*runStarted, error) {
+func runTasks(ctx context.Context, c *call, p *taskRunParams) (*runStarted, error) {
 	switch {
 	case p.TaskID == "" && len(p.Tasks) == 0:
-		return nil, &paramError{parameter: "taskId", message: `parameter "taskId" is missing (or give "tasks")`}
+		return nil, &dispatch.ParamError{Parameter: "taskId", Message: `parameter "taskId" is missing (or give "tasks")`}
 	case p.TaskID != "" && len(p.Tasks) > 0:
-		return nil, &paramError{parameter: "tasks", message: `give either "taskId" or "tasks", not both`}
+		return nil, &dispatch.ParamError{Parameter: "tasks", Message: `give either "taskId" or "tasks", not both`}
 	}
-	return c.start(ctx, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
+	return start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
 		req := runner.Request{Tasks: p.Tasks, Trial: p.Trial}
 		if p.TaskID != "" {
 			// That of a task in a combination of a matrix, the plan knows.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
 	"waza/runner/report"
@@ -11,9 +12,9 @@ import (
 
 func trialMethods() []*method {
 	return []*method{
-		define("run.trial", heavy,
+		dispatch.Define("run.trial", dispatch.Heavy,
 			"Give one trial of a run as people look into it: transcript, graders, and what became of the files it was given. "+
-				"Texts that are very long are shortened; run.result has all of them.", (*call).runTrial),
+				"Texts that are very long are shortened; run.result has all of them.", getTrial),
 	}
 }
 
@@ -31,8 +32,8 @@ type trialShown struct {
 	Cut        int64               `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
 }
 
-func (c *call) runTrial(ctx context.Context, p *trialParams) (*trialShown, error) {
-	h, err := c.find(p.RunID)
+func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +57,13 @@ func (c *call) runTrial(ctx context.Context, p *trialParams) (*trialShown, error
 
 // noTrial tells whether the task or the trial is what the run does not have.
 func noTrial(h runner.Handle, p *trialParams) error {
-	missing := &taskNotFoundError{id: p.TaskID}
+	missing := &dispatch.TaskNotFoundError{ID: p.TaskID}
 	for _, t := range h.Record().Tasks {
 		if t.ID == p.TaskID {
 			reason := fmt.Sprintf("trial %d of task %q has not ended, or there is none", p.Trial, p.TaskID)
-			return newFault(wire.CodeInvalidParams, reason, map[string]any{"parameter": "trial", "reason": reason, "runId": h.ID()})
+			return dispatch.NewFault(wire.CodeInvalidParams, reason, map[string]any{"parameter": "trial", "reason": reason, "runId": h.ID()})
 		}
-		missing.known = append(missing.known, t.ID)
+		missing.Known = append(missing.Known, t.ID)
 	}
 	return missing
 }

@@ -44,8 +44,10 @@ var importRules = []struct {
 	{"eval/decode", waza("eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
-	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/lsp"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
-	{"rpc/lsp", append(waza("rpc", "rpc/wire"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
+	{"rpc/language", append(waza("rpc", "rpc/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
+	{"rpc/dispatch", append(waza("rpc", "rpc/host", "rpc/lsp", "rpc/language"), "go.lsp.dev/...", "net/..."), "it calls handlers, whatever they do", true},
+	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
+	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report"), "a grader sees one trial", true},
@@ -167,6 +169,10 @@ func TestImportRulesBite(t *testing.T) {
 		{"cmd/waza/progress/block.go", "waza/cmd/waza/terminal", 0},
 		{"cmd/waza/exit/run.go", "waza/cmd/waza/output", 1},
 		{"rpc/eval.go", "gopkg.in/yaml.v3", 1},
+		{"rpc/language/lens.go", "waza/rpc", 1},
+		{"rpc/language/lens.go", "waza/rpc/dispatch", 0},
+		{"rpc/dispatch/call.go", "waza/rpc/language", 1},
+		{"rpc/host/peer_linux.go", "waza/rpc/wire", 1},
 		{"evaluate/load.go", "os/exec", 0},
 	} {
 		require.Len(t, violations([]goFile{{path: c.file, imports: []string{c.imports}}}), c.want, "%s imports %s", c.file, c.imports)

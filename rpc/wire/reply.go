@@ -125,15 +125,18 @@ func (o objects) WriteObject(any) error {
 	o.s.sending = message{}
 	switch {
 	case m.resp != nil:
-		return o.s.reply(m.resp)
+		return o.s.Reply(m.resp)
 	case m.req != nil && m.req.Notif:
 		return o.s.notify(m.req)
 	}
 	return errors.New("requests to the client are sent by Stream.Call")
 }
 
-// reply queues a response, or adds it to its batch.
-func (s *Stream) reply(resp *jsonrpc2.Response) error {
+// Reply queues a response, or adds it to its batch. It is Conn.SendResponse without the
+// connection: it never blocks, and fails for a request that is not in flight, when the
+// stream has ended, and for a result that is not JSON, which the client gets as an
+// internal error.
+func (s *Stream) Reply(resp *jsonrpc2.Response) error {
 	s.mu.Lock()
 	p := s.pending[resp.ID.Num]
 	s.mu.Unlock()

@@ -1,4 +1,4 @@
-package rpc
+package dispatch
 
 import (
 	"bytes"
@@ -26,6 +26,17 @@ import (
 //
 // Every name is also taken in its other spelling, contextDir for context_dir
 // and run_id for runId. A null means that the parameter is absent.
+
+// Lenient parameters say of what the client sent whether members that are no
+// parameters are ignored rather than refused.
+type Lenient interface {
+	Lenient(given []Member) bool
+}
+
+// An Expecter is a type of parameter that says what it takes, as a noun.
+type Expecter interface {
+	Expected() string
+}
 
 // parameter is one field.
 type parameter struct {
@@ -122,27 +133,27 @@ func decodeParams(raw json.RawMessage, p any) error {
 	}
 	v := reflect.ValueOf(p).Elem()
 	list := parametersOf(v.Type())
-	values := map[string]member{}
-	l, ok := p.(interface{ lenient([]member) bool })
-	lenient := ok && l.lenient(given)
+	values := map[string]Member{}
+	l, ok := p.(Lenient)
+	lenient := ok && l.Lenient(given)
 	for _, m := range given {
-		param := lookup(list, m.name)
+		param := lookup(list, m.Name)
 		if param == nil && lenient {
 			continue
 		}
 		if param == nil {
-			return unknownParameter(m.name, list)
+			return unknownParameter(m.Name, list)
 		}
 		if before, twice := values[param.name]; twice {
-			return twiceGiven(before.name, m.name)
+			return twiceGiven(before.Name, m.Name)
 		}
 		values[param.name] = m
 	}
 	for _, param := range list {
 		m, ok := values[param.name]
-		if !ok || string(m.value) == "null" {
+		if !ok || string(m.Value) == "null" {
 			if param.required {
-				return &paramError{parameter: param.name, message: fmt.Sprintf("parameter %q is missing", param.name)}
+				return &ParamError{Parameter: param.name, Message: fmt.Sprintf("parameter %q is missing", param.name)}
 			}
 			continue
 		}
@@ -167,29 +178,29 @@ func unknownParameter(name string, list []parameter) error {
 	for _, p := range list {
 		names = append(names, p.name)
 	}
-	e := &paramError{parameter: clip(name), message: fmt.Sprintf("unknown parameter %q", clip(name)), data: map[string]any{"known": names}}
+	e := &ParamError{Parameter: Clip(name), Message: fmt.Sprintf("unknown parameter %q", Clip(name)), Data: map[string]any{"known": names}}
 	if near := decode.Nearest(name, names); near != "" {
-		e.message += fmt.Sprintf(" (did you mean %q?)", near)
-		e.data["suggestion"] = near
+		e.Message += fmt.Sprintf(" (did you mean %q?)", near)
+		e.Data["suggestion"] = near
 	}
 	return e
 }
 
 func twiceGiven(first, second string) error {
 	if first == second {
-		return &paramError{parameter: first, message: fmt.Sprintf("parameter %q is given twice", first)}
+		return &ParamError{Parameter: first, Message: fmt.Sprintf("parameter %q is given twice", first)}
 	}
-	return &paramError{parameter: first, message: fmt.Sprintf("parameters %q and %q mean the same; give one", first, second)}
+	return &ParamError{Parameter: first, Message: fmt.Sprintf("parameters %q and %q mean the same; give one", first, second)}
 }
 
-// member is one parameter as the client wrote it.
-type member struct {
-	name  string
-	value json.RawMessage
+// A Member is one parameter as the client wrote it.
+type Member struct {
+	Name  string
+	Value json.RawMessage
 }
 
 // members takes the params of a request apart, keeping order and duplicates.
-func members(raw json.RawMessage) ([]member, error) {
+func members(raw json.RawMessage) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	token, err := dec.Token()
 	switch {
@@ -199,20 +210,20 @@ func members(raw json.RawMessage) ([]member, error) {
 		return nil, notParams(err)
 	case token == json.Delim('['):
 		if dec.More() {
-			return nil, &paramError{message: "parameters must be given by name, in an object, not by position"}
+			return nil, &ParamError{Message: "parameters must be given by name, in an object, not by position"}
 		}
 		return nil, nil
 	case token != json.Delim('{'):
-		return nil, &paramError{message: "parameters must be an object"}
+		return nil, &ParamError{Message: "parameters must be an object"}
 	}
-	var list []member
+	var list []Member
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
 			return nil, notParams(err)
 		}
-		m := member{name: fmt.Sprint(name)}
-		if err := dec.Decode(&m.value); err != nil {
+		m := Member{Name: fmt.Sprint(name)}
+		if err := dec.Decode(&m.Value); err != nil {
 			return nil, notParams(err)
 		}
 		list = append(list, m)
@@ -221,32 +232,32 @@ func members(raw json.RawMessage) ([]member, error) {
 }
 
 func notParams(err error) error {
-	return &paramError{message: "parameters cannot be read: " + err.Error()}
+	return &ParamError{Message: "parameters cannot be read: " + err.Error()}
 }
 
 // set decodes one value into its field and checks it.
-func (p *parameter) set(v reflect.Value, m member) error {
+func (p *parameter) set(v reflect.Value, m Member) error {
 	field := v.FieldByIndex(p.index)
-	raw := m.value
+	raw := m.Value
 	if p.typ.Kind() == reflect.Int {
 		raw = wholeNumber(raw)
 	}
 	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil || hasNull(p.typ, raw) {
-		return p.wrong(m.name, "must be "+expected(p.typ)+", not "+kindOf(m.value))
+		return p.wrong(m.Name, "must be "+expected(p.typ)+", not "+kindOf(m.Value))
 	}
 	switch number, ok := asNumber(field); {
 	case p.required && p.typ.Kind() == reflect.String && field.Len() == 0:
-		return p.wrong(m.name, "must not be empty")
+		return p.wrong(m.Name, "must not be empty")
 	case ok && p.min != nil && number < *p.min:
-		return p.wrong(m.name, fmt.Sprintf("must be at least %v", *p.min))
+		return p.wrong(m.Name, fmt.Sprintf("must be at least %v", *p.min))
 	case ok && p.max != nil && number > *p.max:
-		return p.wrong(m.name, "must be at most "+strconv.FormatFloat(*p.max, 'f', -1, 64))
+		return p.wrong(m.Name, "must be at most "+strconv.FormatFloat(*p.max, 'f', -1, 64))
 	}
 	return nil
 }
 
 func (p *parameter) wrong(as, what string) error {
-	return &paramError{parameter: p.name, message: fmt.Sprintf("parameter %q %s", as, what)}
+	return &ParamError{Parameter: p.name, Message: fmt.Sprintf("parameter %q %s", as, what)}
 }
 
 // wholeNumber writes 3.0 as 3: some languages have no other numbers.
@@ -286,8 +297,8 @@ func asNumber(v reflect.Value) (float64, bool) {
 
 // expected says what a parameter of that type takes, as a noun.
 func expected(t reflect.Type) string {
-	if e, ok := reflect.New(t).Interface().(interface{ expected() string }); ok {
-		return e.expected()
+	if e, ok := reflect.New(t).Interface().(Expecter); ok {
+		return e.Expected()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -323,5 +334,5 @@ func kindOf(raw json.RawMessage) string {
 	case 'n':
 		return "null"
 	}
-	return "the number " + clip(string(raw))
+	return "the number " + Clip(string(raw))
 }

@@ -1,23 +1,15 @@
-package rpc
+package dispatch
 
 import (
-	"context"
 	"encoding/json"
 	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
 	"waza/rpc/wire"
 )
-
-func discoverMethods() []*method {
-	return []*method{
-		define("rpc.discover", quick, "Describe all methods and notifications as an OpenRPC document.", (*call).discover),
-	}
-}
 
 // openRPC is an OpenRPC document; the members are those of its specification
 // and, as x-notifications, what the server sends of itself.
@@ -73,56 +65,43 @@ type openError struct {
 	Message string `json:"message"`
 }
 
-func (c *call) discover(context.Context, *noParams) (json.RawMessage, error) {
-	return discovered(c.server.o.Version)
-}
-
 // OpenRPC describes the protocol as an OpenRPC document. version is that of the
 // program.
-func OpenRPC(version string) ([]byte, error) { return discovered(version) }
-
-var discoveries sync.Map // version → json.RawMessage
-
-func discovered(version string) (json.RawMessage, error) {
-	if raw, ok := discoveries.Load(version); ok {
-		return raw.(json.RawMessage), nil
-	}
-	raw, err := wire.Encode(describe(version))
+func (p *Protocol) OpenRPC(version string) (json.RawMessage, error) {
+	raw, err := wire.Encode(p.describe(version))
 	if err != nil {
 		return nil, err
 	}
-	raw = json.RawMessage(strings.ReplaceAll(string(raw), `"#/$defs/`, `"#/components/schemas/`))
-	discoveries.Store(version, raw)
-	return raw, nil
+	return json.RawMessage(strings.ReplaceAll(string(raw), `"#/$defs/`, `"#/components/schemas/`)), nil
 }
 
-func describe(version string) *openRPC {
+func (p *Protocol) describe(version string) *openRPC {
 	d := &openRPC{
 		OpenRPC:    "1.3.2",
 		Info:       openInfo{"waza", "Evaluates AI agents. JSON-RPC 2.0, a message per line.", version},
 		Components: openComponents{map[string]*jsonschema.Schema{}, map[string]openError{}},
 	}
 	var errors []openRef
-	for _, c := range codes {
+	for _, c := range Codes {
 		name := errorName(c)
 		d.Components.Errors[name] = openError{c.Code, c.Message}
 		errors = append(errors, openRef{"#/components/errors/" + name})
 	}
-	for _, m := range table() {
-		summary, rest, _ := strings.Cut(m.doc, ". ")
+	for _, m := range p.Methods {
+		summary, rest, _ := strings.Cut(m.Doc, ". ")
 		d.Methods = append(d.Methods, openMethod{
-			Name: m.name, Summary: strings.TrimSuffix(summary, "."), Description: rest, ParamStructure: "by-name",
-			Params: d.params(m.params), Result: openContent{Name: "result", Schema: d.schema(m.result)}, Errors: errors,
+			Name: m.Name, Summary: strings.TrimSuffix(summary, "."), Description: rest, ParamStructure: "by-name",
+			Params: d.params(m.Params), Result: openContent{Name: "result", Schema: d.schema(m.Result)}, Errors: errors,
 		})
 	}
-	for _, n := range notifications {
-		d.Notifications = append(d.Notifications, openNotification{n.name, n.doc, d.schema(n.params)})
+	for _, n := range p.Notifications {
+		d.Notifications = append(d.Notifications, openNotification{n.Name, n.Doc, d.schema(n.Params)})
 	}
 	return d
 }
 
 // errorName makes "evalNotFound" of "Eval not found".
-func errorName(c codeDoc) string {
+func errorName(c CodeDoc) string {
 	words := strings.Fields(c.Message)
 	for i, w := range words {
 		words[i] = strings.ToUpper(w[:1]) + strings.ToLower(w[1:])
@@ -231,12 +210,11 @@ func schemaName(t reflect.Type) string {
 		return ""
 	}
 	name = strings.ToUpper(name[:1]) + name[1:]
-	switch pkg := t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]; pkg {
-	case "", "rpc", "runner":
-		return name
-	case "decode": // clients know its types as those of suites
-		return "Eval" + name
-	default:
-		return strings.ToUpper(pkg[:1]) + pkg[1:] + name
-	}
+	return prefixes[t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]] + name
+}
+
+// prefixes are those of types by the last element of their package's path. Types of
+// other packages have none.
+var prefixes = map[string]string{
+	"eval": "Eval", "decode": "Eval", "executor": "Executor", "grader": "Grader", "journal": "Journal", "report": "Report", "stats": "Stats",
 }

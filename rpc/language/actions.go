@@ -1,28 +1,29 @@
-package rpc
+package language
 
 import (
 	"context"
 
 	"go.lsp.dev/protocol"
 
+	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 )
 
 func actionMethods() []*method {
 	return []*method{
-		speak("textDocument/codeAction", long,
-			"What can be done about findings: a quick fix for each with a suggestion, and `source.fixAll.waza`, which makes all such changes.", (*call).codeAction),
+		speak("textDocument/codeAction", dispatch.Long,
+			"What can be done about findings: a quick fix for each with a suggestion, and `source.fixAll.waza`, which makes all such changes.", codeAction),
 	}
 }
 
 // codeAction offers changes to the text as it is now: where that is still being
 // read, it waits for what comes of it.
-func (c *call) codeAction(ctx context.Context, p *protocol.CodeActionParams) (any, error) {
-	doc := c.open.Get(p.TextDocument.URI)
+func codeAction(ctx context.Context, q *Request, p *protocol.CodeActionParams) (any, error) {
+	doc := q.open.Get(p.TextDocument.URI)
 	if doc == nil {
 		return nil, nil
 	}
-	found, err := c.language.check.findings(ctx, doc)
+	found, err := q.editor.check.findings(ctx, doc)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"waza/rpc/dispatch"
 	"waza/runner"
 )
 
@@ -28,44 +28,27 @@ type commandShown struct {
 	Shown bool   `json:"shown" doc:"Whether the client shows it."`
 }
 
-func (c *call) commandShowRun(ctx context.Context, p *commandShowParams) (*commandShown, error) {
-	h, err := c.find(p.RunID)
+func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*commandShown, error) {
+	h, err := find(c, p.RunID)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := c.server.reportDir()
 	if err != nil {
-		return nil, &runFailedError{err}
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	r := &commandShown{RunID: h.ID(), File: filepath.Join(dir, h.ID()+".html")}
-	if _, err := c.runExport(ctx, &exportParams{RunID: h.ID(), Format: "html", Path: r.File}); err != nil {
+	if _, err := exportRun(ctx, c, &exportParams{RunID: h.ID(), Format: "html", Path: r.File}); err != nil {
 		return nil, err
 	}
 	u := string(uri.File(r.File))
 	if p.TaskID != "" {
 		u += "#task/" + url.PathEscape(p.TaskID) // the report goes there
 	}
-	if r.Shown = c.showDocument(ctx, u); !r.Shown {
-		c.showMessage(protocol.MessageTypeInfo, fmt.Sprintf("waza: %s: %s. The report: %s", h.Record().Suite.Name, progressText(h), r.File))
+	if r.Shown = c.conn.editor.ShowDocument(ctx, u); !r.Shown {
+		c.conn.editor.ShowMessage(protocol.MessageTypeInfo, fmt.Sprintf("waza: %s: %s. The report: %s", h.Record().Suite.Name, progressText(h), r.File))
 	}
 	return r, nil
-}
-
-// showDocument lets the client show a document outside of itself.
-func (c *call) showDocument(ctx context.Context, u string) bool {
-	if !c.language.abilities().ShowsDocuments() {
-		return false
-	}
-	yes := true
-	raw, err := protocol.Marshal(&protocol.ShowDocumentParams{URI: uri.URI(u), External: &yes})
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	answer, err := c.stream.Call(ctx, "window/showDocument", json.RawMessage(raw))
-	var shown protocol.ShowDocumentResult
-	return err == nil && protocol.Unmarshal(answer, &shown) == nil && shown.Success
 }
 
 // progressText says in a few words what became of a run.

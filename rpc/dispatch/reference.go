@@ -1,4 +1,4 @@
-package rpc
+package dispatch
 
 import (
 	"encoding/json"
@@ -11,10 +11,18 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
+// Protocol is what documents say of a protocol.
+type Protocol struct {
+	// Methods and Notifications have descriptions of their parameters and results;
+	// Spoken are methods that another specification describes, Commands those of
+	// workspace/executeCommand.
+	Methods, Spoken, Commands, Notifications []Entry
+}
+
 // Reference gives the reference document of the protocol in Markdown: every
 // method with its parameters and result, every notification, every error code.
 // It is made of the tables that the server works by.
-func Reference() string {
+func (p *Protocol) Reference() string {
 	d := &document{}
 	d.line("# Methods, notifications and errors")
 	d.line("")
@@ -24,21 +32,21 @@ func Reference() string {
 	d.line("")
 	d.line("## Methods")
 	d.line("")
-	for _, m := range table() {
+	for _, m := range p.Methods {
 		d.method(m)
 	}
 	d.line("## Notifications")
 	d.line("")
 	d.line("The server sends them of itself, after the reply to the request that asked for them.")
 	d.line("")
-	for _, n := range notifications {
-		d.line("### `%s`", n.name)
+	for _, n := range p.Notifications {
+		d.line("### `%s`", n.Name)
 		d.line("")
-		d.line("%s", n.doc)
+		d.line("%s", n.Doc)
 		d.line("")
-		d.members(n.params)
+		d.members(n.Params)
 	}
-	d.language()
+	d.language(p)
 	d.types()
 	d.codes()
 	return d.String()
@@ -53,13 +61,13 @@ type document struct {
 
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
-func (d *document) method(m *method) {
-	d.line("### `%s`", m.name)
+func (d *document) method(m Entry) {
+	d.line("### `%s`", m.Name)
 	d.line("")
 	defer d.line("")
-	d.line("%s", m.doc)
+	d.line("%s", m.Doc)
 	d.line("")
-	if list := parametersOf(m.params); len(list) > 0 {
+	if list := parametersOf(m.Params); len(list) > 0 {
 		d.line("| parameter | type | |")
 		d.line("|---|---|---|")
 		for _, p := range list {
@@ -67,17 +75,17 @@ func (d *document) method(m *method) {
 		}
 		d.line("")
 	}
-	if m.result.Kind() == reflect.Interface {
+	if m.Result.Kind() == reflect.Interface {
 		d.line("Result: null.")
 		return
 	}
-	if t := structOf(m.result); t != nil {
+	if t := structOf(m.Result); t != nil {
 		d.line("Result:")
 		d.line("")
 		d.members(t)
 		return
 	}
-	d.line("Result: %s.", d.typeName(m.result))
+	d.line("Result: %s.", d.typeName(m.Result))
 }
 
 // sentence tells what a parameter is for and which rules it has.
@@ -165,15 +173,15 @@ func (d *document) types() {
 
 // language lists what is spoken of the Language Server Protocol, whose
 // specification tells the rest.
-func (d *document) language() {
+func (d *document) language(p *Protocol) {
 	d.line("## Language server")
 	d.line("")
 	d.line("On the same connection, `waza lsp` and `waza jsonrpc` speak the Language Server Protocol: with lines or with `Content-Length` headers, whichever the client begins with. A client whose `initialize` has `capabilities.textDocument` is told in `capabilities` what is offered, beside what all clients are told. Parameters and results are those of the protocol; members that are not known are no error here. Notifications whose names begin with `$/` and that are not known are ignored.")
 	d.line("")
 	d.line("| method | |")
 	d.line("|---|---|")
-	for _, m := range languageTable() {
-		d.line("| `%s` | %s |", m.name, m.doc)
+	for _, m := range p.Spoken {
+		d.line("| `%s` | %s |", m.Name, m.Doc)
 	}
 	d.line("")
 	d.line("The server sends `textDocument/publishDiagnostics` with the version of the text it has read, `workspace/codeLens/refresh` when a run has ended, `$/progress` and `window/showMessage` of the runs that a command has started, and `window/showDocument` for `waza.showRun`, as far as the client can deal with them.")
@@ -182,7 +190,7 @@ func (d *document) language() {
 	d.line("")
 	d.line("Those of `workspace/executeCommand`.")
 	d.line("")
-	for _, m := range commandTable() {
+	for _, m := range p.Commands {
 		d.method(m)
 	}
 }
@@ -194,7 +202,7 @@ func (d *document) codes() {
 	d.line("")
 	d.line("| code | message | meaning |")
 	d.line("|---|---|---|")
-	for _, c := range codes {
+	for _, c := range Codes {
 		d.line("| %d | %s | %s |", c.Code, c.Message, c.Doc)
 	}
 }
@@ -218,8 +226,8 @@ func selfDescribed(t reflect.Type) bool {
 // typeName says what a value of that type is in JSON, and sees to it that an
 // object is described.
 func (d *document) typeName(t reflect.Type) string {
-	if e, ok := reflect.New(t).Interface().(interface{ expected() string }); ok {
-		return e.expected()
+	if e, ok := reflect.New(t).Interface().(Expecter); ok {
+		return e.Expected()
 	}
 	switch {
 	case t == reflect.TypeFor[time.Time]():

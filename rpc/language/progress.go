@@ -1,4 +1,4 @@
-package rpc
+package language
 
 import (
 	"context"
@@ -7,31 +7,47 @@ import (
 	"time"
 
 	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
+	"waza/rpc/dispatch"
 	"waza/runner"
 )
 
 // progressEvery is how often the client is told of a run's progress, at most.
 const progressEvery = 100 * time.Millisecond
 
-// showProgress lets the client show how a run goes on, once the reply to the
-// request that started it is on its way: as a work done progress or, where the
-// client has none, with a message at the end.
-func (c *call) showProgress(run *runner.Run) {
-	replied := c.replied()
-	c.following.Go(func() {
-		if replied != nil && !c.language.await(replied) {
+func commandMethods() []*method {
+	return []*method{
+		speak("workspace/executeCommand", dispatch.Heavy, "Carry out one of the commands below; its argument is one object, its result another.", executeCommand),
+		speak("window/workDoneProgress/cancel", dispatch.Quick, "Cancel the run that a progress is of.", cancelProgress),
+	}
+}
+
+func executeCommand(ctx context.Context, q *Request, p *protocol.ExecuteCommandParams) (any, error) {
+	var argument json.RawMessage // commands take no other than the first
+	if len(p.Arguments) > 0 && string(p.Arguments[0]) != "null" {
+		argument = json.RawMessage(p.Arguments[0])
+	}
+	return q.Execute(ctx, p.Command, argument)
+}
+
+// ShowProgress lets the client show how a run goes on, once replied, which may be nil,
+// is closed: as a work done progress or, where the client has none, with a message at
+// the end. It does not block.
+func (e *Editor) ShowProgress(run *runner.Run, replied <-chan struct{}) {
+	e.sending.Go(func() {
+		if replied != nil && !e.await(replied) {
 			return
 		}
-		w := &workDone{s: c.session, run: run, token: protocol.String("waza-" + run.ID())}
-		w.shown = c.language.abilities().ShowsProgress() && w.create()
+		w := &workDone{e: e, run: run, token: protocol.String("waza-" + run.ID())}
+		w.shown = e.abilities().ShowsProgress() && w.create()
 		w.follow()
 	})
 }
 
 // workDone is the progress of one run as a client sees it.
 type workDone struct {
-	s      *session
+	e      *Editor
 	run    *runner.Run
 	token  protocol.ProgressToken
 	shown  bool
@@ -48,23 +64,23 @@ func (w *workDone) create() bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(w.s.language.ctx, askTime)
+	ctx, cancel := context.WithTimeout(w.e.asking, askTime)
 	defer cancel()
-	if _, err = w.s.stream.Call(ctx, "window/workDoneProgress/create", json.RawMessage(raw)); err != nil {
+	if _, err = w.e.o.Client.Call(ctx, "window/workDoneProgress/create", json.RawMessage(raw)); err != nil {
 		return false
 	}
 	yes := true
-	w.s.language.progress(w.run, true)
+	w.e.progress(w.run, true)
 	w.tell(&protocol.WorkDoneProgressBegin{Kind: "begin", Title: "waza: " + w.run.Record().Suite.Name, Cancellable: &yes, Percentage: new(uint32)})
 	return true
 }
 
 // follow tells of the run's events until it has ended.
 func (w *workDone) follow() {
-	defer w.s.language.progress(w.run, false)
+	defer w.e.progress(w.run, false)
 	sub := w.run.Subscribe(w.run.First())
 	for {
-		events, err := sub.Next(w.s.language.ctx)
+		events, err := sub.Next(w.e.asking)
 		if err != nil {
 			return // the client is gone
 		}
@@ -123,15 +139,15 @@ func (w *workDone) text() string {
 
 // end says what came out.
 func (w *workDone) end(e *runner.Event) {
-	text, grave := outcomeText(e)
+	text, grave := outcomeText(e, w.e.o.Failure)
 	if w.shown {
 		w.tell(&protocol.WorkDoneProgressEnd{Kind: "end", Message: &text})
 		return
 	}
-	w.s.showMessage(grave, "waza: "+w.run.Record().Suite.Name+": "+text)
+	w.e.ShowMessage(grave, "waza: "+w.run.Record().Suite.Name+": "+text)
 }
 
-func outcomeText(e *runner.Event) (string, protocol.MessageType) {
+func outcomeText(e *runner.Event, failure func(runner.Status, string) string) (string, protocol.MessageType) {
 	switch {
 	case e.Status == runner.StatusCompleted && e.Summary != nil:
 		c := e.Summary.Counts
@@ -154,42 +170,60 @@ func (w *workDone) tell(value any) {
 	if err != nil {
 		return
 	}
-	w.s.notifyClient("$/progress", &protocol.ProgressParams{Token: w.token, Value: raw})
+	w.e.notify("$/progress", &protocol.ProgressParams{Token: w.token, Value: raw})
 }
 
-// showMessage shows people a sentence.
-func (s *session) showMessage(kind protocol.MessageType, text string) {
-	s.notifyClient("window/showMessage", &protocol.ShowMessageParams{Type: kind, Message: text})
+// ShowMessage shows people a sentence.
+func (e *Editor) ShowMessage(kind protocol.MessageType, text string) {
+	e.notify("window/showMessage", &protocol.ShowMessageParams{Type: kind, Message: text})
 }
 
-// notifyClient sends a notification of the Language Server Protocol. It fails when
+// notify sends a notification of the Language Server Protocol. It fails when
 // the client is gone, which the session notices itself.
-func (s *session) notifyClient(method string, params any) {
+func (e *Editor) notify(method string, params any) {
 	raw, err := protocol.Marshal(params)
 	if err == nil {
-		_ = s.stream.Notify(s.language.ctx, method, json.RawMessage(raw))
+		_ = e.o.Client.Notify(e.asking, method, json.RawMessage(raw))
 	}
 }
 
 // progress notes that the client shows a run's progress, or does so no more.
-func (l *language) progress(run *runner.Run, shown bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shown == nil {
-		l.shown = map[string]*runner.Run{}
+func (e *Editor) progress(run *runner.Run, shown bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shown == nil {
+		e.shown = map[string]*runner.Run{}
 	}
-	if delete(l.shown, "waza-"+run.ID()); shown {
-		l.shown["waza-"+run.ID()] = run
+	if delete(e.shown, "waza-"+run.ID()); shown {
+		e.shown["waza-"+run.ID()] = run
 	}
 }
 
-func (c *call) cancelProgress(_ context.Context, p *protocol.WorkDoneProgressCancelParams) (any, error) {
+func cancelProgress(_ context.Context, q *Request, p *protocol.WorkDoneProgressCancelParams) (any, error) {
 	token, _ := p.Token.(protocol.String)
-	c.language.mu.Lock()
-	run := c.language.shown[string(token)]
-	c.language.mu.Unlock()
+	q.editor.mu.Lock()
+	run := q.editor.shown[string(token)]
+	q.editor.mu.Unlock()
 	if run != nil {
 		run.Cancel()
 	}
 	return nil, nil
+}
+
+// ShowDocument lets the client show a document outside of itself. It is false when the client
+// does not, or does not answer in time.
+func (e *Editor) ShowDocument(ctx context.Context, u string) bool {
+	if !e.abilities().ShowsDocuments() {
+		return false
+	}
+	yes := true
+	raw, err := protocol.Marshal(&protocol.ShowDocumentParams{URI: uri.URI(u), External: &yes})
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	answer, err := e.o.Client.Call(ctx, "window/showDocument", json.RawMessage(raw))
+	var shown protocol.ShowDocumentResult
+	return err == nil && protocol.Unmarshal(answer, &shown) == nil && shown.Success
 }

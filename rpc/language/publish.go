@@ -1,4 +1,4 @@
-package rpc
+package language
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ func (k *checker) filesLocked(old, now *read, open lsp.Documents) []publication 
 // publish tells the client what it does not know yet.
 func (k *checker) publish(files []publication) {
 	for _, p := range files {
-		t := told{findings: p.findings(k.s.language.abilities().Encoding), open: p.doc != nil}
+		t := told{findings: p.findings(k.e.abilities().Encoding), open: p.doc != nil}
 		params := &protocol.PublishDiagnosticsParams{URI: uri.File(p.path), Diagnostics: lsp.Diagnostics(t.findings)}
 		if p.doc != nil {
 			t.version = p.doc.Version
@@ -70,13 +70,13 @@ func (k *checker) publish(files []publication) {
 		}
 		raw, err := protocol.Marshal(params)
 		if err != nil {
-			k.s.server.log.Error("diagnostics", "path", p.path, "error", err)
+			k.e.o.Log.Error("diagnostics", "path", p.path, "error", err)
 			continue
 		}
 		if t.raw = raw; k.knows(p.path, t) {
 			continue
 		}
-		if k.s.stream.Notify(k.s.ctx, "textDocument/publishDiagnostics", json.RawMessage(raw)) != nil {
+		if k.e.o.Client.Notify(k.e.ctx, "textDocument/publishDiagnostics", json.RawMessage(raw)) != nil {
 			return // the client is gone
 		}
 	}

@@ -1,20 +1,20 @@
-package rpc
+package dispatch
 
 import (
 	"context"
 	"sync"
 )
 
-// A group counts goroutines. Unlike a sync.WaitGroup it may grow while somebody
+// A Group counts goroutines. Unlike a sync.WaitGroup it may grow while somebody
 // waits, and waiting can be given up.
-type group struct {
+type Group struct {
 	mu   sync.Mutex // guards the fields below
 	n    int
 	idle chan struct{} // closed when n falls to 0; nil when nobody waits
 }
 
 // Go runs f in a goroutine of the group.
-func (g *group) Go(f func()) {
+func (g *Group) Go(f func()) {
 	g.mu.Lock()
 	g.n++
 	g.mu.Unlock()
@@ -24,7 +24,7 @@ func (g *group) Go(f func()) {
 	}()
 }
 
-func (g *group) done() {
+func (g *Group) done() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n--
@@ -35,7 +35,7 @@ func (g *group) done() {
 }
 
 // Wait waits until there is none, or ctx ends.
-func (g *group) Wait(ctx context.Context) {
+func (g *Group) Wait(ctx context.Context) {
 	for {
 		g.mu.Lock()
 		if g.n == 0 {

@@ -1,4 +1,4 @@
-package rpc
+package language
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 //
 // It has one goroutine, in the session's calls, while something is due.
 type checker struct {
-	s *session
+	e *Editor
 
 	mu      sync.Mutex // guards the fields below
 	running bool
@@ -86,7 +86,7 @@ func (k *checker) touch(path string, search bool) {
 // onDisk makes due what depends on files that have changed, are new or gone. A
 // suite among them may be that of any document whose suite was not found.
 func (k *checker) onDisk(paths []string) {
-	open := k.s.language.documents()
+	open := k.e.documents()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	isSuite := false
@@ -129,7 +129,7 @@ func (k *checker) startLocked() {
 		return
 	}
 	k.running = true
-	k.s.calls.Go(k.work)
+	k.e.checks.Go(k.work)
 }
 
 // work does rounds until nothing is due.
@@ -138,7 +138,7 @@ func (k *checker) work() {
 		k.mu.Lock()
 		due, strays := k.due, k.strays
 		k.due, k.strays = nil, nil
-		if len(due)+len(strays) == 0 || k.s.ctx.Err() != nil {
+		if len(due)+len(strays) == 0 || k.e.ctx.Err() != nil {
 			k.running = false
 			if k.idle != nil {
 				close(k.idle)
@@ -157,7 +157,7 @@ func (k *checker) work() {
 
 // rest lets changes gather after a round that was in vain.
 func (k *checker) rest(took time.Duration) {
-	_ = pause.For(k.s.ctx, min(took, restAtMost))
+	_ = pause.For(k.e.ctx, min(took, restAtMost))
 }
 
 // settled waits until nothing is due: then all that is open was read.
@@ -186,16 +186,15 @@ func (k *checker) settled(ctx context.Context) error {
 func (k *checker) round(due, strays map[string]bool) (stale bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			k.s.server.log.Error("panic", "while", "reading suites for an editor", "panic", p, "stack", string(debug.Stack()))
+			k.e.o.Log.Error("panic", "while", "reading suites for an editor", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	select {
-	case k.s.server.slots <- struct{}{}:
-		defer func() { <-k.s.server.slots }()
-	case <-k.s.ctx.Done():
+	release, err := k.e.o.Turn(k.e.ctx)
+	if err != nil {
 		return false
 	}
-	open := k.s.language.documents()
+	defer release()
+	open := k.e.documents()
 	overlay := open.Overlay()
 	for _, path := range slices.Sorted(maps.Keys(strays)) {
 		above := eval.Above(path, eval.Options{Overlay: overlay})
@@ -222,7 +221,7 @@ func (k *checker) known(suite string) *read {
 func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
 	r := &read{on: map[string]bool{path: true}, found: map[string]decode.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
-		Vocabulary: k.s.server.runner.Planner().Vocabulary(), Overlay: overlay,
+		Vocabulary: k.e.o.Suites.Vocabulary(), Overlay: overlay,
 		Looked: func(p string) { r.on[p] = true },
 	})
 	for _, d := range found {
@@ -250,7 +249,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 		r.found = nil
 	case k.suites[path] == nil && len(k.suites) >= maxSuites:
 		k.mu.Unlock()
-		k.s.server.log.Warn("a suite is not checked: too many are open", "suite", path, "limit", maxSuites)
+		k.e.o.Log.Warn("a suite is not checked: too many are open", "suite", path, "limit", maxSuites)
 		return false
 	default:
 		if k.suites == nil {
@@ -280,7 +279,7 @@ func anyOpen(r *read, open lsp.Documents) bool {
 
 // staleLocked says whether a document that a suite depends on is another by now.
 func (k *checker) staleLocked(r *read, then lsp.Documents) bool {
-	now := k.s.language.documents()
+	now := k.e.documents()
 	for path := range r.on {
 		if then.All()[path] != now.All()[path] {
 			return true

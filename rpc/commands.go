@@ -1,0 +1,144 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/rpc/dispatch"
+	"waza/rpc/lsp"
+	"waza/rpc/wire"
+	"waza/runner"
+)
+
+// commandTable lists the commands of workspace/executeCommand. They are methods
+// but for how they are called.
+func commandTable() []*method {
+	return []*method{
+		dispatch.Define(lsp.CommandRun, dispatch.Heavy,
+			"Start a run, as eval.run does: its notifications follow the reply, and it is the client's. "+
+				"How it goes on is shown as a work done progress, which can be cancelled; a client without gets a message when it has ended.", commandRun),
+		dispatch.Define(lsp.CommandDebug, dispatch.Heavy, "Start a run of one trial of each task, one after the other, with verbose logs.", commandDebug),
+		dispatch.Define(lsp.CommandCancel, dispatch.Long, "Cancel a run or, without runId, all that this client has started.", commandCancel),
+		dispatch.Define(lsp.CommandCompare, dispatch.Heavy, "Compare two runs, as run.compare does: those that are named, or the last two of a suite.", commandCompare),
+		dispatch.Define(lsp.CommandShowRun, dispatch.Heavy, "Write the HTML report of a run and let the client show it; a client that does not show documents gets a message that names the file.", commandShowRun),
+	}
+}
+
+// execute carries out a command.
+func (c *call) execute(ctx context.Context, command string, argument json.RawMessage) (json.RawMessage, error) {
+	for _, m := range commandTable() {
+		if m.Name == command {
+			result, err := m.Serve(ctx, c, argument)
+			if err != nil {
+				return nil, err
+			}
+			return wire.Encode(result)
+		}
+	}
+	known := lsp.Commands()
+	return nil, &dispatch.ParamError{Parameter: "command", Message: "no such command: " + dispatch.Clip(command),
+		Data: map[string]any{"known": known, "suggestion": decode.Nearest(command, known)}}
+}
+
+// commandRunParams are those of waza.run and waza.debug.
+type commandRunParams struct {
+	Path  string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Tasks []string `json:"tasks" doc:"Run only these tasks: ids, or globs that match an id or name."`
+	RunOptions
+}
+
+func commandRun(ctx context.Context, c *call, p *commandRunParams) (*runStarted, error) {
+	return runByCommand(ctx, c, p, 0)
+}
+
+func commandDebug(ctx context.Context, c *call, p *commandRunParams) (*runStarted, error) {
+	p.Workers, p.Verbose, p.Cache = 1, true, false
+	return runByCommand(ctx, c, p, 1)
+}
+
+// runByCommand starts a run, and shows the client how it goes on. A trial other
+// than 0 is the only one of each task.
+func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) (*runStarted, error) {
+	r, err := start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
+		return runner.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if run := c.server.runner.Live(r.RunID); run != nil {
+		c.conn.editor.ShowProgress(run, c.Replied())
+	}
+	return r, nil
+}
+
+type commandCancelParams struct {
+	RunID string `json:"runId" doc:"Run to cancel, whoever has started it; all of this client when absent."`
+}
+
+type commandCancelled struct {
+	RunIDs []string `json:"runIds" doc:"The runs that went on until now."`
+}
+
+func commandCancel(ctx context.Context, c *call, p *commandCancelParams) (*commandCancelled, error) {
+	r := &commandCancelled{RunIDs: []string{}}
+	if p.RunID != "" {
+		if _, err := cancelRun(ctx, c, &runCancelParams{RunID: p.RunID}); err != nil {
+			return nil, err
+		}
+		r.RunIDs = append(r.RunIDs, p.RunID)
+		return r, nil
+	}
+	for _, run := range c.conn.runs.list() {
+		if !isClosed(run.Done()) {
+			run.Cancel()
+			r.RunIDs = append(r.RunIDs, run.ID())
+		}
+	}
+	slices.Sort(r.RunIDs)
+	return r, nil
+}
+
+type commandCompareParams struct {
+	Base string `json:"base" doc:"The run to compare with; the one before run, of the same suite, when absent."`
+	Run  string `json:"run" doc:"The run to compare: an id, the beginning of one, or latest; the last of the suite when absent."`
+	Path string `json:"path" doc:"Suite file whose last two runs are compared where none is named."`
+}
+
+func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*runner.Comparison, error) {
+	refs, err := compared(c, p)
+	if err != nil {
+		return nil, err
+	}
+	return compareRuns(ctx, c, &compareParams{RunIDs: refs})
+}
+
+// compared names the two runs to compare, the reference first.
+func compared(c *call, p *commandCompareParams) ([]string, error) {
+	if p.Run == "" && p.Path == "" {
+		return nil, &dispatch.ParamError{Parameter: "run", Message: `parameter "run" is missing (or give "path")`}
+	}
+	run := p.Run
+	if run == "" {
+		path, err := c.conn.resolve("path", p.Path)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := c.server.runner.Catalog().ListBy(runner.Filter{Path: path, Limit: 2})
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) < 2 {
+			return nil, &dispatch.RunFailedError{Err: errors.New("there are not two runs of this suite to compare yet; run it again")}
+		}
+		run = runs[0].RunID
+	}
+	base := p.Base
+	if base == "" {
+		base = run + "~1"
+	}
+	return []string{base, run}, nil
+}
