@@ -37,6 +37,9 @@ type Referrer interface {
 	Refers(suite *Suite, task *Task) []string
 }
 
+// Described returns k, so that a [Registry] finds what a type that embeds it is called.
+func (k Kind) Described() Kind { return k }
+
 // Vocabulary is what the executors and graders of a program understand.
 // It is immutable once built and safe for concurrent use.
 type Vocabulary struct {
@@ -45,19 +48,10 @@ type Vocabulary struct {
 }
 
 // Executor returns the executor kind with that name or alias.
-func (v *Vocabulary) Executor(name string) (Kind, bool) { return findKind(v.Executors, name) }
+func (v *Vocabulary) Executor(name string) (Kind, bool) { return find(v.Executors, name) }
 
 // Grader returns the grader kind with that name or alias.
-func (v *Vocabulary) Grader(name string) (Kind, bool) { return findKind(v.Graders, name) }
-
-func findKind(kinds []Kind, name string) (Kind, bool) {
-	for _, k := range kinds {
-		if k.Is(name) {
-			return k, true
-		}
-	}
-	return Kind{}, false
-}
+func (v *Vocabulary) Grader(name string) (Kind, bool) { return find(v.Graders, name) }
 
 // Is reports whether name is the kind's name or an alias, in any letter case.
 func (k Kind) Is(name string) bool {

@@ -3,7 +3,6 @@ package grader
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"waza/eval"
@@ -30,42 +29,15 @@ var Builtin = NewRegistry(
 	humanCalibration,
 )
 
-// Registry finds graders by type. It is immutable and safe for concurrent use.
-type Registry struct{ kinds []Kind }
+// Registry finds graders by type, and binds them to what a suite says of them. It
+// is immutable and safe for concurrent use.
+type Registry struct{ eval.Registry[Kind] }
 
 // NewRegistry holds the given kinds, in the order reference documents list them.
-func NewRegistry(kinds ...Kind) *Registry { return &Registry{kinds: kinds} }
+func NewRegistry(kinds ...Kind) *Registry { return &Registry{*eval.NewRegistry(kinds...)} }
 
-// Lookup returns the kind with that name or alias, in any letter case.
-func (r *Registry) Lookup(name string) (Kind, bool) {
-	for _, k := range r.kinds {
-		if k.Is(name) {
-			return k, true
-		}
-	}
-	return Kind{}, false
-}
-
-// All returns the kinds. The caller owns the slice.
-func (r *Registry) All() []Kind { return slices.Clone(r.kinds) }
-
-// Names lists the canonical names.
-func (r *Registry) Names() []string {
-	names := make([]string, len(r.kinds))
-	for i, k := range r.kinds {
-		names[i] = k.Name
-	}
-	return names
-}
-
-// Kinds returns what eval needs to check suites.
-func (r *Registry) Kinds() []eval.Kind {
-	kinds := make([]eval.Kind, len(r.kinds))
-	for i, k := range r.kinds {
-		kinds[i] = k.Kind
-	}
-	return kinds
-}
+// With returns a registry that has further kinds, as [eval.Registry.With] does.
+func (r *Registry) With(kinds ...Kind) *Registry { return &Registry{*r.Registry.With(kinds...)} }
 
 // Bind builds the grader that spec describes. A type that this program cannot
 // grade with gives a grader whose every Grade is an error. The error of Bind
