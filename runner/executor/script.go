@@ -34,7 +34,7 @@ func ScriptIndex(args []string) int {
 
 // MissingScript returns which of args is a script that an interpreter, args[0],
 // will not find, with the places where resolve looked for it, or 0 when none is
-// or nobody can tell: a hook may write it, or a task put it into the workspace.
+// or it is unknown: a hook may write it, or a task put it into the workspace.
 func MissingScript(suite *eval.Suite, args []string, resolve func(rel string) (abs string, tried []string, ok bool)) (index int, tried []string) {
 	index = ScriptIndex(args)
 	if index == 0 {

@@ -138,7 +138,7 @@ func (c *ToolCall) size() int {
 	return len(c.ID) + len(c.Name) + len(c.Kind) + len(c.Title) + len(c.Arguments) + len(c.Result) + len(c.Status)
 }
 
-// Track records the use of a tool that goes on. The function it returns puts
+// Track records the use of a tool that has not ended. The function it returns puts
 // what is known of the call later in place of what was known before; what does
 // not fit any more, or comes after the attempt has ended, is dropped.
 func (t *Transcript) Track(c ToolCall) (update func(ToolCall)) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// takeAnswer moves the call that stands for the answer to where it belongs. A
-// model that wrote the JSON as text instead is understood as well.
+// takeAnswer moves the call that holds the answer to where it belongs. A model
+// may also write the JSON as text instead.
 func (r *Reply) takeAnswer(a *Answer) {
 	if a == nil {
 		return

@@ -94,7 +94,7 @@ func (c *Call) block() object {
 	return object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.sendable()}
 }
 
-// notEmpty stands in for a text that the API does not take.
+// notEmpty replaces a text that the API does not take.
 func notEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty)"
@@ -188,7 +188,7 @@ func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
 		s.text = a.write(b, start.Text, start.Thinking)
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(a.blocks) {
-			return step{}, &Error{Kind: Unreachable, Message: "the stream is malformed: it goes on with a block that was never begun"}
+			return step{}, &Error{Kind: Unreachable, Message: "the stream is malformed: it continues a block that never began"}
 		}
 		b := a.blocks[e.Index]
 		b.signature.WriteString(e.Delta.Signature)

@@ -216,7 +216,7 @@ func TestFaults(t *testing.T) {
 		{"malformed", Anthropic, func(w http.ResponseWriter, _ int) { send(w, "event: message_start\ndata: {oops") }, Unreachable, "malformed", maxFaults},
 		{"unbegun block", Anthropic, func(w http.ResponseWriter, _ int) {
 			send(w, claude(claudeStart, `{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`)...)
-		}, Unreachable, "never begun", maxFaults},
+		}, Unreachable, "never began", maxFaults},
 		{"error in stream", OpenAI, func(w http.ResponseWriter, _ int) { send(w, `data: {"error":{"message":"out of memory","code":500}}`) }, Unreachable, "out of memory", maxFaults},
 		{"flood", OpenAI, func(w http.ResponseWriter, _ int) {
 			big := chunk(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`, "")

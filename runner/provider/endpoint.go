@@ -28,7 +28,7 @@ const (
 )
 
 // Endpoint says where a model is served and where its key comes from. Keys
-// themselves never stand in a suite. The zero value means the provider's own
+// are never part of a suite. The zero value means the provider's own
 // address and the environment variable that is usual for it.
 type Endpoint struct {
 	// Address of the API; when absent $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL, else the provider's own.

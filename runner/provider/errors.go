@@ -85,7 +85,7 @@ func statusText(status int) string {
 // statusOverloaded is what Anthropic answers when it is too busy.
 const statusOverloaded = 529
 
-// transportError tells of a fault on the way to the API or back. When ctx has
+// transportError describes a fault on the way to the API or back. When ctx has
 // ended, its cause is the error.
 func transportError(ctx context.Context, where string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {

@@ -111,7 +111,7 @@ func (l *Limiter) acquire(ctx context.Context) (*slot, error) {
 	}
 }
 
-// lateness tells when it is too late to go on waiting.
+// lateness returns a channel that fires when it is too late to keep waiting.
 func lateness(ctx context.Context) (<-chan time.Time, func() bool) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

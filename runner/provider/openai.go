@@ -11,7 +11,7 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// openAI speaks chat completions, which OpenAI and all who are compatible with it have.
+// openAI speaks chat completions, which OpenAI and all compatible servers have.
 type openAI struct{ settings }
 
 func (c openAI) address(base *url.URL) *url.URL {
@@ -224,7 +224,7 @@ const maxCalls = 128
 func (a *openAIAnswer) addCall(d *openAICallDelta) error {
 	var call *openAICall
 	for _, c := range a.calls {
-		// Some servers number all calls 0 and tell them apart by their id.
+		// Some servers number all calls 0; only their ids differ.
 		if c.index == d.Index && (d.ID == "" || d.ID == c.id) {
 			call = c
 		}

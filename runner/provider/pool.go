@@ -214,11 +214,11 @@ type client struct {
 }
 
 // Complete asks until there is an answer or no use in asking again. A retry asks
-// the whole question anew. Verdicts are the caller's business and never retried.
+// the whole question again. Verdicts are the caller's business and never retried.
 func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	most := c.most(r)
 	if err := c.pool.options.Budget.reserve(ctx, most); err != nil {
-		return &Reply{}, c.told(err)
+		return &Reply{}, c.public(err)
 	}
 	var spent Usage
 	defer func() { c.pool.options.Budget.settle(most, spent) }()
@@ -238,23 +238,23 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 		}
 		switch {
 		case streamed:
-			return reply, c.told(err)
+			return reply, c.public(err)
 		case e.Kind == Throttled:
 			throttled++
 			if throttled > maxThrottled || !c.worthWaiting(ctx) {
-				return reply, c.told(err)
+				return reply, c.public(err)
 			}
 		case e.Kind == Unreachable:
 			faults++
 			if faults == maxFaults {
-				return reply, c.told(err)
+				return reply, c.public(err)
 			}
 			// About that long, so that calls which met the same fault do not come back together.
 			if cause := pause.About(ctx, faultPause<<(faults-1)); cause != nil {
 				return reply, cause
 			}
 		default:
-			return reply, c.told(err)
+			return reply, c.public(err)
 		}
 	}
 }
@@ -286,8 +286,8 @@ func (c *client) worthWaiting(ctx context.Context) bool {
 	return ctx.Err() == nil && (!ok || c.limiter.wait() < time.Until(deadline)-giveUp)
 }
 
-// told names the place in an error and takes keys out of it.
-func (c *client) told(err error) error {
+// public returns an error that users may see: it names the place and holds no key.
+func (c *client) public(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Where == "" {
 		named := *e

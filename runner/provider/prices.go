@@ -33,7 +33,7 @@ var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
 // not be changed while in use.
 type Prices map[string]eval.Price
 
-// dated is what follows a model's name to tell its versions apart, which cost the same.
+// dated matches the end of a model's name that only distinguishes versions, which cost the same.
 var dated = regexp.MustCompile(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+(:\d+)?))+$`)
 
 // Find returns the price of a model. Names are compared in any letter case,

@@ -1,5 +1,5 @@
-// Package provider asks models, through the API of whoever serves them. It is
-// the one place that knows about keys, prices, budgets, rate limits and retries,
+// Package provider asks models, through the API of their provider. It is the one
+// place that knows about keys, prices, budgets, rate limits and retries,
 // for executors and judges alike.
 //
 // Make a [Pool] per run with [NewPool], get a [Client] for an [Endpoint] and a
@@ -133,7 +133,7 @@ const (
 type Reply struct {
 	// Message is the turn to put at the end of the conversation.
 	Message Message
-	// Thought is what the model says it thought, where the API tells.
+	// Thought is what the model thought, where the API reports it.
 	Thought string
 	// Answer is the JSON that Request.Answer asked for, a valid JSON object;
 	// nil when the model gave none. It is not checked against the schema.

@@ -177,7 +177,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-// cutAfter reports whether a text that goes on so may have been cut just before.
+// cutAfter reports whether a text that continues like this may have been cut just before.
 func cutAfter(rest string) bool {
 	if rest == "" || rest[0] == 0 || rest[0] == '"' {
 		return true

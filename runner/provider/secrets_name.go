@@ -18,7 +18,7 @@ const (
 )
 
 // The parts of names. Those that end names without a separator, as in OPENAIKEY, are
-// told from the words that end so, too.
+// distinguished from the words that end so, too.
 var (
 	passwordParts = []string{"pass", "passwd", "password", "passwords", "passphrase", "passcode", "pwd", "pw", "pin", "otp"}
 	secretParts   = []string{

@@ -10,9 +10,9 @@ import (
 	"waza/runner/provider"
 )
 
-// Conversation lets a model answer prompts with the help of tools, whoever runs
-// these: the executors of this package answer calls as the suite says. Fill in
-// the fields, then call [Conversation.Ask] once per prompt. It is used by one
+// Conversation lets a model answer prompts with the help of tools. It does
+// not matter where these run: the executors of this package answer calls as the
+// suite says. Fill in the fields, then call [Conversation.Ask] once per prompt. It is used by one
 // goroutine at a time, and nothing needs to be closed.
 type Conversation struct {
 	// Client asks the model. Required.

@@ -45,7 +45,7 @@ func (m *model) system(t *executor.Trial) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// skillBody is a SKILL.md without the lines that tell tools about it; the
+// skillBody is a SKILL.md without the lines that describe it to tools; the
 // description stays, for it says when the skill is to be used.
 func skillBody(text string) string {
 	text = strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n"))
@@ -68,7 +68,7 @@ func skillBody(text string) string {
 	return strings.TrimSpace(strings.Join(kept, "\n") + "\n\n" + strings.TrimSpace(body))
 }
 
-// files gives the text of the task's files, to stand behind the prompt. Of binary
+// files gives the text of the task's files, which follows the prompt. Of binary
 // files and those beyond the bounds it gives the name only.
 func (m *model) files(t *executor.Trial) (string, error) {
 	if len(t.Task.Inputs.Files) == 0 {
