@@ -1,0 +1,83 @@
+package rpc_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+)
+
+// pipe serves a client over a stream that is neither a socket nor a file, as a door
+// for WebSockets does. ended gives what ServeStream returned.
+func pipe(ctx context.Context, t *testing.T, s *rpc.Server, authorised bool) (*client, <-chan error) {
+	t.Helper()
+	here, there := net.Pipe()
+	ended := make(chan error, 1)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		ended <- s.ServeStream(ctx, there, authorised)
+	}()
+	t.Cleanup(func() {
+		here.Close()
+		<-served
+	})
+	require.NoError(t, here.SetReadDeadline(time.Now().Add(patience)))
+	return &client{TB: t, w: here, r: here, scan: bufio.NewReaderSize(here, 1<<20)}, ended
+}
+
+// A run outlives the stream that started it, and another client follows it.
+func TestServeStream(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{})
+	first, ended := pipe(t.Context(), t, s, true)
+	id := first.start(map[string]any{"path": suite(t, slow)})
+	require.NoError(t, first.w.Close())
+	require.ErrorIs(t, <-ended, rpc.ErrClientGone, "it did not read all that it was sent")
+	second, _ := pipe(t.Context(), t, s, true)
+	second.must("run.subscribe", map[string]any{"runId": id}, nil)
+	second.wait("trial_start")
+	second.cancel(id)
+}
+
+// Whoever opens the stream says whether the client must still show the token.
+func TestServeStreamAsksForTheToken(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{Token: goodToken})
+	known, _ := pipe(t.Context(), t, s, true)
+	known.must("ping", nil, nil)
+	unknown, ended := pipe(t.Context(), t, s, false)
+	require.EqualValues(t, -32006, unknown.call("ping", nil).Error.Code)
+	unknown.must("initialize", map[string]any{"token": goodToken}, nil)
+	unknown.must("ping", nil, nil)
+	unknown.must("exit", nil, nil)
+	require.NoError(t, <-ended)
+}
+
+func TestServeStreamEnds(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, rpc.Options{MaxConnections: 1})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c, ended := pipe(ctx, t, s, true)
+	c.must("ping", nil, nil)
+
+	further, refused := pipe(t.Context(), t, s, true)
+	require.EqualValues(t, -32005, further.next().Error.Code)
+	require.ErrorContains(t, <-refused, "too many connections")
+
+	cancel(io.ErrNoProgress)
+	require.ErrorIs(t, <-ended, io.ErrNoProgress)
+	require.Empty(t, c.rest())
+
+	// A client that does not even read why it is not served is not waited for.
+	require.NoError(t, s.Shutdown(t.Context()))
+	silent, late := pipe(t.Context(), t, s, true)
+	require.ErrorIs(t, <-late, rpc.ErrServerClosed)
+	require.Empty(t, silent.rest())
+}
