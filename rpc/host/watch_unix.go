@@ -68,9 +68,9 @@ func watch(gone func(), wait func(wake int) bool) (stop func()) {
 	}
 }
 
-// poll waits until fd has one of the events, or an error, and gives them; 0
-// when wake came first.
-func poll(fd int, events int16, wake int) int16 {
+// pollBlocking waits until fd has one of the events, or an error, and gives them; 0
+// when wake came first. It keeps a thread in a system call.
+func pollBlocking(fd int, events int16, wake int) int16 {
 	for {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(wake), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
