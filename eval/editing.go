@@ -3,6 +3,7 @@ package eval
 import (
 	"path/filepath"
 	"slices"
+
 	"waza/eval/decode"
 )
 

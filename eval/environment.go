@@ -4,7 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
 	"waza/eval/decode"
+	"waza/eval/discover"
 )
 
 // basicEnvironment are the variables that hardly any program works without, and those
@@ -20,7 +22,7 @@ func (c *Config) Inherited(environ []string) []string {
 	}
 	var patterns []*regexp.Regexp
 	for _, name := range slices.Concat(basicEnvironment, c.Environment) {
-		if pattern, err := CompileGlob(name); err == nil {
+		if pattern, err := discover.CompileGlob(name); err == nil {
 			patterns = append(patterns, pattern)
 		}
 	}
@@ -38,7 +40,7 @@ func (c *Config) Inherited(environ []string) []string {
 func (l *loader) checkEnvironment() {
 	for i, name := range l.suite.Config.Environment {
 		at := decode.At("config", "environment", i)
-		_, err := CompileGlob(name)
+		_, err := discover.CompileGlob(name)
 		switch {
 		case err != nil:
 			l.at(decode.Error, decode.CodeInvalidValue, at, "%q is no pattern: %s", name, err)

@@ -1,6 +1,6 @@
 // Package eval reads what a suite says: eval.yaml, the task files, datasets,
-// fixtures and skills it refers to. Call [Load] for one suite and [Discover] for
-// all below a directory. It starts no process and uses no network.
+// fixtures and skills it refers to. Call [Load] for one suite; package
+// discover finds those below a directory. It starts no process and uses no network.
 //
 // What is wrong with a suite is never an error of Go but a list of
 // [decode.Diagnostics], each with its place, a stable [decode.Code] and, where one
@@ -13,18 +13,15 @@ package eval
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
-	"syscall"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/files"
 )
 
@@ -52,29 +49,8 @@ type Options struct {
 	Looked func(path string)
 }
 
-// NotFoundError says that a suite file, or the directory to search, is not there.
-type NotFoundError struct{ Path string }
-
-func (e *NotFoundError) Error() string { return fmt.Sprintf("%s: no such file or directory", e.Path) }
-
-// AmbiguousError says that a directory was named where a suite is wanted, and
-// it does not hold exactly one.
-type AmbiguousError struct {
-	Dir    string
-	Suites []string // those found, possibly none
-}
-
-func (e *AmbiguousError) Error() string {
-	if len(e.Suites) == 0 {
-		return fmt.Sprintf("%s: no suite in this directory; a suite is a file named eval.yaml", e.Dir)
-	}
-	const most = 20
-	list, rest := e.Suites, ""
-	if len(list) > most {
-		list, rest = list[:most], fmt.Sprintf(" and %d more", len(e.Suites)-most)
-	}
-	return fmt.Sprintf("%s: several suites in this directory, name one: %s%s", e.Dir, strings.Join(list, ", "), rest)
-}
+// view is what is read of the disk.
+func (o Options) view() files.View { return files.View{Overlay: o.Overlay, Looked: o.Looked} }
 
 // Load reads the suite file at path, or the only suite below path when it is a
 // directory, and all that the suite refers to.
@@ -85,7 +61,7 @@ func (e *AmbiguousError) Error() string {
 // whatever can be read is judged by diagnostics alone. Time and memory are
 // bounded whatever the files hold.
 func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
-	path, err := Find(path, o)
+	path, err := discover.Find(path, o.view())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +92,7 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 
 func newLoader(abs, shownDir string, o Options) *loader {
 	dir := filepath.Dir(abs)
-	suite := &Suite{File: abs, Dir: dir, rootDir: rootOf(dir)}
+	suite := &Suite{File: abs, Dir: dir, rootDir: files.RootOf(dir)}
 	if o.ContextDir != "" {
 		suite.contextDir, _ = filepath.Abs(o.ContextDir) // which fails only without a current directory
 	}
@@ -128,73 +104,16 @@ func newLoader(abs, shownDir string, o Options) *loader {
 	}
 }
 
-// Find returns the suite file that path means: itself or, where it is a directory,
-// the only suite below it. The error is a [*NotFoundError], an [*AmbiguousError]
-// or what kept it from being looked for.
-func Find(path string, o Options) (string, error) {
-	if abs, err := filepath.Abs(path); err == nil && o.Overlay[abs] != nil {
-		return path, nil
-	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return "", &NotFoundError{Path: path}
-	case err != nil:
-		return "", fmt.Errorf("%s: %s", path, files.Reason(err))
-	case !info.IsDir():
-		return path, nil
-	}
-	suites, err := suitesAt(path, o)
-	if err != nil {
-		return "", err
-	}
-	if len(suites) == 0 {
-		found, err := Discover(path, o)
-		if err != nil {
-			return "", err
-		}
-		for _, s := range found.Suites {
-			suites = append(suites, s.Path)
-		}
-	}
-	if len(suites) != 1 {
-		return "", &AmbiguousError{Dir: path, Suites: suites}
-	}
-	return suites[0], nil
-}
-
-// suitesAt lists the suite files of a directory. One that is a link out of the
-// directory's repository is an error: nobody has named it.
-func suitesAt(dir string, o Options) ([]string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
-	var suites []string
-	for _, e := range entries {
-		file, path := filepath.Join(dir, e.Name()), filepath.Join(abs, e.Name())
-		switch root := rootOf(abs); {
-		case !IsSuite(path) || !isRegular(path):
-		case !files.Within(root, path):
-			return nil, fmt.Errorf("%s: %w", file, &OutsideError{Path: file, Place: rootWordOf(root, abs)})
-		case !isWorkflowFile(path, o):
-			suites = append(suites, file)
-		}
-	}
-	return suites, nil
-}
-
 // load fills in the suite from its parsed file.
 func (l *loader) load(src *decode.Source) {
 	s := l.suite
 	l.src, s.src = src, src
-	if isWorkflow(decode.Follow(src.Root)) {
+	if discover.IsWorkflow(decode.Follow(src.Root)) {
 		l.Reportf(src, decode.Place(src.Root, "jobs"), decode.Error, decode.CodeOtherDialect, "this is a workflow of GitHub Actions, not a suite")
 		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
-	if tool, at := otherDialect(src.Root); tool != "" {
+	if tool, at := discover.OtherTool(src.Root); tool != "" {
 		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
 		l.Quietly(func() { l.decodeSuite() })
 		return

@@ -12,6 +12,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
 )
 
 // loadArchive loads eval.yaml of a txtar archive that must not have errors.
@@ -333,13 +334,13 @@ func TestOverlay(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- a/eval.yaml --\n-- a/eval.ci.yaml --\n-- b/x --\n")))
-	var notFound *eval.NotFoundError
+	var notFound *discover.NotFoundError
 	_, _, err := eval.Load(filepath.Join(dir, "lost.yaml"), eval.Options{})
 	require.ErrorAs(t, err, &notFound)
 	require.Equal(t, filepath.Join(dir, "lost.yaml"), notFound.Path)
 	_, _, err = eval.Load(filepath.Join(dir, "b", "x", "eval.yaml"), eval.Options{})
 	require.ErrorAs(t, err, &notFound)
-	var ambiguous *eval.AmbiguousError
+	var ambiguous *discover.AmbiguousError
 	_, _, err = eval.Load(filepath.Join(dir, "a"), eval.Options{})
 	require.ErrorAs(t, err, &ambiguous)
 	require.Len(t, ambiguous.Suites, 2)

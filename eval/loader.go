@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"os"
-	"path/filepath"
 	"waza/eval/decode"
 )
 
@@ -21,35 +19,5 @@ type loader struct {
 
 // looked tells the caller of what the suite depends on.
 func (l *loader) looked(paths ...string) {
-	if l.options.Looked == nil {
-		return
-	}
-	for _, path := range paths {
-		l.options.Looked(path)
-	}
-}
-
-func isRegular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// RepositoryRoot returns the nearest directory at or above dir that holds .git,
-// or "".
-func RepositoryRoot(dir string) string {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
+	l.options.view().Note(paths...)
 }

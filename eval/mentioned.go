@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"waza/eval/files"
 )
 
 // maxMentioned bounds the words of a text that are taken for names of files.
@@ -22,23 +23,23 @@ func (s *Suite) Mentioned(dir string, commands ...string) []string {
 		base = filepath.Join(s.Dir, base)
 	}
 	suiteDir := strings.NewReplacer("${WAZA_SUITE_DIR}", s.Dir, "$WAZA_SUITE_DIR", s.Dir)
-	var files []string
+	var found []string
 	words := 0
 	for _, command := range commands {
 		for word := range wordsOf(command) {
 			if words++; words > maxMentioned {
-				return files
+				return found
 			}
 			path := filepath.FromSlash(suiteDir.Replace(word))
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(base, path)
 			}
-			if within(s.Dir, path) && !slices.Contains(files, path) && isRegular(path) {
-				files = append(files, path)
+			if within(s.Dir, path) && !slices.Contains(found, path) && files.IsRegular(path) {
+				found = append(found, path)
 			}
 		}
 	}
-	return files
+	return found
 }
 
 // wordsOf gives the words of a shell command, but for those that output goes to.

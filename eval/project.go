@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 
 	"gopkg.in/yaml.v3"
 )
@@ -87,9 +90,9 @@ var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_
 // project finds the nearest .waza.yaml at or above the suite, up to the root of
 // its repository, or at most ten levels where there is none.
 func (l *loader) project() *Project {
-	root := RepositoryRoot(l.suite.Dir)
+	root := files.RepositoryRoot(l.suite.Dir)
 	dir := l.suite.Dir
-	for range maxLevelsUp {
+	for range discover.MaxLevelsUp {
 		if p, found := l.projectAt(filepath.Join(dir, projectFile)); found {
 			return p
 		}

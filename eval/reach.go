@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -20,23 +19,6 @@ import (
 // the caller's choice, wherever it is. A skill may be anywhere, because agents'
 // skills are often installed for a user; only the links in it are held in.
 
-// OutsideError says that a suite names a file that it may not read. It wraps
-// [files.ErrEscapes].
-type OutsideError struct {
-	Path  string
-	Place string // that links lead out of; empty when the path is in no place
-	in    string // the suite's own place
-}
-
-func (e *OutsideError) Error() string {
-	if e.Place == "" {
-		return "outside of " + e.in
-	}
-	return "a link that leads out of " + e.Place
-}
-
-func (e *OutsideError) Unwrap() error { return files.ErrEscapes }
-
 // Open opens a regular file of the suite for reading, given by its absolute path.
 // It never waits, whatever is there by now. A file that the suite may not read is an
 // [*OutsideError]; one that is not a regular file is [files.ErrNotRegular]. The
@@ -47,16 +29,16 @@ func (s *Suite) Open(path string) (*os.File, error) {
 	}
 	dir, name := s.place(path)
 	if dir == "" {
-		return nil, &OutsideError{Path: path, in: s.rootWord()}
+		return nil, &files.OutsideError{Path: path, In: s.rootWord()}
 	}
-	return openWithin(dir, name, path)
+	return files.OpenNamed(dir, name, path)
 }
 
 // ReadFile is [Suite.Open] that returns the content. More than limit bytes are
 // [files.ErrTooLarge].
 func (s *Suite) ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := s.Open(path)
-	return readAndClose(f, err, limit)
+	return files.ReadOpened(f, err, limit)
 }
 
 // ReadSkill returns the content of a file of a skill, given by its absolute path. A
@@ -65,8 +47,8 @@ func (s *Suite) ReadFile(path string, limit int64) ([]byte, error) {
 // than limit bytes are [files.ErrTooLarge].
 func (s *Suite) ReadSkill(path string, limit int64) ([]byte, error) {
 	dir, name := s.skillPlace(path)
-	f, err := openWithin(dir, name, path)
-	return readAndClose(f, err, limit)
+	f, err := files.OpenNamed(dir, name, path)
+	return files.ReadOpened(f, err, limit)
 }
 
 func (s *Suite) skillPlace(path string) (dir, name string) {
@@ -82,11 +64,11 @@ func (s *Suite) skillPlace(path string) (dir, name string) {
 func (s *Suite) Replace(path string) (*files.Replacement, error) {
 	dir, name := s.place(path)
 	if dir == "" {
-		return nil, &OutsideError{Path: path, in: s.rootWord()}
+		return nil, &files.OutsideError{Path: path, In: s.rootWord()}
 	}
 	f, err := files.ReplaceWithin(dir, path)
 	if errors.Is(err, files.ErrEscapes) {
-		return nil, &OutsideError{Path: path, Place: name}
+		return nil, &files.OutsideError{Path: path, Place: name}
 	}
 	return f, err
 }
@@ -97,9 +79,9 @@ func (s *Suite) Allows(path string) error {
 	dir, name := s.place(path)
 	switch {
 	case dir == "":
-		return &OutsideError{Path: path, in: s.rootWord()}
+		return &files.OutsideError{Path: path, In: s.rootWord()}
 	case !files.Within(dir, path):
-		return &OutsideError{Path: path, Place: name}
+		return &files.OutsideError{Path: path, Place: name}
 	}
 	return nil
 }
@@ -112,18 +94,7 @@ func (s *Suite) root() string {
 	if s.rootDir != "" {
 		return s.rootDir
 	}
-	return rootOf(s.Dir)
-}
-
-// rootOf returns the repository of a directory, or the directory itself.
-func rootOf(dir string) string { return cmp.Or(RepositoryRoot(dir), dir) }
-
-// rootWordOf says what a directory calls its root in messages.
-func rootWordOf(root, dir string) string {
-	if root == dir {
-		return "its directory"
-	}
-	return "its repository"
+	return files.RootOf(s.Dir)
 }
 
 func (s *Suite) rootWord() string {
@@ -146,23 +117,6 @@ func (s *Suite) place(path string) (dir, name string) {
 		return wd, "the current directory"
 	}
 	return "", ""
-}
-
-func openWithin(dir, name, path string) (*os.File, error) {
-	f, err := files.OpenWithin(dir, path)
-	if errors.Is(err, files.ErrEscapes) {
-		return nil, &OutsideError{Path: path, Place: name}
-	}
-	return f, err
-}
-
-// readAndClose reads a file that was opened, unless there was an error.
-func readAndClose(f *os.File, err error, limit int64) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return files.ReadAll(f, limit)
 }
 
 // within reports whether path is dir or below it, by name alone.

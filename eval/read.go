@@ -7,10 +7,6 @@ import (
 	"waza/eval/files"
 )
 
-// MaxTextBytes is the largest file of YAML, or prompt, that is read. A file of
-// which an editor holds more is not worth following.
-const MaxTextBytes = 8 << 20
-
 // MaxFixtureBytes is the largest file that is put into a workspace, and
 // maxTaskFixtures bounds all files of one task. Every trial copies them.
 const (
@@ -21,8 +17,8 @@ const (
 // The largest files that are read. A file is refused by its size before its
 // first byte is.
 const (
-	maxYAMLBytes    = MaxTextBytes
-	maxPromptBytes  = MaxTextBytes
+	maxYAMLBytes    = decode.MaxTextBytes
+	maxPromptBytes  = decode.MaxTextBytes
 	maxDatasetBytes = 64 << 20
 )
 
@@ -44,17 +40,13 @@ func (l *loader) readNear(path string, limit int64) ([]byte, error) {
 		if within(l.root(), path) {
 			return l.suite.ReadFile(path, limit)
 		}
-		f, err := openWithin(filepath.Dir(path), "its directory", path)
-		return readAndClose(f, err, limit)
+		f, err := files.OpenNamed(filepath.Dir(path), "its directory", path)
+		return files.ReadOpened(f, err, limit)
 	})
 }
 
 func (l *loader) read(path string, limit int64, read func(path string, limit int64) ([]byte, error)) ([]byte, error) {
-	l.looked(path)
-	if data, ok := l.options.Overlay[path]; ok {
-		return data, files.CheckBytes(int64(len(data)), limit)
-	}
-	return read(path, limit)
+	return l.options.view().Read(path, limit, read)
 }
 
 // display gives an absolute path as the caller of Load would write it: relative

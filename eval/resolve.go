@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"waza/eval/files"
 )
 
 // Paths of a suite are relative to the suite's directory. In a task file, which may be
@@ -38,10 +39,10 @@ func (s *Suite) resolve(rel, beside string) (abs string, tried []string, ok bool
 		return "", nil, false
 	}
 	if filepath.IsAbs(rel) {
-		return rel, []string{rel}, isRegular(rel)
+		return rel, []string{rel}, files.IsRegular(rel)
 	}
 	dirs := []string{s.Dir}
-	if root := RepositoryRoot(s.Dir); root != "" {
+	if root := files.RepositoryRoot(s.Dir); root != "" {
 		dirs = append(dirs, root)
 	}
 	if beside != "" {
@@ -56,7 +57,7 @@ func (s *Suite) resolve(rel, beside string) (abs string, tried []string, ok bool
 			continue
 		}
 		tried = append(tried, p)
-		if isRegular(p) {
+		if files.IsRegular(p) {
 			return p, tried, true
 		}
 	}
@@ -76,12 +77,12 @@ func (l *loader) beside(t *Task) string {
 func (c *taskCheck) directory(dir string) string {
 	l := c.loader
 	beside := l.beside(c.task)
-	if dir == "" || beside == "" || filepath.IsAbs(dir) || isDir(l.fromSuite(dir)) {
+	if dir == "" || beside == "" || filepath.IsAbs(dir) || files.IsDir(l.fromSuite(dir)) {
 		return dir
 	}
 	found := filepath.Join(beside, filepath.FromSlash(dir))
 	l.looked(found)
-	if !isDir(found) {
+	if !files.IsDir(found) {
 		return dir
 	}
 	return l.relative(found)

@@ -3,6 +3,7 @@ package eval
 import (
 	"reflect"
 	"strings"
+
 	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"

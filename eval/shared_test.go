@@ -9,15 +9,17 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 )
 
 // sharedSuites finds the suites that other people have written, beside the checkout.
-func sharedSuites(t *testing.T) *eval.Discovery {
+func sharedSuites(t *testing.T) *discover.Found {
 	dir := filepath.Join("..", "..", "shared", "suites")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("no shared suites beside the checkout")
 	}
-	found, err := eval.Discover(dir, eval.Options{})
+	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	return found
 }

@@ -65,7 +65,7 @@ func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
 			path, src, node = decode.At("skill_directories", i), c.src, c.node
 		}
 		what := "holds no SKILL.md, directly or one level down"
-		if !isDir(abs) {
+		if !files.IsDir(abs) {
 			what = "is not a directory"
 		}
 		l.Reportf(src, decode.Place(node, path...), decode.Warning, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
@@ -91,7 +91,7 @@ func (l *loader) usualSkillDirectory() []string {
 	if p := l.suite.Project; p != nil && p.Paths.Skills != "" {
 		candidates = append(candidates, filepath.Join(filepath.Dir(p.File), p.Paths.Skills, name))
 	}
-	if root := RepositoryRoot(l.suite.Dir); root != "" {
+	if root := files.RepositoryRoot(l.suite.Dir); root != "" {
 		candidates = append(candidates, filepath.Join(root, "skills", name), filepath.Join(root, ".github", "skills", name))
 	}
 	for _, dir := range candidates {
@@ -125,7 +125,7 @@ func (l *loader) skillsIn(dir string) []skill {
 func (l *loader) skillAt(dir string) (skill, bool) {
 	file := filepath.Join(dir, "SKILL.md")
 	l.looked(file)
-	if _, unsaved := l.options.Overlay[file]; !unsaved && !isRegular(file) {
+	if _, unsaved := l.options.Overlay[file]; !unsaved && !files.IsRegular(file) {
 		return skill{}, false
 	}
 	s := skill{dir: dir, names: []string{filepath.Base(dir)}}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"gopkg.in/yaml.v3"
+
 	"waza/eval/decode"
 )
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -20,7 +21,7 @@ var schemaVersionForm = regexp.MustCompile(`^(\d+)\.(\d+)$`)
 func (l *loader) checkSuite() {
 	s := l.suite
 	l.checkSchemaVersion()
-	if dir := l.options.ContextDir; dir != "" && !isDir(dir) {
+	if dir := l.options.ContextDir; dir != "" && !files.IsDir(dir) {
 		if abs, err := filepath.Abs(dir); err == nil {
 			l.looked(abs)
 		}
@@ -119,7 +120,7 @@ func (l *loader) inContextDir(rel string) (path string, ok bool) {
 	}
 	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(rel)))
 	l.looked(path)
-	if err != nil || !isRegular(path) {
+	if err != nil || !files.IsRegular(path) {
 		return "", false
 	}
 	return path, true
@@ -160,7 +161,7 @@ func (l *loader) checkHook(key string, i int, h Hook) {
 	if strings.TrimSpace(h.Command) == "" {
 		return // a missing command is reported where it is decoded
 	}
-	if h.WorkingDirectory != "" && !isDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
+	if h.WorkingDirectory != "" && !files.IsDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
 		// Later hooks may run in directories that earlier ones make.
 		l.at(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
 	}

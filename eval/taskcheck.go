@@ -155,7 +155,7 @@ func (c *taskCheck) contextDir() {
 	switch {
 	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
 		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"), "context_dir must be relative to the suite and stay in %s", strings.TrimPrefix(l.rootWord(), "in "))
-	case !isDir(dir):
+	case !files.IsDir(dir):
 		c.reportf(decode.Error, decode.CodeMissingFile, decode.At("context_dir"), "no such directory: %s", l.display(dir))
 	}
 }
@@ -213,7 +213,7 @@ func (c *taskCheck) fixture(rel string, at decode.Path) string {
 // fixtureHint helps where the path repeats the fixture directory's name, or the
 // file stands beside the suite.
 func (c *taskCheck) fixtureHint(rel string) string {
-	if isRegular(filepath.Join(c.loader.suite.Dir, filepath.FromSlash(rel))) {
+	if files.IsRegular(filepath.Join(c.loader.suite.Dir, filepath.FromSlash(rel))) {
 		return " (paths are relative to the fixture directory; there is such a file beside the suite: set context_dir to \".\")"
 	}
 	return ""

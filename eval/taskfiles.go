@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -37,7 +38,7 @@ func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []str
 	case p == "":
 		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "the file pattern is empty")
 		return nil
-	case len(p) > longestGlob || !doublestar.ValidatePattern(p):
+	case len(p) > discover.LongestGlob || !doublestar.ValidatePattern(p):
 		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	case path.IsAbs(p):
@@ -53,7 +54,7 @@ func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []str
 	if !hasMeta(rest) {
 		return ts.named(src, at, filepath.Join(dir, rest))
 	}
-	glob, err := CompileGlob(rest)
+	glob, err := discover.CompileGlob(rest)
 	if err != nil {
 		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
@@ -154,7 +155,7 @@ func (w *globWalk) directory(rel string, depth int) {
 			if depth > 0 && e.Name() != ".git" && e.Name() != "node_modules" {
 				w.directory(name, depth-1)
 			}
-		case w.pattern.MatchString(name) && isRegular(full):
+		case w.pattern.MatchString(name) && files.IsRegular(full):
 			w.found = append(w.found, full)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -76,7 +77,7 @@ func (ts *taskSet) tasksDirectory() {
 	l := ts.loader
 	dir := filepath.Join(l.suite.Dir, "tasks")
 	l.looked(dir)
-	if !isDir(dir) {
+	if !files.IsDir(dir) {
 		return
 	}
 	found := ts.matches(taskFiles, dir, 0)

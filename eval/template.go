@@ -42,7 +42,7 @@ const longestVariable = 200
 // MaxExpandedBytes is how long a text of a suite may become by its template
 // variables. A short suite can name a long variable many times, and the result of
 // that is larger than any memory.
-const MaxExpandedBytes = MaxTextBytes
+const MaxExpandedBytes = decode.MaxTextBytes
 
 // ExpansionError says that a text becomes too long by its template variables.
 type ExpansionError struct {

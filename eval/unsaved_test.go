@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/discover"
+	"waza/eval/files"
 )
 
 // A task file that an editor has and the disk has not is one that a pattern
@@ -31,5 +33,5 @@ func TestUnsavedTaskFile(t *testing.T) {
 
 	inner := filepath.Join(dir, "tasks", "eval.yaml")
 	o.Overlay[inner] = []byte("name: y\n")
-	require.Equal(t, []string{inner, suite}, eval.Above(unsaved, o)[:2])
+	require.Equal(t, []string{inner, suite}, discover.Above(unsaved, files.View{Overlay: o.Overlay})[:2])
 }

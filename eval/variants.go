@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
 	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"

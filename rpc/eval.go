@@ -10,6 +10,8 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/rpc/dispatch"
 	"waza/runner"
 )
@@ -186,7 +188,7 @@ type evalListParams struct {
 }
 
 type evalListResult struct {
-	Evals []eval.Summary `json:"evals" doc:"The suites, by path."`
+	Evals []discover.Summary `json:"evals" doc:"The suites, by path."`
 	// Problems are only there when there is something to tell.
 	Problems decode.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
 }
@@ -200,13 +202,13 @@ func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResul
 	if err != nil {
 		return nil, err
 	}
-	found, err := eval.Discover(dir, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()})
+	found, err := discover.Suites(dir, files.View{})
 	if err != nil {
 		return nil, &dispatch.SuiteError{Given: given, Path: dir, Err: err}
 	}
 	r := &evalListResult{Evals: found.Suites, Problems: found.Problems}
 	if r.Evals == nil {
-		r.Evals = []eval.Summary{}
+		r.Evals = []discover.Summary{}
 	}
 	return r, ctx.Err()
 }

@@ -8,6 +8,8 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
@@ -102,7 +104,7 @@ func watchOptions(c *call, p *evalWatchParams) (o runner.WatchOptions, err error
 		return o, err
 	}
 	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}
-	if o.Path, err = eval.Find(path, eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary()}); err != nil {
+	if o.Path, err = discover.Find(path, files.View{}); err != nil {
 		return o, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
 	}
 	return o, nil

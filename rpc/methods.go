@@ -38,11 +38,11 @@ func languageTable() []*method {
 
 func discoverMethods() []*method {
 	return []*method{
-		dispatch.Define("rpc.discover", dispatch.Quick, "Describe all methods and notifications as an OpenRPC document.", discover),
+		dispatch.Define("rpc.discover", dispatch.Quick, "Describe all methods and notifications as an OpenRPC document.", describeProtocol),
 	}
 }
 
-func discover(_ context.Context, c *call, _ *noParams) (json.RawMessage, error) {
+func describeProtocol(_ context.Context, c *call, _ *noParams) (json.RawMessage, error) {
 	return OpenRPC(c.server.o.Version)
 }
 

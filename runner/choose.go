@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/discover"
 )
 
 // SelectionError says that there is nothing to run.
@@ -152,7 +153,7 @@ type filter struct {
 func newFilter(patterns []string) filter {
 	f := filter{names: patterns}
 	for _, p := range patterns {
-		if re, err := eval.CompileGlob(p); err == nil { // a bad glob may still be a name
+		if re, err := discover.CompileGlob(p); err == nil { // a bad glob may still be a name
 			f.globs = append(f.globs, re)
 		}
 	}

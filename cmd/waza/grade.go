@@ -16,6 +16,7 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
@@ -119,7 +120,7 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*
 	suite, ds, err := eval.Load(path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 	})
-	var gone *eval.NotFoundError
+	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
 		return nil, exit.Usagef("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)
 	}

@@ -10,8 +10,9 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/runner/report"
 )
 
@@ -33,7 +34,7 @@ Examples:
 
 // listing is what `waza list --json` prints.
 type listing struct {
-	Suites   []eval.Summary     `json:"suites"`
+	Suites   []discover.Summary `json:"suites"`
 	Problems decode.Diagnostics `json:"problems"`
 }
 
@@ -45,14 +46,10 @@ func listSuites(e *env, c *cli.Context) error {
 	if dir == "" {
 		dir = "."
 	}
-	rn, err := e.newRunner()
-	if err != nil {
-		return err
-	}
 	if flags.IsFile(dir) {
 		return exit.Usagef("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
 	}
-	found, err := eval.Discover(dir, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
+	found, err := discover.Suites(dir, files.View{})
 	if err != nil {
 		return err
 	}

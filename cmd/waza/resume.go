@@ -122,7 +122,7 @@ func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
 	if _, serr := os.Stat(arg); serr != nil {
 		return nil, exit.Usagef("waza runs lists the runs", "%s: neither a run nor a suite", arg)
 	}
-	paths, err := findSuites(e, []string{arg}, rn.Planner().Vocabulary())
+	paths, err := findSuites(e, []string{arg})
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func runSuites(e *env, c *cli.Context) error {
 	if err := checkExecutor(rn, o.request.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice(), rn.Planner().Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -17,7 +19,7 @@ const suitesArg = "[SUITE|DIR…]"
 
 // findSuites turns the arguments of a command into suite files: a directory
 // means every suite below it, and no argument the directory waza is called in.
-func findSuites(e *env, args []string, vocabulary *eval.Vocabulary) ([]string, error) {
+func findSuites(e *env, args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -28,7 +30,7 @@ func findSuites(e *env, args []string, vocabulary *eval.Vocabulary) ([]string, e
 			paths = append(paths, arg) // what is wrong with it, loading tells
 			continue
 		}
-		found, err := eval.Discover(arg, eval.Options{Vocabulary: vocabulary})
+		found, err := discover.Suites(arg, files.View{})
 		if err != nil {
 			return nil, err
 		}
@@ -47,9 +49,9 @@ func findSuites(e *env, args []string, vocabulary *eval.Vocabulary) ([]string, e
 }
 
 // notOf leaves out what is about the suites themselves: loading them tells it.
-func notOf(suites []eval.Summary, ds decode.Diagnostics) decode.Diagnostics {
+func notOf(suites []discover.Summary, ds decode.Diagnostics) decode.Diagnostics {
 	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool {
-		return slices.ContainsFunc(suites, func(s eval.Summary) bool { return s.Path == d.File })
+		return slices.ContainsFunc(suites, func(s discover.Summary) bool { return s.Path == d.File })
 	})
 }
 

@@ -100,7 +100,7 @@ func validateSuites(e *env, c *cli.Context) error {
 	if err := checkExecutor(rn, o.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice(), rn.Planner().Vocabulary())
+	paths, err := findSuites(e, c.Args().Slice())
 	if err != nil {
 		return err
 	}

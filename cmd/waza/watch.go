@@ -13,6 +13,8 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/eval"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/report"
@@ -26,7 +28,7 @@ func checkWatch(o runOptions, paths []string) error {
 	case len(paths) != 1:
 		return exit.Usagef("name one: waza run --watch "+paths[0], "--watch watches one suite, not %d", len(paths))
 	}
-	_, err := eval.Find(paths[0], eval.Options{})
+	_, err := discover.Find(paths[0], files.View{})
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval"
+	"waza/eval/discover"
 )
 
 // Options say what an assistant knows. The zero value knows no grader and no
@@ -92,7 +93,7 @@ type query struct {
 func (a *Assistant) ask(d Document) *query {
 	q := &query{Assistant: a, Document: d, suite: d.Suite}
 	switch {
-	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && eval.IsSuite(d.Path):
+	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && discover.IsSuite(d.Path):
 		q.guide = a.guides.suite
 	case eval.IsTriggerTests(d.Path):
 		q.guide = a.guides.triggers

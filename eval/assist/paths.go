@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/discover"
 	"waza/eval/files"
 )
 
@@ -56,7 +57,7 @@ func (c *completer) taskFiles() {
 		case e.dir:
 			c.text(Item{Label: dir + e.name + "/", Sort: Folder})
 			c.incomplete = true
-		case isYAML(e.name) && full != c.suite.File && !eval.IsTriggerTests(e.name) && !eval.IsSuite(e.name):
+		case isYAML(e.name) && full != c.suite.File && !eval.IsTriggerTests(e.name) && !discover.IsSuite(e.name):
 			c.text(Item{Label: dir + e.name, Sort: File})
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waza/eval"
+	"waza/eval/files"
 )
 
 // refers says what the value of a key is the name of. It is the word x-refers of
@@ -84,7 +84,7 @@ func (q *query) beside(to refers) []string {
 }
 
 func (q *query) repository() []string {
-	if root := eval.RepositoryRoot(q.suite.Dir); root != "" && root != q.suite.Dir {
+	if root := files.RepositoryRoot(q.suite.Dir); root != "" && root != q.suite.Dir {
 		return []string{root}
 	}
 	return nil

@@ -1,6 +1,7 @@
 // Package files opens, copies and replaces files that somebody else named: a
 // suite, or the user who asked for a report. [OpenWithin] reads a file of a suite,
-// [Open] any other, [Copy] copies one, and [Replace] writes one.
+// [Open] any other, [Copy] copies one, and [Replace] writes one. A [View] is the disk
+// with the unsaved files of an editor over it.
 //
 // Nothing here waits for another process, follows a link out of its directory, or
 // reads without end.

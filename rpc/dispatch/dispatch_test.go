@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"waza/eval"
+	"waza/eval/discover"
 	"waza/runner"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +23,9 @@ func TestFaultOf(t *testing.T) {
 		{context.Canceled, -32800},
 		{&unknownMethodError{"x", ""}, -32601},
 		{&ParamError{Message: "no"}, -32602},
-		{&SuiteError{Err: &eval.NotFoundError{Path: "x"}}, -32000},
-		{&SuiteError{Err: &eval.AmbiguousError{Dir: "x"}}, -32000},
-		{&SuiteError{Err: &eval.AmbiguousError{Dir: "x", Suites: []string{"a", "b"}}}, -32602},
+		{&SuiteError{Err: &discover.NotFoundError{Path: "x"}}, -32000},
+		{&SuiteError{Err: &discover.AmbiguousError{Dir: "x"}}, -32000},
+		{&SuiteError{Err: &discover.AmbiguousError{Dir: "x", Suites: []string{"a", "b"}}}, -32602},
 		{&SuiteError{Err: errors.New("permission denied")}, -32000},
 		{&InvalidSuiteError{}, -32001},
 		{&TaskNotFoundError{}, -32004},

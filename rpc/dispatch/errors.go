@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/text"
 	"waza/rpc/wire"
 	"waza/runner"
@@ -192,7 +192,7 @@ func suiteFault(e *SuiteError) *wire.Error {
 	if e.Path != e.Given {
 		data["resolved"] = e.Path
 	}
-	var many *eval.AmbiguousError
+	var many *discover.AmbiguousError
 	if errors.As(e.Err, &many) && len(many.Suites) > 0 {
 		data["parameter"], data["suites"] = "path", Some(many.Suites)
 		return NewFault(wire.CodeInvalidParams, many.Error(), data)

@@ -216,5 +216,5 @@ func schemaName(t reflect.Type) string {
 // prefixes are those of types by the last element of their package's path. Types of
 // other packages have none.
 var prefixes = map[string]string{
-	"eval": "Eval", "decode": "Eval", "executor": "Executor", "grader": "Grader", "journal": "Journal", "report": "Report", "stats": "Stats",
+	"eval": "Eval", "decode": "Eval", "discover": "Eval", "executor": "Executor", "grader": "Grader", "journal": "Journal", "report": "Report", "stats": "Stats",
 }

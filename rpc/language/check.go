@@ -11,6 +11,8 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/rpc/lsp"
 	"waza/runner/pause"
 )
@@ -75,7 +77,7 @@ func (k *checker) touch(path string, search bool) {
 		delete(k.last, path)
 	}
 	switch {
-	case eval.IsSuite(path):
+	case discover.IsSuite(path):
 		set(&k.due, path)
 	case search:
 		set(&k.strays, path)
@@ -91,7 +93,7 @@ func (k *checker) onDisk(paths []string) {
 	defer k.mu.Unlock()
 	isSuite := false
 	for _, path := range paths {
-		isSuite = isSuite || eval.IsSuite(path)
+		isSuite = isSuite || discover.IsSuite(path)
 		for suite, r := range k.suites {
 			if suite == path || r.on[path] || r.on[filepath.Dir(path)] {
 				set(&k.due, suite)
@@ -197,7 +199,7 @@ func (k *checker) round(due, strays map[string]bool) (stale bool) {
 	open := k.e.documents()
 	overlay := open.Overlay()
 	for _, path := range slices.Sorted(maps.Keys(strays)) {
-		above := eval.Above(path, eval.Options{Overlay: overlay})
+		above := discover.Above(path, files.View{Overlay: overlay})
 		for _, suite := range above[:min(len(above), maxAbove)] {
 			if k.known(suite) == nil {
 				set(&due, suite)

@@ -9,7 +9,6 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/rpc/lsp"
@@ -120,7 +119,7 @@ func textOf(path string) *lsp.Text {
 		return nil
 	}
 	defer f.Close()
-	data, err := files.ReadAll(f, eval.MaxTextBytes)
+	data, err := files.ReadAll(f, decode.MaxTextBytes)
 	if err != nil {
 		return nil
 	}

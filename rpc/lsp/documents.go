@@ -10,7 +10,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 // A Document is a file as an editor has it open. It never changes: an edit makes
@@ -48,7 +48,7 @@ var (
 	errNotOpen  = errors.New("the document is not open")
 	errOpen     = errors.New("the document is open already")
 	errNotFile  = errors.New("only documents of the scheme file are read")
-	errTooLarge = fmt.Errorf("the document is longer than the %d MiB that are read of a file", eval.MaxTextBytes>>20)
+	errTooLarge = fmt.Errorf("the document is longer than the %d MiB that are read of a file", decode.MaxTextBytes>>20)
 	errTooMuch  = errors.New("there are too many changes at once to such a long document")
 	errTooMany  = fmt.Errorf("more than %d documents, or %d MiB, are open", maxDocuments, maxOpenBytes>>20)
 )
@@ -145,7 +145,7 @@ func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, 
 			}
 		}
 		edited += len(text.content)
-		if lost = lost || edited > maxEdited || len(text.content) > eval.MaxTextBytes; lost {
+		if lost = lost || edited > maxEdited || len(text.content) > decode.MaxTextBytes; lost {
 			text = NewText("")
 		}
 	}
@@ -178,7 +178,7 @@ func (ds Documents) with(d *Document, text *Text) (Documents, error) {
 	}
 	var err error
 	switch size := len(text.content); {
-	case d.lost || size > eval.MaxTextBytes:
+	case d.lost || size > decode.MaxTextBytes:
 		err = errTooLarge
 	case bytes+size > maxOpenBytes:
 		err = errTooMany

@@ -9,7 +9,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"waza/eval"
+	"waza/eval/decode"
 )
 
 func item(u, text string) protocol.TextDocumentItem {
@@ -63,7 +63,7 @@ func TestOtherSchemes(t *testing.T) {
 func TestDocumentTooLarge(t *testing.T) {
 	t.Parallel()
 	const u = "file:///eval.yaml"
-	large, _, err := Documents{}.Open(item(u, strings.Repeat("x", eval.MaxTextBytes+1)), UTF16)
+	large, _, err := Documents{}.Open(item(u, strings.Repeat("x", decode.MaxTextBytes+1)), UTF16)
 	require.ErrorIs(t, err, errTooLarge)
 	require.Nil(t, large.Get(u))
 	require.Empty(t, large.Overlay())
@@ -80,7 +80,7 @@ func TestDocumentTooLarge(t *testing.T) {
 func TestTooManyChanges(t *testing.T) {
 	t.Parallel()
 	const u = "file:///eval.yaml"
-	open, _, err := Documents{}.Open(item(u, strings.Repeat("x", eval.MaxTextBytes-1)), UTF16)
+	open, _, err := Documents{}.Open(item(u, strings.Repeat("x", decode.MaxTextBytes-1)), UTF16)
 	require.NoError(t, err)
 	many := whole(u, "", 2)
 	many.ContentChanges = nil

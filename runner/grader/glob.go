@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/text"
 )
 
@@ -43,7 +44,7 @@ func newPathPattern(s string) (pathPattern, error) {
 		return p, nil
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(s))
-	glob, err := eval.CompileGlob(rest)
+	glob, err := discover.CompileGlob(rest)
 	if err != nil {
 		return p, fmt.Errorf("malformed pattern %q (%w); a backslash before a special character takes its meaning away", text.Clip(s, excerptBytes), err)
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/eval/text"
 )
 
@@ -69,7 +69,7 @@ type sarif struct {
 
 func newSARIF(w io.Writer, dir string) *sarif {
 	s := &sarif{out: bufio.NewWriterSize(JSONWriter(w), 64<<10), root: dir}
-	if root := eval.RepositoryRoot(dir); root != "" {
+	if root := files.RepositoryRoot(dir); root != "" {
 		s.root = root
 	}
 	return s

@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"waza/eval"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/runner"
 )
 
@@ -71,8 +72,8 @@ func With(code int) error {
 func ProblemOf(err error) *Problem {
 	var (
 		pr        *Problem
-		notFound  *eval.NotFoundError
-		ambiguous *eval.AmbiguousError
+		notFound  *discover.NotFoundError
+		ambiguous *discover.AmbiguousError
 		unknown   *runner.UnknownExecutorError
 		selection *runner.SelectionError
 		limit     *runner.LimitError
@@ -80,7 +81,7 @@ func ProblemOf(err error) *Problem {
 		busy      *runner.BusyError
 		silent    *runner.SilentError
 		several   *runner.AmbiguousRunError
-		outside   *eval.OutsideError
+		outside   *files.OutsideError
 		content   *runner.ContentError
 	)
 	switch {

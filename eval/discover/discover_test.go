@@ -1,8 +1,9 @@
-package eval_test
+package discover_test
 
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,11 +12,13 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
 )
 
-func discover(t *testing.T, dir string) (paths []string, problems []string) {
+func search(t *testing.T, dir string) (paths []string, problems []string) {
 	t.Helper()
-	found, err := eval.Discover(dir, eval.Options{})
+	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	for _, s := range found.Suites {
 		rel, err := filepath.Rel(dir, s.Path)
@@ -58,7 +61,7 @@ name: x
 -- .git/eval.yaml --
 name: x
 `)))
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{".github/evals/demo.eval.yaml", "a/eval-nightly.yml", "a/eval.smoke.yaml", "a/eval.yml", "eval.yaml"}, paths)
 	require.Empty(t, problems)
 }
@@ -66,16 +69,16 @@ name: x
 func TestDiscoverSummaries(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: [}]\n")))
-	found, err := eval.Discover(dir, eval.Options{})
+	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	require.Empty(t, found.Suites)
 	require.Equal(t, decode.CodeSyntax, found.Problems[0].Code)
 
 	dir = unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: []}\ntasks: 3\n")))
-	found, err = eval.Discover(dir, eval.Options{})
+	found, err = discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
-	require.Empty(t, cmp.Diff([]eval.Summary{{Path: filepath.Join(dir, "eval.yaml"), Name: "x", Skill: "s", Version: "1.0", Description: "about", Executor: "acp"}}, found.Suites))
+	require.Empty(t, cmp.Diff([]discover.Summary{{Path: filepath.Join(dir, "eval.yaml"), Name: "x", Skill: "s", Version: "1.0", Description: "about", Executor: "acp"}}, found.Suites))
 }
 
 func TestDiscoverProblems(t *testing.T) {
@@ -94,7 +97,7 @@ skill: no name
 name: fine
 -- g/eval.yaml -> nowhere --
 `)))
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{"d/eval.yaml", "f/eval.yaml"}, paths)
 	require.Equal(t, []string{"a/eval.yaml syntax", "b/eval.yaml wrong-type", "c/eval.yaml other-dialect", "d/eval.yaml missing-field", "e/eval.yaml empty-document", "g/eval.yaml missing-file"}, problems)
 }
@@ -107,16 +110,16 @@ func TestDiscoverUnreadableDirectory(t *testing.T) {
 	dir := unpack(t, txtar.Parse([]byte("-- a/eval.yaml --\nname: x\n-- b/eval.yaml --\nname: x\n")))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "a"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "a"), 0o755) })
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{"b/eval.yaml"}, paths)
 	require.Equal(t, []string{"a unreadable-file"}, problems)
 }
 
-// Links that lead in circles are not followed, by Discover or by patterns.
+// Links that lead in circles are not followed, by Suites or by patterns.
 func TestCyclicLinks(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ntasks: ['**/*.yaml']\n-- tasks/a.yaml --\nprompt: hi\n-- tasks/up -> .. --\n-- loop -> loop --\n-- eval.x.yaml -> eval.x.yaml --\n")))
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{"eval.yaml"}, paths)
 	require.Equal(t, []string{"eval.x.yaml unreadable-file"}, problems)
 	s, _, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{})
@@ -143,24 +146,24 @@ a/b
 eval.local.yaml
 -- build`+eval+"sub/build"+eval+"top"+eval+"sub/top"+eval+"x.tmp"+eval+"keep.tmp"+eval+"deep/gone"+eval+"deep/1/2/gone"+eval+"a/b"+eval+"c/a/b"+eval+"#odd"+eval+
 		"sub/inner"+eval+"sub/inner/eval.local.yaml --\nname: x\n-- sub/.gitignore --\ninner\n!build/\n-- brace{1}"+eval+"README --\n")))
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{"brace{1}/eval.yaml", "c/a/b/eval.yaml", "keep.tmp/eval.yaml", "sub/build/eval.yaml", "sub/top/eval.yaml"}, paths)
 	require.Empty(t, problems)
 
 	// What is above the directory counts too.
-	paths, _ = discover(t, filepath.Join(dir, "c"))
+	paths, _ = search(t, filepath.Join(dir, "c"))
 	require.Equal(t, []string{"a/b/eval.yaml"}, paths)
-	paths, _ = discover(t, filepath.Join(dir, "deep"))
+	paths, _ = search(t, filepath.Join(dir, "deep"))
 	require.Empty(t, paths)
 }
 
 func TestDiscoverErrors(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- file --\n")))
-	var notFound *eval.NotFoundError
-	_, err := eval.Discover(filepath.Join(dir, "lost"), eval.Options{})
+	var notFound *discover.NotFoundError
+	_, err := discover.Suites(filepath.Join(dir, "lost"), files.View{})
 	require.ErrorAs(t, err, &notFound)
-	_, err = eval.Discover(filepath.Join(dir, "file"), eval.Options{})
+	_, err = discover.Suites(filepath.Join(dir, "file"), files.View{})
 	require.ErrorContains(t, err, "not a directory")
 }
 
@@ -196,19 +199,19 @@ on: {}
 jobs: {}
 tasks: []
 `)))
-	paths, problems := discover(t, dir)
+	paths, problems := search(t, dir)
 	require.Equal(t, []string{".github/evals/eval.yaml", "both/eval.yaml", "odd/eval.yaml"}, paths)
 	require.Empty(t, problems)
-	paths, problems = discover(t, filepath.Join(dir, ".github", "workflows"))
+	paths, problems = search(t, filepath.Join(dir, ".github", "workflows"))
 	require.Empty(t, paths)
 	require.Empty(t, problems)
 
-	found, err := eval.Find(filepath.Join(dir, "both"), eval.Options{})
+	found, err := discover.Find(filepath.Join(dir, "both"), files.View{})
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "both", "eval.yaml"), found)
-	require.Equal(t, []string{found}, eval.Above(filepath.Join(dir, "both", "tasks", "a.yaml"), eval.Options{}))
-	var ambiguous *eval.AmbiguousError
-	_, err = eval.Find(filepath.Join(dir, "templates"), eval.Options{})
+	require.Equal(t, []string{found}, discover.Above(filepath.Join(dir, "both", "tasks", "a.yaml"), files.View{}))
+	var ambiguous *discover.AmbiguousError
+	_, err = discover.Find(filepath.Join(dir, "templates"), files.View{})
 	require.ErrorAs(t, err, &ambiguous)
 	require.Empty(t, ambiguous.Suites)
 
@@ -216,6 +219,24 @@ tasks: []
 		"eval.yml": true, "a/eval.yml": true, ".github/evals/eval.yml": true, ".github/workflows/eval.yml": false,
 		"/r/.github/workflows/eval.yml": false, ".gitea/workflows/sub/eval.yml": false, "github/workflows/eval.yml": true,
 	} {
-		require.Equal(t, want, eval.IsSuite(path), path)
+		require.Equal(t, want, discover.IsSuite(path), path)
 	}
+}
+
+// unpack writes an archive to a directory; "name -> target" is a link.
+func unpack(t *testing.T, archive *txtar.Archive) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, f := range archive.Files {
+		name, target, link := strings.Cut(f.Name, " -> ")
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if link {
+			require.NoError(t, os.Symlink(target, path))
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, f.Data, 0o644))
+	}
+	return dir
 }

@@ -1,4 +1,4 @@
-package eval
+package discover
 
 import (
 	"path/filepath"
@@ -29,7 +29,7 @@ const (
 // with adds the patterns of dir's .gitignore.
 func (is ignores) with(dir string) ignores {
 	f, err := files.Open(filepath.Join(dir, ".gitignore"))
-	data, err := readAndClose(f, err, maxIgnoreFile)
+	data, err := files.ReadOpened(f, err, maxIgnoreFile)
 	if err != nil {
 		return is
 	}
@@ -68,7 +68,7 @@ func parseIgnore(dir, line string) (ignore, bool) {
 // ignoresAbove gathers the patterns of the directories above dir, from the root
 // of its repository on.
 func ignoresAbove(dir string) ignores {
-	root := RepositoryRoot(dir)
+	root := files.RepositoryRoot(dir)
 	if root == "" || root == dir {
 		return nil
 	}

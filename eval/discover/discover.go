@@ -1,4 +1,9 @@
-package eval
+// Package discover finds suites by the names of their files. Call [Suites] for all
+// below a directory and [Find] for the only one; [Above] gives those that a file may
+// belong to.
+//
+// It reads of a suite only what a list shows. Package eval loads suites.
+package discover
 
 import (
 	"bytes"
@@ -36,20 +41,20 @@ type Summary struct {
 	Executor    string `json:"executor,omitempty"` // empty when the suite names none
 }
 
-// Discovery is what [Discover] found.
-type Discovery struct {
+// Found is what [Suites] found.
+type Found struct {
 	Suites []Summary // by path
 	// Problems are the suites and directories that could not be read.
 	Problems decode.Diagnostics
 }
 
-// Discover finds the suites below a directory, by the names of their files
+// Suites finds the suites below a directory, by the names of their files
 // (eval.yaml, eval.yml, eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It
 // keeps out of version control, workflows of CI, installed packages and what
 // .gitignore names, and does not follow links to directories. Of each suite it reads only what
-// [Summary] tells; use [Load] for findings about the rest. The error is a
+// [Summary] tells; use eval.Load for findings about the rest. The error is a
 // [*NotFoundError], or says why dir cannot be read.
-func Discover(dir string, o Options) (*Discovery, error) {
+func Suites(dir string, v files.View) (*Found, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
@@ -64,13 +69,14 @@ func Discover(dir string, o Options) (*Discovery, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	w := &walker{
-		loader:  &loader{options: o, suite: &Suite{Dir: abs}, shownDir: dir},
-		found:   &Discovery{},
+		view:    v,
+		dir:     abs,
+		found:   &Found{},
 		ignored: ignoresAbove(abs),
 	}
 	w.directory(abs, dir, 0)
 	slices.SortFunc(w.found.Suites, func(a, b Summary) int { return strings.Compare(a.Path, b.Path) })
-	w.found.Problems = w.loader.Diagnostics()
+	w.found.Problems = w.Diagnostics()
 	return w.found, nil
 }
 
@@ -85,38 +91,37 @@ func IsSuite(path string) bool {
 
 var workflowPath = regexp.MustCompile(`(^|/)\.(github|gitea|forgejo)/workflows/`)
 
-// isWorkflow reports whether a document has the shape of a workflow, wherever it is.
-func isWorkflow(root *yaml.Node) bool {
+// IsWorkflow reports whether a document has the shape of a workflow, wherever it is.
+func IsWorkflow(root *yaml.Node) bool {
 	return decode.Lookup(root, "on") != nil && decode.Lookup(root, "jobs") != nil && decode.Lookup(root, "tasks") == nil && decode.Lookup(root, "tasks_from") == nil
 }
 
 // isWorkflowFile is isWorkflow for a file; false for one that cannot be read. Only a
 // file that may be one is parsed.
-func isWorkflowFile(path string, o Options) bool {
-	l := &loader{options: o, suite: &Suite{File: path}}
-	data, err := l.readFile(path, maxYAMLBytes)
+func isWorkflowFile(path string, v files.View) bool {
+	data, err := v.Read(path, decode.MaxTextBytes, readFile)
 	if err != nil || !bytes.Contains(data, []byte("jobs")) {
 		return false
 	}
-	root := l.parse(path, data).Root
-	return root != nil && isWorkflow(decode.Follow(root))
+	root := decode.Parse(path, path, data, &decode.Findings{}).Root
+	return root != nil && IsWorkflow(decode.Follow(root))
 }
 
 // isFound reports whether a file in a directory of that root is a suite that a search
 // finds. No link leads such a file out of the root.
-func isFound(path, root string, o Options) bool {
-	return IsSuite(path) && isRegular(path) && files.Within(root, path) && !isWorkflowFile(path, o)
+func isFound(path, root string, v files.View) bool {
+	return IsSuite(path) && files.IsRegular(path) && files.Within(root, path) && !isWorkflowFile(path, v)
 }
 
 // Above returns the suite files in the directory of a file and in those above it,
 // the nearest first: those to which the file may belong. It goes up to the root of
 // the repository, or ten levels where there is none. Files of the overlay count.
-func Above(path string, o Options) []string {
+func Above(path string, v files.View) []string {
 	var found []string
 	dir := filepath.Dir(path)
-	root := RepositoryRoot(dir)
-	for range maxLevelsUp {
-		found = append(found, suitesIn(dir, o)...)
+	root := files.RepositoryRoot(dir)
+	for range MaxLevelsUp {
+		found = append(found, suitesIn(dir, v)...)
 		up := filepath.Dir(dir)
 		if dir == root || up == dir {
 			break
@@ -126,22 +131,22 @@ func Above(path string, o Options) []string {
 	return found
 }
 
-// maxLevelsUp is how far above a file its suite and its project are looked for
+// MaxLevelsUp is how far above a file its suite and its project are looked for
 // where no repository ends the search.
-const maxLevelsUp = 10
+const MaxLevelsUp = 10
 
 // suitesIn lists the suite files of one directory, those of the overlay included.
-func suitesIn(dir string, o Options) []string {
+func suitesIn(dir string, v files.View) []string {
 	var found []string
 	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
-	root := rootOf(dir)
+	root := files.RootOf(dir)
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); isFound(path, root, o) {
+		if path := filepath.Join(dir, e.Name()); isFound(path, root, v) {
 			found = append(found, path)
 		}
 	}
-	for path := range o.Overlay {
-		if filepath.Dir(path) == dir && IsSuite(path) && !slices.Contains(found, path) && !isWorkflowFile(path, o) {
+	for path := range v.Overlay {
+		if filepath.Dir(path) == dir && IsSuite(path) && !slices.Contains(found, path) && !isWorkflowFile(path, v) {
 			found = append(found, path)
 		}
 	}
@@ -156,8 +161,10 @@ var skippedDirs = map[string]bool{
 }
 
 type walker struct {
-	loader  *loader
-	found   *Discovery
+	decode.Findings
+	view    files.View
+	dir     string // absolute
+	found   *Found
 	ignored ignores
 	dirs    int
 	full    bool
@@ -172,7 +179,7 @@ func (w *walker) directory(abs, shown string, depth int) {
 	}
 	entries, err := os.ReadDir(abs)
 	if err != nil {
-		w.loader.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeUnreadable, Message: files.Reason(err)})
+		w.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeUnreadable, Message: files.Reason(err)})
 		return
 	}
 	before := len(w.ignored)
@@ -193,7 +200,7 @@ func (w *walker) directory(abs, shown string, depth int) {
 
 func (w *walker) tooMuch(shown string) {
 	if !w.full {
-		w.loader.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeTooLarge,
+		w.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeTooLarge,
 			Message: "the search stops here; name a directory nearer to the suites"})
 	}
 	w.full = true
@@ -222,42 +229,48 @@ func (c *headConfig) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 // link may lead out of its repository or, where it is in none, of the directory that
 // is searched.
 func (w *walker) read(path string, limit int64) ([]byte, error) {
-	dir, name := w.loader.suite.Dir, "the directory that is searched"
-	if root := RepositoryRoot(filepath.Dir(path)); root != "" {
+	dir, name := w.dir, "the directory that is searched"
+	if root := files.RepositoryRoot(filepath.Dir(path)); root != "" {
 		dir, name = root, "its repository"
 	}
-	f, err := openWithin(dir, name, path)
-	return readAndClose(f, err, limit)
+	f, err := files.OpenNamed(dir, name, path)
+	return files.ReadOpened(f, err, limit)
 }
 
 // suite reads the head of one suite. What has a name is listed; what has a
 // fault is among the problems too.
 func (w *walker) suite(path, shown string) {
-	l := w.loader
-	data, err := l.read(path, maxYAMLBytes, w.read)
+	name := filepath.ToSlash(shown)
+	data, err := w.view.Read(path, decode.MaxTextBytes, w.read)
 	if err != nil {
-		l.unreadable(path, nil, nil, err)
+		w.Unreadable(name, nil, nil, err)
 		return
 	}
-	src := l.parse(path, data)
+	src := decode.Parse(path, name, data, &w.Findings)
 	if src.Root == nil {
 		return
 	}
 	root := decode.Follow(src.Root)
 	if root.Kind != yaml.MappingNode {
-		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
+		w.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
 		return
 	}
-	if isWorkflow(root) {
+	if IsWorkflow(root) {
 		return
 	}
-	if tool, at := otherDialect(root); tool != "" {
-		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+	if tool, at := OtherTool(root); tool != "" {
+		w.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
 		return
 	}
 	var h head
-	d := l.decoder(src)
+	d := decode.NewDecoder(src, &w.Findings)
 	d.Structure(root, reflect.ValueOf(&h).Elem(), func(decode.Pair) bool { return true })
 	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
 		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
+}
+
+// readFile reads a file that nothing holds in.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := files.Open(path)
+	return files.ReadOpened(f, err, limit)
 }

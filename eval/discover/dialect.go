@@ -1,7 +1,8 @@
-package eval
+package discover
 
 import (
 	"regexp"
+
 	"waza/eval/decode"
 
 	"gopkg.in/yaml.v3"
@@ -9,9 +10,9 @@ import (
 
 var durationText = regexp.MustCompile(`^\d+(\.\d+)?(ms|s|m|h)$`)
 
-// otherDialect looks for the marks of other tools that call their files
+// OtherTool looks for the marks of other tools that call their files
 // eval.yaml too. It returns the tool's name and the node that gives it away, or "".
-func otherDialect(root *yaml.Node) (tool string, at *yaml.Node) {
+func OtherTool(root *yaml.Node) (tool string, at *yaml.Node) {
 	if k, _ := decode.LookupPair(root, "stimuli"); k != nil {
 		return "Vally", k
 	}

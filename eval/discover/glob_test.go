@@ -1,4 +1,4 @@
-package eval
+package discover_test
 
 import (
 	"os"
@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"waza/eval"
+	"waza/eval/discover"
+	"waza/eval/files"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/stretchr/testify/require"
@@ -19,7 +23,7 @@ func TestGlobsMeanWhatTheyDoElsewhere(t *testing.T) {
 	paths := []string{"a.yaml", "b.yaml", "c.yaml", "d.yml", "a/b.yaml", "a/x/b.yaml", "a/x/y/b.yaml", "c", "*.yaml", "aXXb.yaml", "ab.yaml", "x.yaml", "q/x.yaml",
 		"é.yaml", "éa.yaml", "].yaml", "-.yaml", "a,b.yaml", ".yaml", "a/b.yml", "a/b/c/d.yml"}
 	for _, pattern := range patterns {
-		re, err := CompileGlob(pattern)
+		re, err := discover.CompileGlob(pattern)
 		if !doublestar.ValidatePattern(pattern) {
 			require.Error(t, err, pattern)
 			continue
@@ -31,8 +35,8 @@ func TestGlobsMeanWhatTheyDoElsewhere(t *testing.T) {
 			require.Equal(t, want, re.MatchString(path), "%s on %s (%s)", pattern, path, re)
 		}
 	}
-	for _, bad := range []string{"[", "{a", "a[", `a\`, strings.Repeat("a", longestGlob+1)} {
-		_, err := CompileGlob(bad)
+	for _, bad := range []string{"[", "{a", "a[", `a\`, strings.Repeat("a", discover.LongestGlob+1)} {
+		_, err := discover.CompileGlob(bad)
 		require.Error(t, err, bad)
 	}
 }
@@ -57,9 +61,9 @@ func TestHostileGlobs(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 		}
 		begin := time.Now()
-		_, _, err := Load(filepath.Join(dir, "eval.yaml"), Options{})
+		_, _, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{})
 		require.NoError(t, err)
-		_, err = Discover(dir, Options{})
+		_, err = discover.Suites(dir, files.View{})
 		require.NoError(t, err)
 		require.Less(t, time.Since(begin), 3*time.Minute, pattern)
 	}

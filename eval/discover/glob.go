@@ -1,4 +1,4 @@
-package eval
+package discover
 
 import (
 	"errors"
@@ -9,16 +9,16 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// longestGlob bounds a pattern, and with it the time that one match takes.
-const longestGlob = 1000
+// LongestGlob bounds a pattern, and with it the time that one match takes.
+const LongestGlob = 1000
 
 // CompileGlob turns a pattern of slash-separated paths into a regular
 // expression: '*', '?' and '[a-z]' stay within one name, '**' as a whole name
 // stands for any number of directories, '{a,b}' for either. Matching by the
 // usual backtracking takes exponential time on patterns made for it; RE2 does not.
 func CompileGlob(pattern string) (*regexp.Regexp, error) {
-	if len(pattern) > longestGlob {
-		return nil, fmt.Errorf("longer than %d bytes", longestGlob)
+	if len(pattern) > LongestGlob {
+		return nil, fmt.Errorf("longer than %d bytes", LongestGlob)
 	}
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, errors.New("malformed")
