@@ -22,6 +22,8 @@ import (
 // The cursor rests, hidden, at the beginning of the line below the block. How
 // far up the block begins is worked out from the widths of its lines and the
 // width that the terminal has now: one that got narrower has broken them.
+// Libraries for progress bars go up by the number of lines they wrote, and leave
+// half of them on the screen then; that is why this is none of them.
 type block struct {
 	lines    *lines // what is printed above, and how
 	progress *progress
