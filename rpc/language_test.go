@@ -14,6 +14,7 @@ import (
 
 	"waza/rpc"
 	"waza/rpc/lsp"
+	"waza/runner/record/recordtest"
 )
 
 // languageShapes are the types of what the server says in the Language Server
@@ -147,16 +148,10 @@ func TestRunCommandTellsTheEnd(t *testing.T) {
 	c.command(lsp.CommandDebug, map[string]any{"path": dir + "/eval.yaml", "tasks": []string{"a[1]"}, "trials": 3}, &run)
 	lines := c.until("window/showMessage")
 	require.Contains(t, lines[len(lines)-1], `"params":{"type":3,"message":"waza: demo: 1/1 tasks passed"}`)
-	var result struct {
-		Tasks []struct {
-			ID     string
-			Trials []any
-		}
-	}
+	var result recordtest.Result
 	c.must("run.result", map[string]any{"runId": run.RunID}, &result)
 	require.Len(t, result.Tasks, 1)
-	require.Equal(t, "a[1]", result.Tasks[0].ID)
-	require.Len(t, result.Tasks[0].Trials, 1)
+	require.Len(t, result.Task(t, "a[1]").Trials, 1)
 }
 
 func TestCancelCommand(t *testing.T) {

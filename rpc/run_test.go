@@ -11,6 +11,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/record/recordtest"
 )
 
 // many is a suite of tasks whose trials run side by side.
@@ -341,20 +342,12 @@ func TestRestart(t *testing.T) {
 	require.EqualValues(t, 2, s.Result["total"])
 	c.must("run.subscribe", map[string]any{"runId": before}, nil)
 	consecutive(t, 1, c.follow(before))
-	var res struct {
-		Tasks []struct {
-			ID     string
-			Trials []struct {
-				Verdict, Output     string
-				Graders, Transcript []any
-			}
-		}
-	}
+	var res recordtest.Result
 	c.must("run.result", map[string]any{"runId": before}, &res)
 	require.Len(t, res.Tasks, 2)
-	require.Equal(t, "Mock response for: say yes", res.Tasks[0].Trials[1].Output)
-	require.Equal(t, "failed", res.Tasks[1].Trials[0].Verdict)
-	require.Len(t, res.Tasks[1].Trials[0].Graders, 1)
+	require.Equal(t, "Mock response for: say yes", res.Trial(t, "a", 2).Output)
+	require.Equal(t, runner.Failed, res.Trial(t, "b", 1).Verdict)
+	require.Len(t, res.Trial(t, "b", 1).Graders, 1)
 }
 
 // A client that never reads neither slows a run nor makes the server keep what

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"waza/runner"
+	"waza/runner/record/recordtest"
 )
 
 // apiKey is what nothing may print or leave on disk.
@@ -111,24 +111,11 @@ func userOf(t *testing.T, a realAgent, script string, more ...string) *user {
 	return u
 }
 
-// runResult is what waza run --json prints.
-type runResult struct {
-	RunID  string        `json:"runId"`
-	Status runner.Status `json:"status"`
-	Tasks  []struct {
-		ID      string                `json:"id"`
-		Verdict runner.Verdict        `json:"verdict"`
-		Trials  []*runner.TrialResult `json:"trials"`
-	} `json:"tasks"`
-}
-
 // run runs a suite, and checks that the key stands nowhere.
-func (u *user) run(t *testing.T, args ...string) (*runResult, int) {
+func (u *user) run(t *testing.T, args ...string) (*recordtest.Result, int) {
 	t.Helper()
 	out, code := u.waza(t, append([]string{"run", "--json", "--verbose"}, args...)...)
-	var r runResult
-	require.NoError(t, json.Unmarshal(out, &r), "%s", out)
-	return &r, code
+	return recordtest.Decode(t, out), code
 }
 
 // waza runs a command of waza's.

@@ -17,6 +17,7 @@ import (
 
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record/recordtest"
 )
 
 var (
@@ -87,7 +88,7 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 	trials := map[string]*runner.TrialResult{}
 	graders, failed := map[string][]string{}, map[string][]string{}
 	for _, task := range r.Tasks {
-		trial := task.Trials[0]
+		trial := task.Trial(t, 1)
 		trials[task.ID] = trial
 		want := runner.Passed
 		for _, g := range trial.Graders {
@@ -114,18 +115,18 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 
 // requireInTime ends the test where an agent was slower than the suite allows:
 // that says something of the machine, and nothing of graders.
-func requireInTime(t *testing.T, r *runResult) {
+func requireInTime(t *testing.T, r *recordtest.Result) {
 	t.Helper()
 	const allowed = 30_000 // by output_validation
 	for _, task := range r.Tasks {
 		require.Len(t, task.Trials, 1)
-		if ms := task.Trials[0].DurationMS; task.ID == "code-demo-001" && ms >= allowed {
+		if ms := task.Trial(t, 1).DurationMS; task.ID == "code-demo-001" && ms >= allowed {
 			t.Skipf("skipped: the suite wants %s done within %d ms, and this machine took %d", task.ID, allowed, ms)
 		}
 	}
 }
 
-func logTrials(t *testing.T, r *runResult) {
+func logTrials(t *testing.T, r *recordtest.Result) {
 	for _, task := range r.Tasks {
 		for _, trial := range task.Trials {
 			text, _ := json.Marshal(trial)
@@ -307,14 +308,14 @@ func TestAgentsStarts(t *testing.T) {
 			done = true
 			r, code := u.run(t, "--agent", "counted-"+a.name, "--workers", "2", filepath.Join(agentSuites, "counted"))
 			require.Zero(t, code)
-			trials := r.Tasks[0].Trials
+			trials := r.Task(t, "greets").Trials
 			require.Len(t, trials, 10)
 			text, err := os.ReadFile(starts)
 			require.NoError(t, err)
 			n := strings.Count(string(text), "\n")
 			require.LessOrEqual(t, n, 2, "agents started")
 			require.Positive(t, n)
-			slices.SortFunc(trials, func(a, b *runner.TrialResult) int { return a.StartedAt.Compare(b.StartedAt) })
+			slices.SortFunc(trials, func(a, b runner.TrialResult) int { return a.StartedAt.Compare(b.StartedAt) })
 			var cold, warm int64
 			for i, trial := range trials {
 				require.Equal(t, runner.Passed, trial.Verdict)
@@ -339,13 +340,13 @@ func TestAgentsSecrets(t *testing.T) {
 			suite := filepath.Join(agentSuites, "secrets")
 			r, code := u.run(t, "--agent", a.name, suite)
 			require.Equal(t, 3, code)
-			require.Equal(t, runner.Failed, r.Tasks[0].Verdict)
-			calls := callsOf(r.Tasks[0].Trials[0])
+			require.Equal(t, runner.Failed, r.Task(t, "prints").Verdict)
+			calls := callsOf(r.Trial(t, "prints", 1))
 			require.Len(t, calls, 1)
 			require.Contains(t, string(calls[0].Result), "WAZA_TEST_API_KEY=[redacted]", "the tool did print it")
-			require.Contains(t, r.Tasks[0].Trials[0].Output, "The key is [redacted]")
-			require.Equal(t, runner.Errored, r.Tasks[1].Verdict)
-			require.Contains(t, r.Tasks[1].Trials[0].Error, "[redacted]")
+			require.Contains(t, r.Trial(t, "prints", 1).Output, "The key is [redacted]")
+			require.Equal(t, runner.Errored, r.Task(t, "refused").Verdict)
+			require.Contains(t, r.Trial(t, "refused", 1).Error, "[redacted]")
 			u.waza(t, "runs", "show", r.RunID)
 			u.waza(t, "runs", "show", "--json", r.RunID)
 		})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,19 +93,31 @@ func cannedRun() *canned {
 			grader.Result{Name: "brief", Type: "behavior", Score: 0.25, Weight: 3}))
 	c.task("slow", runner.RoleTask, runner.TimedOut, c.ended(runner.TimedOut, "timeout exceeded"))
 	c.task("broken", runner.RoleTask, runner.Errored, c.ended(runner.Errored, "python3: not found on PATH\nsecond line"), c.trial(runner.Passed, polite(1, "")))
-	c.results[4].Error = "hook after_task: exit status 3"
+	c.results[c.index("broken")].Error = "hook after_task: exit status 3"
 	c.task("waits", runner.RoleTask, runner.NeedsReview, c.trial(runner.NeedsReview, polite(1, ""), grader.Result{Name: "looks", Type: "human", Weight: 1, NeedsReview: true}))
 	c.task("left out", runner.RoleTask, runner.Skipped, c.ended(runner.Skipped, "not started: an earlier task failed"))
 	c.task("cut short", runner.RoleTask, runner.Cancelled, c.ended(runner.Cancelled, "the run was cancelled"))
 	c.task("should_trigger#1", runner.RoleTrigger, runner.Failed,
 		c.trial(runner.Failed, grader.Result{Name: "_should_trigger", Type: "skill_invocation", Weight: 1, Feedback: "the skill was not used"}),
 		c.trial(runner.Passed, grader.Result{Name: "_should_trigger", Type: "skill_invocation", Weight: 1, Score: 1, Passed: true}))
-	c.rec.Tasks[8].Trigger = &runner.TriggerRef{Prompt: "Explain this.", ShouldTrigger: true, Confidence: "medium"}
+	c.ref("should_trigger#1").Trigger = &runner.TriggerRef{Prompt: "Explain this.", ShouldTrigger: true, Confidence: "medium"}
 	c.task("never ended", runner.RoleTask, "", c.trial(runner.Passed, polite(1, "")))
-	c.rec.Tasks[9].Trials = 3
-	c.rec.Tasks[3].Cell = &runner.CellRef{Name: "model=m-2", Model: "m-2"}
-	c.trials[1][0].Cached = &runner.CachedFrom{RunID: "earlier"}
+	c.ref("never ended").Trials = 3
+	c.ref("slow").Cell = &runner.CellRef{Name: "model=m-2", Model: "m-2"}
+	c.trialOf("ok", 1).Cached = &runner.CachedFrom{RunID: "earlier"}
 	return c
+}
+
+// index is where the task of that id is.
+func (c *canned) index(id string) int {
+	return slices.IndexFunc(c.rec.Tasks, func(t runner.TaskRef) bool { return t.ID == id })
+}
+
+func (c *canned) ref(id string) *runner.TaskRef { return &c.rec.Tasks[c.index(id)] }
+
+func (c *canned) trialOf(id string, num int) *runner.TrialResult {
+	list := c.trials[c.index(id)]
+	return list[slices.IndexFunc(list, func(t *runner.TrialResult) bool { return t.TrialNum == num })]
 }
 
 // task adds a task that ended so; without a verdict it has not ended.

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/record/recordtest"
 )
 
 // readPage is a report taken apart.
@@ -56,6 +59,22 @@ func pageOfHandle(t testing.TB, h runner.Handle, o HTMLOptions) (readPage, []byt
 	var b bytes.Buffer
 	require.NoError(t, HTML(&b, h, o))
 	return readHTML(t, b.Bytes()), b.Bytes()
+}
+
+// task is what the page holds of a task.
+func (p *readPage) task(t testing.TB, id string) map[string]any {
+	t.Helper()
+	return *recordtest.One(t, "task", id, p.data.Tasks, func(task map[string]any) string { return task["id"].(string) })
+}
+
+// trial is what the chunks of the page hold of a trial.
+func (p *readPage) trial(t testing.TB, task string, num int) *readTrial {
+	t.Helper()
+	type key struct {
+		task string
+		num  int
+	}
+	return recordtest.One(t, "trial", key{task, num}, slices.Collect(maps.Values(p.trials)), func(trial readTrial) key { return key{trial.TaskID, trial.TrialNum} })
 }
 
 // readHTML reads a report as a browser does: what a script element holds ends with

@@ -42,11 +42,11 @@ func TestHTML(t *testing.T) {
 	require.Equal(t, []int{1, 1, 2, 2}, p.data.Trials.Tries)
 	require.Len(t, p.data.Trials.Whys, 2)
 	require.Len(t, p.trials, 4)
-	trial := p.trials[0]
+	trial := p.trial(t, `a"><script>alert('id')</script>/trial/1`, 1)
 	require.Contains(t, trial.Output, "<script>alert('output')</script>")
 	require.Equal(t, "added", trial.Files[0].State)
 	require.Contains(t, *trial.Files[0].Text, "</script><script>alert('content')</script>")
-	require.Len(t, p.trials[2].Attempts, 1)
+	require.Len(t, p.trial(t, "__proto__", 1).Attempts, 1)
 
 	for _, wrong := range []string{"<script>alert", "<img", "<iframe", "</script><", "<b on", "<svg/onload"} {
 		require.False(t, bytes.Contains(file, []byte(wrong)), wrong)
@@ -179,7 +179,7 @@ func TestHTMLClips(t *testing.T) {
 	}})
 	p, file := pageOfHandle(t, h, HTMLOptions{})
 	require.Less(t, len(file), 2<<20)
-	trial := p.trials[0]
+	trial := p.trial(t, "task-1", 1)
 	require.Equal(t, "short", trial.Prompt)
 	require.True(t, utf8.ValidString(trial.Output))
 	require.True(t, strings.HasPrefix(long, trial.Output))
@@ -244,10 +244,10 @@ func TestHTMLFiles(t *testing.T) {
 		{Path: "unknown.txt", State: "removed", Note: "what it held before was not kept"},
 		{Path: "same.txt", State: "same", Size: size(4)},
 	}
-	if diff := cmp.Diff(want, p.trials[0].Files); diff != "" {
+	if diff := cmp.Diff(want, p.trial(t, "task-1", 1).Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	require.Equal(t, snap.Incomplete, p.trials[0].Incomplete)
+	require.Equal(t, snap.Incomplete, p.trial(t, "task-1", 1).Incomplete)
 }
 
 // A comparison tells what tasks and trials were before, which tasks are new, and
@@ -257,18 +257,18 @@ func TestHTMLAgainst(t *testing.T) {
 	failed := &runner.TrialResult{Verdict: runner.Failed}
 	now := hold([]*runner.TrialResult{{}, {}, {}}, []*runner.TrialResult{{}})
 	before := hold([]*runner.TrialResult{failed, {Verdict: runner.Errored}}, []*runner.TrialResult{{}}, []*runner.TrialResult{{}})
-	before.rec.Tasks[1].ID, before.rec.Tasks[2].ID = "old", "older"
+	before.ref("task-2").ID, before.ref("task-3").ID = "old", "older"
 	rate := 0.0
-	before.results[0] = &runner.TaskResult{Verdict: runner.Failed, Trials: runner.TrialCounts{Rate: runner.Rate{PassRate: &rate}}}
+	before.results[before.index("task-1")] = &runner.TaskResult{Verdict: runner.Failed, Trials: runner.TrialCounts{Rate: runner.Rate{PassRate: &rate}}}
 	p, _ := pageOfHandle(t, now, HTMLOptions{Against: before})
 	require.Equal(t, "fe  ", p.data.Trials.Was)
-	require.Equal(t, map[string]any{"verdict": "failed", "rate": 0.0, "score": nil}, p.data.Tasks[0]["was"])
-	require.Equal(t, map[string]any{"new": true, "rate": nil, "score": nil}, p.data.Tasks[1]["was"])
+	require.Equal(t, map[string]any{"verdict": "failed", "rate": 0.0, "score": nil}, p.task(t, "task-1")["was"])
+	require.Equal(t, map[string]any{"new": true, "rate": nil, "score": nil}, p.task(t, "task-2")["was"])
 	require.Equal(t, []any{"old", "older"}, p.data.Run["against"].(map[string]any)["gone"])
 
 	p, _ = pageOfHandle(t, now, HTMLOptions{})
 	require.Empty(t, p.data.Trials.Was)
-	require.NotContains(t, p.data.Tasks[0], "was")
+	require.NotContains(t, p.task(t, "task-1"), "was")
 }
 
 // A run of which little is known can be reported, too, and numbers beyond all
@@ -281,14 +281,15 @@ func TestHTMLOfOddRuns(t *testing.T) {
 	h := hold([]*runner.TrialResult{}, []*runner.TrialResult{{Verdict: "unheard of", DurationMS: -1}}, []*runner.TrialResult{})
 	h.progress.Status = runner.StatusInterrupted
 	score := 1e-300
-	h.trials[1] = append(h.trials[1], &runner.TrialResult{TrialNum: 7, Verdict: runner.Passed, Score: &score,
+	second := h.index("task-2")
+	h.trials[second] = append(h.trials[second], &runner.TrialResult{TrialNum: 7, Verdict: runner.Passed, Score: &score,
 		Usage: &executor.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}, Attempts: []runner.AttemptResult{{Usage: &executor.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
-	h.results[1] = &runner.TaskResult{Verdict: runner.Passed, DurationMS: &stats.Summary{Median: 3}, PassK: stats.Curve(300, 200, 100)}
+	h.results[second] = &runner.TaskResult{Verdict: runner.Passed, DurationMS: &stats.Summary{Median: 3}, PassK: stats.Curve(300, 200, 100)}
 	p, _ = pageOfHandle(t, h, HTMLOptions{})
 	require.Equal(t, "?p", p.data.Trials.Verdict)
 	require.Equal(t, []int{1, 7}, p.data.Trials.Num)
-	require.Equal(t, []any{0.0, 2.0, 0.0}, []any{p.data.Tasks[0]["ended"], p.data.Tasks[1]["ended"], p.data.Tasks[2]["ended"]})
-	require.Len(t, p.data.Tasks[1]["passK"], 8)
+	require.Equal(t, []any{0.0, 2.0, 0.0}, []any{p.task(t, "task-1")["ended"], p.task(t, "task-2")["ended"], p.task(t, "task-3")["ended"]})
+	require.Len(t, p.task(t, "task-2")["passK"], 8)
 	require.Len(t, p.trials, 2)
 }
 
@@ -309,7 +310,8 @@ func FuzzHTML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, id string) {
 		h := hold([]*runner.TrialResult{{Output: text, Prompt: text, Verdict: runner.Failed, Error: text,
 			Transcript: []executor.Entry{{Type: executor.EntryMessage, Text: text}}, Graders: []grader.Result{{Name: text, Feedback: text, Details: text}}}})
-		h.rec.Tasks[0].ID, h.rec.Tasks[0].Name, h.rec.Suite.Name, h.progress.Error = id, text, text, text
+		ref := h.ref("task-1")
+		ref.ID, ref.Name, h.rec.Suite.Name, h.progress.Error = id, text, text, text
 		p, _ := pageOfHandle(t, h, HTMLOptions{})
 		require.Equal(t, htmlAssets().start, p.script)
 		require.Equal(t, 1, p.chunks)

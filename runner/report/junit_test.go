@@ -204,7 +204,7 @@ func TestJUnitVerdicts(t *testing.T) {
 func TestJUnitOfManyTrials(t *testing.T) {
 	t.Parallel()
 	c := cannedRun()
-	c.rec.Tasks[1].Trials = mostTestcases
+	c.ref("ok").Trials = mostTestcases
 	c.err = errors.New("the trials were looked at")
 	doc := written(t, "junit", c)
 	root := junitOf(t, doc)

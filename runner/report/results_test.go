@@ -9,12 +9,13 @@ import (
 
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record/recordtest"
 )
 
 func TestResultsGolden(t *testing.T) {
 	t.Parallel()
 	c := cannedRun()
-	c.rec.Tasks[1].Groups, c.rec.Tasks[2].Groups, c.rec.Tasks[3].Groups = []string{"easy"}, []string{"hard", "x"}, []string{"easy"}
+	c.ref("ok").Groups, c.ref("failed|<b>`x`</b>").Groups, c.ref("slow").Groups = []string{"easy"}, []string{"hard", "x"}, []string{"easy"}
 	var b bytes.Buffer
 	require.NoError(t, json.Indent(&b, []byte(written(t, "results", c)), "", "  "))
 	golden(t, "results.json", b.String())
@@ -37,29 +38,43 @@ type outcome struct {
 		SuccessRate float64 `json:"success_rate"`
 		Score       float64 `json:"aggregate_score"`
 	} `json:"summary"`
-	Tasks []struct {
-		ID     string `json:"test_id"`
-		Status string `json:"status"`
-		Runs   []struct {
-			Number      int    `json:"run_number"`
-			Status      string `json:"status"`
-			Validations map[string]struct {
-				Passed bool `json:"passed"`
-			} `json:"validations"`
-			ToolEvents []struct {
-				Success bool `json:"success"`
-			} `json:"tool_events"`
-		} `json:"runs"`
-		Stats *struct {
-			PassRate float64 `json:"pass_rate"`
-			AvgScore float64 `json:"avg_score"`
-		} `json:"stats"`
-	} `json:"tasks"`
-	Baseline       *outcome `json:"baseline_outcome"`
+	Tasks          []outcomeTask `json:"tasks"`
+	Baseline       *outcome      `json:"baseline_outcome"`
 	TriggerMetrics *struct {
 		TP int `json:"true_positives"`
 		FN int `json:"false_negatives"`
 	} `json:"trigger_metrics"`
+}
+
+type outcomeTask struct {
+	ID     string       `json:"test_id"`
+	Status string       `json:"status"`
+	Runs   []outcomeRun `json:"runs"`
+	Stats  *struct {
+		PassRate float64 `json:"pass_rate"`
+		AvgScore float64 `json:"avg_score"`
+	} `json:"stats"`
+}
+
+type outcomeRun struct {
+	Number      int    `json:"run_number"`
+	Status      string `json:"status"`
+	Validations map[string]struct {
+		Passed bool `json:"passed"`
+	} `json:"validations"`
+	ToolEvents []struct {
+		Success bool `json:"success"`
+	} `json:"tool_events"`
+}
+
+func (o *outcome) task(t *testing.T, id string) *outcomeTask {
+	t.Helper()
+	return recordtest.One(t, "task", id, o.Tasks, func(task outcomeTask) string { return task.ID })
+}
+
+func (o *outcomeTask) run(t *testing.T, num int) *outcomeRun {
+	t.Helper()
+	return recordtest.One(t, "run", num, o.Runs, func(run outcomeRun) int { return run.Number })
 }
 
 func TestResultsAsOthersReadThem(t *testing.T) {
@@ -84,13 +99,13 @@ func TestResultsAsOthersReadThem(t *testing.T) {
 		"ok": "passed", "failed|<b>`x`</b>": "failed", "slow": "failed", "broken": "error", "waits": "skipped",
 		"left out": "skipped", "cut short": "skipped", "never ended": "skipped",
 	}, status)
-	require.Len(t, o.Tasks[0].Runs, 2)
-	require.Len(t, o.Tasks[0].Runs[1].ToolEvents, 3)
-	require.InDelta(t, 1, o.Tasks[0].Stats.PassRate, 1e-9)
-	require.Nil(t, o.Tasks[4].Stats, "nothing counts")
+	require.Len(t, o.task(t, "ok").Runs, 2)
+	require.Len(t, o.task(t, "ok").run(t, 2).ToolEvents, 3)
+	require.InDelta(t, 1, o.task(t, "ok").Stats.PassRate, 1e-9)
+	require.Nil(t, o.task(t, "waits").Stats, "nothing counts")
 
 	require.Len(t, o.Baseline.Tasks, 1)
-	require.Equal(t, "ok#baseline", o.Baseline.Tasks[0].ID)
+	o.Baseline.task(t, "ok#baseline")
 	require.Nil(t, o.Baseline.Baseline)
 	require.Equal(t, 1, o.TriggerMetrics.TP)
 	require.Equal(t, 1, o.TriggerMetrics.FN)

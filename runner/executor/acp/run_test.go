@@ -23,17 +23,12 @@ import (
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
+	"waza/runner/record/recordtest"
 )
 
 // ran is a run of a suite that came to its end.
 type ran struct {
-	Status  runner.Status   `json:"status"`
-	Error   string          `json:"error"`
-	Summary *runner.Summary `json:"summary"`
-	Tasks   []struct {
-		ID     string               `json:"id"`
-		Trials []runner.TrialResult `json:"trials"`
-	} `json:"tasks"`
+	*recordtest.Result
 	events []*runner.Event
 	starts string // file with a line for each start of the agent
 	state  string // directory with all that is recorded
@@ -94,7 +89,7 @@ func run(t testing.TB, s setup, tasks string) *ran {
 	<-live.Done()
 	var b bytes.Buffer
 	require.NoError(t, live.WriteResult(&b))
-	require.NoError(t, json.Unmarshal(b.Bytes(), res))
+	res.Result = recordtest.Decode(t, b.Bytes())
 	return res
 }
 
@@ -121,7 +116,7 @@ func TestRunWithoutAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, runner.StatusCompleted, res.Status)
-	trial := res.Tasks[0].Trials[0]
+	trial := res.Trial(t, "a", 1)
 	require.Equal(t, runner.Errored, trial.Verdict)
 	require.Empty(t, trial.Attempts)
 	require.Contains(t, trial.Error, "no-such-agent-here is not installed; install it: get it")
@@ -160,12 +155,12 @@ func TestRunGoesOn(t *testing.T) {
 				}
 				res = run(t, s,
 					"tasks:\n  - {id: bad, "+c.first+"}\n  - {id: good, prompt: say fine}\ngraders: [{name: g, type: text, config: {contains: [fine]}}]\n")
-				if maps.EqualFunc(want, res.verdicts(), slices.Equal) && strings.Contains(res.Tasks[0].Trials[0].Error, c.says) {
+				if maps.EqualFunc(want, res.verdicts(), slices.Equal) && strings.Contains(res.Trial(t, "bad", 1).Error, c.says) {
 					break
 				}
 			}
 			require.Equal(t, want, res.verdicts())
-			require.Contains(t, res.Tasks[0].Trials[0].Error, c.says)
+			require.Contains(t, res.Trial(t, "bad", 1).Error, c.says)
 			require.Equal(t, runner.StatusCompleted, res.Status)
 		})
 	}
@@ -176,7 +171,7 @@ func TestRunReplacesAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  retry_errors: 1\n"}, "tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
 	require.Equal(t, map[string][]runner.Verdict{"a": {runner.Passed}, "b": {runner.Passed}, "c": {runner.Passed}}, res.verdicts())
-	attempts := res.Tasks[1].Trials[0].Attempts
+	attempts := res.Trial(t, "b", 1).Attempts
 	require.Len(t, attempts, 1)
 	require.Equal(t, runner.Errored, attempts[0].Verdict)
 	require.Contains(t, attempts[0].Error, "the agent ended in mid-trial: exit status 1")
@@ -208,9 +203,9 @@ func TestFirstAgentFails(t *testing.T) {
 func TestStartIsNoPartOfTrial(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{mode: "slow"}, "tasks:\n  - {id: a, prompt: \"work 50\"}\n  - {id: b, prompt: \"work 50\"}\n")
-	first, second := res.Tasks[0].Trials[0], res.Tasks[1].Trials[0]
+	first, second := res.Trial(t, "a", 1), res.Trial(t, "b", 1)
 	require.GreaterOrEqual(t, first.StartupMS, slowStart.Milliseconds())
-	for _, trial := range []runner.TrialResult{first, second} {
+	for _, trial := range []*runner.TrialResult{first, second} {
 		require.Equal(t, runner.Passed, trial.Verdict)
 		require.GreaterOrEqual(t, trial.ExecutorMS, int64(50))
 		require.GreaterOrEqual(t, trial.DurationMS, trial.StartupMS+trial.ExecutorMS)
@@ -268,5 +263,5 @@ func TestNoKeyLeftBehind(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(b), k)
 	}
-	require.Contains(t, res.Tasks[0].Trials[0].Output, "[redacted]")
+	require.Contains(t, res.Trial(t, "talks", 1).Output, "[redacted]")
 }

@@ -1,0 +1,77 @@
+// Package recordtest reads results of runs in tests, and finds their tasks and
+// trials by id and number rather than by position. Call [Decode] for what waza run
+// --json, run.result and WriteResult write, then [Result.Task] and [Result.Trial].
+package recordtest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"waza/runner"
+)
+
+// Result is a whole result as its readers decode it.
+type Result struct {
+	RunID   string          `json:"runId"`
+	Status  runner.Status   `json:"status"`
+	Error   string          `json:"error"`
+	Summary *runner.Summary `json:"summary"`
+	Config  map[string]any  `json:"config"`
+	Tasks   []Task          `json:"tasks"`
+}
+
+// Task is a task of a result with its trials.
+type Task struct {
+	runner.TaskRef
+	runner.TaskResult
+	Trials []runner.TrialResult `json:"trials"`
+}
+
+// Decode reads a result. It fails the test when the text is none.
+func Decode(t testing.TB, text []byte) *Result {
+	t.Helper()
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatalf("not a result: %v\n%s", err, text)
+	}
+	return &r
+}
+
+// Task returns the task of that id. It fails the test unless there is exactly one.
+func (r *Result) Task(t testing.TB, id string) *Task {
+	t.Helper()
+	return One(t, "task", id, r.Tasks, func(task Task) string { return task.ID })
+}
+
+// Trial returns the trial of that number of the task of that id. It fails the test
+// unless there is exactly one.
+func (r *Result) Trial(t testing.TB, id string, num int) *runner.TrialResult {
+	t.Helper()
+	return r.Task(t, id).Trial(t, num)
+}
+
+// Trial returns the trial of that number. It fails the test unless there is exactly one.
+func (task *Task) Trial(t testing.TB, num int) *runner.TrialResult {
+	t.Helper()
+	return One(t, "trial of "+task.ID, num, task.Trials, func(trial runner.TrialResult) int { return trial.TrialNum })
+}
+
+// One returns the element of the list that has the key. It fails the test unless
+// there is exactly one; what says what is looked for.
+func One[T any, K comparable](t testing.TB, what string, key K, list []T, keyOf func(T) K) *T {
+	t.Helper()
+	var found *T
+	for i := range list {
+		switch {
+		case keyOf(list[i]) != key:
+		case found != nil:
+			t.Fatalf("%s %v: more than one", what, key)
+		default:
+			found = &list[i]
+		}
+	}
+	if found == nil {
+		t.Fatalf("%s %v: none of %d", what, key, len(list))
+	}
+	return found
+}
