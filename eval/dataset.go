@@ -203,7 +203,7 @@ func (r *rows) take(t *Task) {
 	r.checkVariables(t)
 	if r.skills == nil {
 		r.skills = &[]string{}
-		*r.skills = l.skillsOf(t, &taskCheck{loader: l, src: l.src, node: l.src.Root, task: t})
+		*r.skills = l.skills.of(t, &taskCheck{loader: l, src: l.src, node: l.src.Root, task: t})
 	}
 	t.Skills = *r.skills // the same for all rows
 	r.set.tasks = append(r.set.tasks, t)
@@ -218,7 +218,7 @@ func (r *rows) checkVariables(t *Task) {
 	if !t.fits(t.Inputs.Prompt, TrialVars{}) {
 		r.fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
-	params := r.set.loader.paramNames()
+	params := r.set.loader.suite.Config.Matrix.names()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)
 	for _, expr := range exprs {
 		if r.warned[expr] {

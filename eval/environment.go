@@ -36,8 +36,8 @@ func (c *Config) Inherited(environ []string) []string {
 	return list
 }
 
-// checkEnvironment reports what cannot be the name of a variable.
-func (l *loader) checkEnvironment() {
+// environment reports what cannot be the name of a variable.
+func (l suiteCheck) environment() {
 	for i, name := range l.suite.Config.Environment {
 		at := decode.At("config", "environment", i)
 		_, err := discover.CompileGlob(name)

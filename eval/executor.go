@@ -11,7 +11,7 @@ import (
 )
 
 // DecodeShape takes the common keys. Others are options of executors: which,
-// [loader.executor] knows.
+// [executorLoader.load] knows.
 func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	l := d.Context.(*loader)
 	d.Structure(n, reflect.ValueOf(c).Elem(), func(p decode.Pair) bool {
@@ -40,12 +40,15 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	})
 }
 
-// executor resolves the suite's executor and decodes the options of all
+// executorLoader resolves executors and decodes their options.
+type executorLoader struct{ *loader }
+
+// load resolves the suite's executor and decodes the options of all
 // executors, of which only those of the one in use are checked: the same key may
 // mean something else to another.
-func (l *loader) executor() {
+func (l executorLoader) load() {
 	s, v := l.suite, l.options.Vocabulary
-	at := l.executorNode()
+	at := l.node()
 	if l.options.Executor != "" {
 		s.Config.Executor = l.options.Executor
 	}
@@ -57,7 +60,7 @@ func (l *loader) executor() {
 	case ok:
 		s.Config.Executor = used.Name
 	case !chosen || l.options.Executor != "":
-		l.unknownExecutor(s.Config.Executor, l.src, at)
+		l.unknown(s.Config.Executor, l.src, at)
 	}
 	s.ExecutorOptions = map[string]any{}
 	config := decode.Lookup(l.src.Root, "config")
@@ -74,8 +77,8 @@ func (l *loader) executor() {
 }
 
 // optionsOf decodes the options of an executor and, if it is used, checks them.
-func (l *loader) optionsOf(k Kind, config, decl *yaml.Node, used bool) any {
-	check := &Check{loader: l, src: l.src, options: config, decl: decl, label: "executor " + k.Name}
+func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) any {
+	check := &Check{loader: l.loader, src: l.src, options: config, decl: decl, label: "executor " + k.Name}
 	if k.Options == nil {
 		if used && k.Check != nil {
 			k.Check(check, nil)
@@ -100,7 +103,7 @@ const agentKey = "agent"
 
 // withAgent is config with the agent of the options. What is found about that
 // has no place in the file: it is not written there.
-func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
+func (l executorLoader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
 	if used.Name != "" && !drives(used) {
 		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
 			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
@@ -108,7 +111,7 @@ func (l *loader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.No
 	return withKey(config, agentKey, l.agentNode())
 }
 
-func (l *loader) agentNode() *yaml.Node {
+func (l executorLoader) agentNode() *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l.options.Agent}
 }
 
@@ -116,7 +119,7 @@ func (l *loader) agentNode() *yaml.Node {
 func drives(k Kind) bool { return k.Options != nil && decode.TakesKey(k.Options(), agentKey) }
 
 // drivers are the executors that do.
-func (l *loader) drivers() []string {
+func (l executorLoader) drivers() []string {
 	var names []string
 	for _, k := range l.options.Vocabulary.Executors {
 		if drives(k) {
@@ -126,11 +129,11 @@ func (l *loader) drivers() []string {
 	return names
 }
 
-func (l *loader) executorNode() *yaml.Node {
+func (l executorLoader) node() *yaml.Node {
 	return decode.Place(l.src.Root, "config", "executor")
 }
 
-func (l *loader) unknownExecutor(name string, src *decode.Source, at *yaml.Node) {
+func (l executorLoader) unknown(name string, src *decode.Source, at *yaml.Node) {
 	p := l.suite.Project
 	config := decode.Lookup(l.src.Root, "config")
 	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" && l.matrix[ParamExecutor].key == nil &&

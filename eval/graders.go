@@ -12,9 +12,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// graders checks the graders of the suite (task nil) or of a task, and returns
+// graderLoader loads the graders of the suite and of its tasks.
+type graderLoader struct{ *loader }
+
+// load checks the graders of the suite (task nil) or of a task, and returns
 // those that could be made sense of.
-func (l *loader) graders(list []*Grader, task *Task) []*Grader {
+func (l graderLoader) load(list []*Grader, task *Task) []*Grader {
 	names := map[string]bool{}
 	if task != nil {
 		// A grader without a name must not replace one of the suite's by chance.
@@ -44,7 +47,7 @@ func (l *loader) graders(list []*Grader, task *Task) []*Grader {
 }
 
 // sameName renames a grader whose name another of its list has.
-func (l *loader) sameName(g *Grader, own map[string]int) {
+func (l graderLoader) sameName(g *Grader, own map[string]int) {
 	line, twice := own[g.Name]
 	if !twice {
 		own[g.Name] = g.Line
@@ -69,7 +72,7 @@ func uniqueName(base string, taken map[string]bool) string {
 
 // grader resolves a grader's type, decodes its options and lets its kind check
 // them. It returns false when the grader cannot be used.
-func (l *loader) grader(g *Grader, task *Task) bool {
+func (l graderLoader) grader(g *Grader, task *Task) bool {
 	label := "grader"
 	if g.Name != "" {
 		label = fmt.Sprintf("grader %q", text.Clip(g.Name, 60))
@@ -104,17 +107,17 @@ func (l *loader) grader(g *Grader, task *Task) bool {
 		g.Options = kind.Options()
 	}
 	g.gather(d, func(key string) bool { return decode.TakesKey(g.Options, key) })
-	l.graderOptions(g, kind, d)
+	l.decodeOptions(g, kind, d)
 	if o, ok := g.Options.(interface{ declaredIn(dir string) }); ok {
 		o.declaredIn(l.beside(task))
 	}
 	if kind.Check != nil && !d.Failed {
-		kind.Check(&Check{loader: l, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
+		kind.Check(&Check{loader: l.loader, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
 	}
 	return true
 }
 
-func (l *loader) missingType(g *Grader, d *decode.Decoder) {
+func (l graderLoader) missingType(g *Grader, d *decode.Decoder) {
 	if ref := decode.Lookup(g.node, "ref"); ref != nil {
 		d.Report(ref, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		return
@@ -181,8 +184,8 @@ func (g *Grader) configPairs(d *decode.Decoder, all *yaml.Node, add func(decode.
 	}
 }
 
-// graderOptions decodes the gathered options into what the kind gave for them.
-func (l *loader) graderOptions(g *Grader, kind Kind, d *decode.Decoder) {
+// decodeOptions decodes the gathered options into what the kind gave for them.
+func (l graderLoader) decodeOptions(g *Grader, kind Kind, d *decode.Decoder) {
 	d.UnknownCode = decode.CodeUnknownOption
 	if g.Options == nil {
 		for i := 0; i+1 < len(g.config.Content); i += 2 {

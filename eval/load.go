@@ -96,12 +96,13 @@ func newLoader(abs, shownDir string, o Options) *loader {
 	if o.ContextDir != "" {
 		suite.contextDir, _ = filepath.Abs(o.ContextDir) // which fails only without a current directory
 	}
-	return &loader{
+	l := &loader{
 		options:  o,
 		suite:    suite,
 		shownDir: shownDir,
-		skills:   map[string][]skill{},
 	}
+	l.skills = &skillLoader{loader: l, found: map[string][]skill{}}
+	return l
 }
 
 // load fills in the suite from its parsed file.
@@ -118,20 +119,22 @@ func (l *loader) load(src *decode.Source) {
 		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
-	s.Project = l.project()
+	s.Project = projectLoader{l}.load()
 	l.decodeSuite()
-	l.checkSuite()
-	l.checkMatrix()
-	l.executor()
-	s.Graders = l.graders(s.Graders, nil)
+	check, executors := suiteCheck{l}, executorLoader{l}
+	matrix := &matrixLoader{executorLoader: executors}
+	check.settings()
+	matrix.check()
+	executors.load()
+	s.Graders = graderLoader{l}.load(s.Graders, nil)
 	before := l.Errors()
-	l.tasks()
-	l.variants()
-	l.checkBaseline()
-	s.Triggers = l.triggers()
-	l.checkMeasured()
-	for _, dir := range slices.Sorted(maps.Keys(l.skills)) {
-		s.skills = append(s.skills, l.skills[dir]...)
+	loadTasks(l)
+	matrix.combine()
+	check.baseline()
+	s.Triggers = triggerLoader{l}.load()
+	check.measured()
+	for _, dir := range slices.Sorted(maps.Keys(l.skills.found)) {
+		s.skills = append(s.skills, l.skills.found[dir]...)
 	}
 	if len(s.Tasks) == 0 && s.Triggers == nil && l.Errors() == before {
 		l.Reportf(src, decode.Place(src.Root, "tasks"), decode.Error, decode.CodeNoTasks, "the suite has no task to run")

@@ -134,15 +134,22 @@ const (
 	paramModel    = "model"
 )
 
-// checkMatrix looks for faults of models and matrix, and puts the models that the
+// matrixLoader checks config.models and config.matrix, and makes their combinations.
+type matrixLoader struct {
+	executorLoader
+	used      map[string]bool // template variables that texts of the suite use
+	effective map[string]bool // parameters that have an effect
+}
+
+// check looks for faults of models and matrix, and puts the models that the
 // matrix lists where models are.
-func (l *loader) checkMatrix() {
+func (l *matrixLoader) check() {
 	c := &l.suite.Config
-	l.checkModels()
+	l.models()
 	c.Matrix = slices.DeleteFunc(c.Matrix, func(p MatrixParam) bool {
 		return len(p.Values) == 0 || // a fault that was reported
 			p.Name == ParamExecutor && l.options.Executor != "" || p.Name == ParamAgent && l.options.Agent != "" ||
-			p.Name == paramModel && l.matrixModels(p)
+			p.Name == paramModel && l.modelsOf(p)
 	})
 	names := map[string]string{}
 	for _, p := range c.Matrix {
@@ -165,7 +172,7 @@ func (l *loader) checkMatrix() {
 	}
 }
 
-func (l *loader) checkModels() {
+func (l *matrixLoader) models() {
 	c := &l.suite.Config
 	var models []string
 	for i, m := range c.Models {
@@ -184,8 +191,8 @@ func (l *loader) checkModels() {
 	c.Models = models
 }
 
-// matrixModels takes matrix.model for models; it is no parameter then.
-func (l *loader) matrixModels(p MatrixParam) bool {
+// modelsOf takes matrix.model for models; it is no parameter then.
+func (l *matrixLoader) modelsOf(p MatrixParam) bool {
 	c := &l.suite.Config
 	if len(c.Models) > 0 {
 		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix.model and config.models mean the same; give one")
@@ -201,7 +208,7 @@ func (l *loader) matrixModels(p MatrixParam) bool {
 }
 
 // badParam says why a parameter cannot have that name; "" if it can.
-func (l *loader) badParam(name string) string {
+func (l *matrixLoader) badParam(name string) string {
 	config := decode.FindField(decode.FieldsOf(configType), name)
 	switch {
 	case name == ParamExecutor || name == ParamAgent:
@@ -246,10 +253,10 @@ func EnvName(param string) string {
 	}, param)
 }
 
-// paramNames are the names of the parameters, as variables that have a value.
-func (l *loader) paramNames() map[string]string {
+// names are the names of the parameters, as variables that have a value.
+func (m Matrix) names() map[string]string {
 	params := map[string]string{}
-	for _, p := range l.suite.Config.Matrix {
+	for _, p := range m {
 		params[p.Name] = ""
 	}
 	return params

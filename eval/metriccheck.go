@@ -18,13 +18,13 @@ const (
 	metricBehaviorQuality = "behavior_quality" // the mean score of graders of the type behavior
 )
 
-// checkMeasured reports thresholds of metrics that nothing in the suite measures: such a
+// measured reports thresholds of metrics that nothing in the suite measures: such a
 // metric neither passes nor fails, so the threshold stops no run.
-func (l *loader) checkMeasured() {
+func (l suiteCheck) measured() {
 	if l.Errors() > 0 {
 		return // what is missing may be what measures them
 	}
-	measured := l.suite.measures()
+	measured := measuredBy(l.suite)
 	for i, m := range l.suite.Metrics.List {
 		if !m.Enabled || m.Threshold <= 0 || m.Name == "" || measured[m.Name] {
 			continue
@@ -47,7 +47,7 @@ func (l *loader) checkMeasured() {
 }
 
 // metricName is where the name of the i-th metric is written, in either shape of metrics.
-func (l *loader) metricName(i int) *yaml.Node {
+func (l suiteCheck) metricName(i int) *yaml.Node {
 	metrics := decode.Follow(decode.Lookup(l.src.Root, "metrics"))
 	if metrics != nil && metrics.Kind == yaml.MappingNode {
 		key, _ := decode.LookupPair(metrics, l.suite.Metrics.List[i].Name)
@@ -56,8 +56,8 @@ func (l *loader) metricName(i int) *yaml.Node {
 	return decode.Place(l.src.Root, "metrics", i, "name")
 }
 
-// measures are the names of metrics that the suite has something to measure by.
-func (s *Suite) measures() map[string]bool {
+// measuredBy are the names of metrics that the suite has something to measure by.
+func measuredBy(s *Suite) map[string]bool {
 	all := map[string]bool{}
 	if len(s.Tasks) > 0 {
 		all[metricTaskCompletion] = true

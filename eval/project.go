@@ -87,9 +87,12 @@ var otherProjectSections = map[string]bool{
 // otherProjectDefaults are known to the field and of no use here.
 var otherProjectDefaults = map[string]bool{"sessionLog": true, "model_reasoning_effort": true}
 
-// project finds the nearest .waza.yaml at or above the suite, up to the root of
+// projectLoader loads the .waza.yaml of a suite.
+type projectLoader struct{ *loader }
+
+// load finds the nearest .waza.yaml at or above the suite, up to the root of
 // its repository, or at most ten levels where there is none.
-func (l *loader) project() *Project {
+func (l projectLoader) load() *Project {
 	root := files.RepositoryRoot(l.suite.Dir)
 	dir := l.suite.Dir
 	for range discover.MaxLevelsUp {
@@ -105,7 +108,7 @@ func (l *loader) project() *Project {
 	return nil
 }
 
-func (l *loader) projectAt(path string) (p *Project, found bool) {
+func (l projectLoader) projectAt(path string) (p *Project, found bool) {
 	data, err := l.readNear(path, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false

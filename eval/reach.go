@@ -21,7 +21,7 @@ import (
 
 // Open opens a regular file of the suite for reading, given by its absolute path.
 // It never waits, whatever is there by now. A file that the suite may not read is an
-// [*OutsideError]; one that is not a regular file is [files.ErrNotRegular]. The
+// [*files.OutsideError]; one that is not a regular file is [files.ErrNotRegular]. The
 // caller closes the file.
 func (s *Suite) Open(path string) (*os.File, error) {
 	if path == s.File {
@@ -46,20 +46,16 @@ func (s *Suite) ReadFile(path string, limit int64) ([]byte, error) {
 // repository if the skill is there, and else out of the file's own directory. More
 // than limit bytes are [files.ErrTooLarge].
 func (s *Suite) ReadSkill(path string, limit int64) ([]byte, error) {
-	dir, name := s.skillPlace(path)
+	dir, name := filepath.Dir(path), "its directory"
+	if within(s.Root(), path) {
+		dir, name = s.Root(), s.rootWord()
+	}
 	f, err := files.OpenNamed(dir, name, path)
 	return files.ReadOpened(f, err, limit)
 }
 
-func (s *Suite) skillPlace(path string) (dir, name string) {
-	if within(s.root(), path) {
-		return s.root(), s.rootWord()
-	}
-	return filepath.Dir(path), "its directory"
-}
-
 // Replace begins a file of the suite that replaces the one at an absolute path, or
-// makes it and its directories; see [files.Replace]. The error is an [*OutsideError]
+// makes it and its directories; see [files.Replace]. The error is an [*files.OutsideError]
 // where the suite may not even read a file.
 func (s *Suite) Replace(path string) (*files.Replacement, error) {
 	dir, name := s.place(path)
@@ -74,7 +70,7 @@ func (s *Suite) Replace(path string) (*files.Replacement, error) {
 }
 
 // Allows returns nil if the suite may read the file at an absolute path, and
-// otherwise an [*OutsideError]. The file need not exist.
+// otherwise an [*files.OutsideError]. The file need not exist.
 func (s *Suite) Allows(path string) error {
 	dir, name := s.place(path)
 	switch {
@@ -88,9 +84,7 @@ func (s *Suite) Allows(path string) error {
 
 // Root returns the directory that the suite's own files must stay in: its
 // repository's, or the suite's own where it is in none.
-func (s *Suite) Root() string { return s.root() }
-
-func (s *Suite) root() string {
+func (s *Suite) Root() string {
 	if s.rootDir != "" {
 		return s.rootDir
 	}
@@ -98,7 +92,7 @@ func (s *Suite) root() string {
 }
 
 func (s *Suite) rootWord() string {
-	if s.root() == s.Dir {
+	if s.Root() == s.Dir {
 		return "the suite's directory"
 	}
 	return "the suite's repository"
@@ -107,8 +101,8 @@ func (s *Suite) rootWord() string {
 // place returns the directory that a file must stay in, and what messages call it;
 // dir is "" if the suite may not read the file.
 func (s *Suite) place(path string) (dir, name string) {
-	if within(s.root(), path) {
-		return s.root(), s.rootWord()
+	if within(s.Root(), path) {
+		return s.Root(), s.rootWord()
 	}
 	if s.contextDir != "" && within(s.contextDir, path) {
 		return s.contextDir, "the fixture directory"

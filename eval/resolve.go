@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
 	"waza/eval/files"
 )
 

@@ -38,16 +38,23 @@ const maxSkillFile = 1 << 20
 // maxFrontMatter bounds the keys and items of the YAML at its head.
 const maxFrontMatter = 100_000
 
-// skillsOf returns the directories of the skills that a task's agent is given,
+// skillLoader finds skills. It reads each directory once.
+type skillLoader struct {
+	*loader
+	found map[string][]skill // by the path of the directory
+	usual *[]string          // what usualDirectory found; nil before
+}
+
+// of returns the directories of the skills that a task's agent is given,
 // and reports what is missing.
-func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
+func (l *skillLoader) of(t *Task, c *taskCheck) []string {
 	dirs, own := l.suite.Config.SkillDirectories, false
 	if t.SkillDirectories != nil {
 		dirs, own = t.SkillDirectories, true
 	}
 	if len(dirs) == 0 && !own {
 		if l.usual == nil {
-			found := l.usualSkillDirectory()
+			found := l.usualDirectory()
 			l.usual = &found
 		}
 		dirs = *l.usual
@@ -55,7 +62,7 @@ func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
 	var found []skill
 	for i, dir := range dirs {
 		abs := l.fromSuite(dir)
-		here := l.skillsIn(abs)
+		here := l.in(abs)
 		found = append(found, here...)
 		if len(here) > 0 {
 			continue
@@ -70,7 +77,7 @@ func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
 		}
 		l.Reportf(src, decode.Place(node, path...), decode.Warning, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
 	}
-	l.requiredSkills(found, dirs)
+	l.required(found, dirs)
 	var out []string
 	for _, s := range found {
 		if !l.disabled(s) && !slices.Contains(out, s.dir) {
@@ -80,9 +87,9 @@ func (l *loader) skillsOf(t *Task, c *taskCheck) []string {
 	return out
 }
 
-// usualSkillDirectory finds the skill under test where the suite names no
+// usualDirectory finds the skill under test where the suite names no
 // directory: beside the suite, above it, or among the repository's skills.
-func (l *loader) usualSkillDirectory() []string {
+func (l *skillLoader) usualDirectory() []string {
 	name := l.suite.Skill
 	if name == "" || !filepath.IsLocal(name) {
 		return nil
@@ -102,10 +109,10 @@ func (l *loader) usualSkillDirectory() []string {
 	return nil
 }
 
-// skillsIn returns the skills of a directory: its own, or those one level down.
-func (l *loader) skillsIn(dir string) []skill {
+// in returns the skills of a directory: its own, or those one level down.
+func (l *skillLoader) in(dir string) []skill {
 	l.looked(dir)
-	if known, ok := l.skills[dir]; ok {
+	if known, ok := l.found[dir]; ok {
 		return known
 	}
 	var out []skill
@@ -118,11 +125,11 @@ func (l *loader) skillsIn(dir string) []skill {
 			}
 		}
 	}
-	l.skills[dir] = out
+	l.found[dir] = out
 	return out
 }
 
-func (l *loader) skillAt(dir string) (skill, bool) {
+func (l *skillLoader) skillAt(dir string) (skill, bool) {
 	file := filepath.Join(dir, "SKILL.md")
 	l.looked(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !files.IsRegular(file) {
@@ -162,7 +169,7 @@ func frontMatterName(text string) string {
 	return ""
 }
 
-func (l *loader) disabled(s skill) bool {
+func (l *skillLoader) disabled(s skill) bool {
 	for _, name := range l.suite.Config.DisabledSkills {
 		if name == "*" || slices.Contains(s.names, name) {
 			return true
@@ -171,8 +178,8 @@ func (l *loader) disabled(s skill) bool {
 	return false
 }
 
-// requiredSkills reports the required skills that were not found.
-func (l *loader) requiredSkills(found []skill, dirs []string) {
+// required reports the required skills that were not found.
+func (l *skillLoader) required(found []skill, dirs []string) {
 	var missing, names []string
 	for _, s := range found {
 		names = append(names, s.names[len(s.names)-1])

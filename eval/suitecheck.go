@@ -16,11 +16,15 @@ import (
 
 var schemaVersionForm = regexp.MustCompile(`^(\d+)\.(\d+)$`)
 
-// checkSuite looks for faults of the suite's own settings, and puts defaults in
+// suiteCheck looks at the settings of a suite, and after its tasks are loaded at
+// what they do together.
+type suiteCheck struct{ *loader }
+
+// settings looks for faults of the suite's own settings, and puts defaults in
 // place of values that mean them.
-func (l *loader) checkSuite() {
+func (l suiteCheck) settings() {
 	s := l.suite
-	l.checkSchemaVersion()
+	l.schemaVersion()
 	if dir := l.options.ContextDir; dir != "" && !files.IsDir(dir) {
 		if abs, err := filepath.Abs(dir); err == nil {
 			l.looked(abs)
@@ -30,12 +34,12 @@ func (l *loader) checkSuite() {
 	if s.Config.TimeoutSeconds == 0 {
 		s.Config.TimeoutSeconds = 300
 	}
-	l.checkWorkers()
-	l.checkStopping()
-	l.checkEnvironment()
+	l.workers()
+	l.stopping()
+	l.environment()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
-		l.checkMetric(i)
+		l.metric(i)
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics.List {
@@ -49,10 +53,10 @@ func (l *loader) checkSuite() {
 		list []Hook
 	}{{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask}, {"after_task", s.Hooks.AfterTask}} {
 		for i, hook := range h.list {
-			l.checkHook(h.key, i, hook)
+			l.hook(h.key, i, hook)
 		}
 	}
-	l.checkInputNames()
+	l.inputNames()
 	if s.Range != nil && s.TasksFrom == "" {
 		l.at(decode.Warning, decode.CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
 	}
@@ -72,9 +76,9 @@ func (l *loader) checkSuite() {
 	}
 }
 
-// checkWorkers reports a number of workers for trials that run one at a time all
+// workers reports a number of workers for trials that run one at a time all
 // the same. Who writes parallel: false knows.
-func (l *loader) checkWorkers() {
+func (l suiteCheck) workers() {
 	config := decode.Lookup(l.src.Root, "config")
 	key, n := decode.LookupPair(config, "workers")
 	if n == nil {
@@ -87,8 +91,8 @@ func (l *loader) checkWorkers() {
 	}
 }
 
-// checkStopping tells of stopping that stops nothing.
-func (l *loader) checkStopping() {
+// stopping tells of stopping that stops nothing.
+func (l suiteCheck) stopping() {
 	c := l.suite.Config
 	switch {
 	case c.Stopping.Confidence == 0:
@@ -113,7 +117,7 @@ func (l *loader) displayAll(paths []string) string {
 }
 
 // inContextDir finds a file in the suite's fixture directory.
-func (l *loader) inContextDir(rel string) (path string, ok bool) {
+func (l suiteCheck) inContextDir(rel string) (path string, ok bool) {
 	dir := filepath.Join(l.suite.Dir, "fixtures")
 	if l.options.ContextDir != "" {
 		dir = l.options.ContextDir
@@ -126,7 +130,7 @@ func (l *loader) inContextDir(rel string) (path string, ok bool) {
 	return path, true
 }
 
-func (l *loader) checkSchemaVersion() {
+func (l suiteCheck) schemaVersion() {
 	v := l.suite.SchemaVersion
 	if v == "" {
 		return
@@ -140,7 +144,7 @@ func (l *loader) checkSchemaVersion() {
 	}
 }
 
-func (l *loader) checkMetric(i int) {
+func (l suiteCheck) metric(i int) {
 	m := &l.suite.Metrics.List[i]
 	if m.Weight <= 0 || math.IsNaN(m.Weight) {
 		l.at(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: a weight of %v counts as 1; use `enabled: false` to leave a metric out", m.Name, m.Weight)
@@ -149,14 +153,14 @@ func (l *loader) checkMetric(i int) {
 }
 
 // metricPath leads to a key of the i-th metric in either shape of metrics.
-func (l *loader) metricPath(i int, key string) decode.Path {
+func (l suiteCheck) metricPath(i int, key string) decode.Path {
 	if n := decode.Follow(decode.Lookup(l.src.Root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
 		return decode.At("metrics", l.suite.Metrics.List[i].Name, key)
 	}
 	return decode.At("metrics", i, key)
 }
 
-func (l *loader) checkHook(key string, i int, h Hook) {
+func (l suiteCheck) hook(key string, i int, h Hook) {
 	path := []any{"hooks", key, i}
 	if strings.TrimSpace(h.Command) == "" {
 		return // a missing command is reported where it is decoded
@@ -177,7 +181,7 @@ func (l *loader) fromSuite(path string) string {
 	return l.suite.Path(path)
 }
 
-func (l *loader) checkInputNames() {
+func (l suiteCheck) inputNames() {
 	for name := range l.suite.Inputs {
 		if !variableName.MatchString(name) {
 			l.at(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
@@ -185,51 +189,11 @@ func (l *loader) checkInputNames() {
 	}
 }
 
-// checkBaseline tells of a comparison whose two sides are the same.
-func (l *loader) checkBaseline() {
+// baseline tells of a comparison whose two sides are the same.
+func (l suiteCheck) baseline() {
 	s := l.suite
 	if !s.Baseline || len(s.Tasks) == 0 || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
 		return
 	}
 	l.at(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task is given a skill, so the agent works the same with and without")
-}
-
-// triggers reads trigger_tests.yaml beside the suite; nil when there is none.
-func (l *loader) triggers() *TriggerTests {
-	for _, name := range triggerTestsNames {
-		path := filepath.Join(l.suite.Dir, name)
-		l.looked(path)
-		if _, unsaved := l.options.Overlay[path]; !unsaved && !exists(path) {
-			continue
-		}
-		data, err := l.readFile(path, maxYAMLBytes)
-		if err != nil {
-			l.unreadable(path, nil, nil, err)
-			return nil
-		}
-		return l.parseTriggers(path, data)
-	}
-	return nil
-}
-
-func (l *loader) parseTriggers(path string, data []byte) *TriggerTests {
-	src := l.parse(path, data)
-	if src.Root == nil {
-		return nil
-	}
-	t := &TriggerTests{File: path, RelFile: l.relative(path)}
-	l.decoder(src).Into(src.Root, t)
-	if t.Prompts() == 0 {
-		l.Reportf(src, src.Root, decode.Warning, decode.CodeChecksNothing, "no prompts in should_trigger_prompts or should_not_trigger_prompts")
-	}
-	if t.Prompts() > maxTasks {
-		l.Reportf(src, src.Root, decode.Error, decode.CodeTooLarge, "more than %d prompts", maxTasks)
-	}
-	t.Skills = l.skillsOf(&Task{}, nil)
-	if t.Skill == "" {
-		t.Skill = l.suite.Skill
-	} else if l.suite.Skill != "" && t.Skill != l.suite.Skill {
-		l.Reportf(src, decode.Place(src.Root, "skill"), decode.Warning, decode.CodeInvalidValue, "these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
-	}
-	return t
 }

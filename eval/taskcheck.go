@@ -38,9 +38,9 @@ func (c *taskCheck) check() {
 	c.prompt()
 	c.files()
 	c.environment()
-	t.Graders = l.graders(t.Graders, t)
+	t.Graders = graderLoader{l}.load(t.Graders, t)
 	c.expected()
-	t.Skills = l.skillsOf(t, c)
+	t.Skills = l.skills.of(t, c)
 	c.templates()
 }
 
@@ -160,10 +160,11 @@ func (c *taskCheck) contextDir() {
 	}
 }
 
-// fixtureDir returns the absolute path of the directory that holds a task's
+// fixtureDir returns the absolute path of the directory that holds the task's
 // fixtures: that of the options, else the task's, else fixtures beside the suite.
 // The directory need not exist.
-func (l *loader) fixtureDir(t *Task) string {
+func (c *taskCheck) fixtureDir() string {
+	l := c.loader
 	switch {
 	case l.options.ContextDir != "":
 		if abs, err := filepath.Abs(l.options.ContextDir); err == nil {
@@ -171,13 +172,13 @@ func (l *loader) fixtureDir(t *Task) string {
 		}
 		return l.options.ContextDir
 	}
-	return l.suite.FixtureDir(t.ContextDir)
+	return l.suite.FixtureDir(c.task.ContextDir)
 }
 
 // fixture returns the absolute path of a fixture, or "" when it may not be used.
 func (c *taskCheck) fixture(rel string, at decode.Path) string {
 	l := c.loader
-	dir := l.fixtureDir(c.task)
+	dir := c.fixtureDir()
 	file := filepath.Join(dir, filepath.FromSlash(rel))
 	l.looked(file)
 	info, err := os.Stat(file)

@@ -182,7 +182,7 @@ func isCompanion(file, suite string) bool {
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
 // root is the directory that the suite's files must stay in.
-func (l *loader) root() string { return l.suite.root() }
+func (l *loader) root() string { return l.suite.Root() }
 
 func (l *loader) rootWord() string { return l.suite.rootWord() }
 

@@ -17,8 +17,8 @@ import (
 // maxTasks bounds the tasks of one suite.
 const maxTasks = 200_000
 
-// tasks fills in the suite's tasks: those of tasks, then those of tasks_from.
-func (l *loader) tasks() {
+// loadTasks fills in the suite's tasks: those of tasks, then those of tasks_from.
+func loadTasks(l *loader) {
 	ts := &taskSet{loader: l, ids: map[string]*Task{}, files: map[string]bool{l.suite.File: true}}
 	list := decode.Lookup(l.src.Root, "tasks")
 	switch {

@@ -267,7 +267,7 @@ func (c *taskCheck) template(src *decode.Source, at *yaml.Node, text string) {
 		return
 	}
 	c.length(src, at, text)
-	params := c.loader.paramNames()
+	params := c.loader.suite.Config.Matrix.names()
 	written, exprs := c.task.unknownVariables(text, params)
 	for i, expr := range exprs {
 		d := src.Diagnostic(at, decode.Warning, decode.CodeUnknownVariable, fmt.Sprintf("no variable %q; the text is sent as it stands", expr))

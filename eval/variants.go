@@ -47,10 +47,10 @@ const (
 // optionParams is the option of [ParamsInOption].
 const optionParams = "params"
 
-// variants fills in the combinations of the matrix, the last parameter changing
+// combine fills in the combinations of the matrix, the last parameter changing
 // fastest. What is wrong with one is found as for the options of a suite, and
 // located at the value in the matrix. The tasks must be complete.
-func (l *loader) variants() {
+func (l *matrixLoader) combine() {
 	s := l.suite
 	if len(s.Config.Matrix) == 0 || l.options.Vocabulary == nil {
 		return
@@ -60,13 +60,12 @@ func (l *loader) variants() {
 			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is a column of the dataset, too", p.Name)
 		}
 	}
-	used := l.usedVariables()
-	effective := map[string]bool{}
+	l.used, l.effective = l.usedVariables(), map[string]bool{}
 	for at := make([]int, len(s.Config.Matrix)); at != nil; at = next(at, s.Config.Matrix) {
-		s.Variants = append(s.Variants, l.variant(at, used, effective))
+		s.Variants = append(s.Variants, l.variant(at))
 	}
 	for _, p := range s.Config.Matrix {
-		if !effective[p.Name] && p.Name != ParamAgent {
+		if !l.effective[p.Name] && p.Name != ParamAgent {
 			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does nothing with it, and no text of the suite uses {{%s}}",
 				p.Name, s.Variants[0].Executor, p.Name)
 		}
@@ -86,7 +85,7 @@ func next(at []int, m Matrix) []int {
 }
 
 // variant makes one combination, and notes which parameters have an effect in it.
-func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
+func (l *matrixLoader) variant(at []int) Variant {
 	s := l.suite
 	var v Variant
 	nodes := map[string]*yaml.Node{}
@@ -94,20 +93,20 @@ func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
 	for i, p := range s.Config.Matrix {
 		v.Params = append(v.Params, Param{p.Name, p.Values[at[i]]})
 		nodes[p.Name] = l.matrix[p.Name].values[at[i]]
-		effective[p.Name] = effective[p.Name] || used[p.Name]
+		l.effective[p.Name] = l.effective[p.Name] || l.used[p.Name]
 		if p.Name == ParamExecutor {
 			v.Executor = ParamText(p.Values[at[i]])
-			effective[p.Name] = true
+			l.effective[p.Name] = true
 		}
 	}
 	kind, ok := l.options.Vocabulary.Executor(v.Executor)
-	decl := l.executorNode()
+	decl := l.node()
 	if n := nodes[ParamExecutor]; n != nil {
 		decl = n
 	}
 	if !ok {
 		if n := nodes[ParamExecutor]; n != nil {
-			l.unknownExecutor(v.Executor, l.src, n)
+			l.unknown(v.Executor, l.src, n)
 		}
 		return v // the suite's own was reported
 	}
@@ -120,7 +119,7 @@ func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
 		config = withKey(config, agentKey, l.agentNode())
 	}
 	for _, p := range v.Params {
-		config = l.withParam(config, kind, p.Name, nodes[p.Name], used, effective)
+		config = l.withParam(config, kind, p.Name, nodes[p.Name])
 	}
 	v.Options = l.optionsOf(kind, config, decl, true)
 	return v
@@ -128,7 +127,7 @@ func (l *loader) variant(at []int, used, effective map[string]bool) Variant {
 
 // noAgent reports a parameter that chooses an agent for an executor that drives
 // none. To try a suite out with another executor than its own is no fault.
-func (l *loader) noAgent(kind Kind, at *yaml.Node) bool {
+func (l *matrixLoader) noAgent(kind Kind, at *yaml.Node) bool {
 	if at == nil || drives(kind) {
 		return false
 	}
@@ -142,12 +141,12 @@ func (l *loader) noAgent(kind Kind, at *yaml.Node) bool {
 }
 
 // withParam is config with a parameter where the executor takes it.
-func (l *loader) withParam(config *yaml.Node, kind Kind, name string, value *yaml.Node, used, effective map[string]bool) *yaml.Node {
+func (l *matrixLoader) withParam(config *yaml.Node, kind Kind, name string, value *yaml.Node) *yaml.Node {
 	if name == ParamExecutor || value == nil {
 		return config
 	}
 	inParams := func() bool {
-		return kind.Params == ParamsInOption && (!used[name] || decode.Lookup(decode.Lookup(config, optionParams), name) != nil)
+		return kind.Params == ParamsInOption && (!l.used[name] || decode.Lookup(decode.Lookup(config, optionParams), name) != nil)
 	}
 	switch {
 	case name != optionParams && kind.Options != nil && decode.TakesKey(kind.Options(), name):
@@ -157,7 +156,7 @@ func (l *loader) withParam(config *yaml.Node, kind Kind, name string, value *yam
 	case kind.Params != ParamsInEnvironment:
 		return config
 	}
-	effective[name] = true
+	l.effective[name] = true
 	return config
 }
 
@@ -179,7 +178,7 @@ func withKey(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 
 // usedVariables are the template variables that texts of the suite use: its
 // prompts and all else that stands in its files.
-func (l *loader) usedVariables() map[string]bool {
+func (l *matrixLoader) usedVariables() map[string]bool {
 	used := map[string]bool{}
 	for _, text := range l.texts {
 		noteVariables(text, used)
