@@ -49,7 +49,7 @@ type Amender struct {
 	Log   *slog.Logger
 }
 
-// amendment changes the trials of a run that is over. What it replaces is in the
+// Amendment changes the trials of a run that is over. What it replaces is in the
 // journal at once, and takes effect when the amendment ends:
 //
 //	trial_graded … ─► tasks and summary from all trials ─► task_graded … run_graded ─► result.json
@@ -57,7 +57,7 @@ type Amender struct {
 // One that was cut short changes nothing; the next on the same run finds what it
 // replaced, and lets it take effect with its own. The methods are safe for
 // concurrent use.
-type amendment struct {
+type Amendment struct {
 	rec    *Record
 	broken *DamagedFile // run.json, when it is damaged
 	// dir is where workspaces belong meanwhile. It is removed afterwards.
@@ -76,12 +76,12 @@ type amendment struct {
 	err      error // the journal's: it takes no more
 }
 
-// amend lets change amend a run that is over, and makes it take effect. When
+// Amend lets change amend a run that is over, and makes it take effect. When
 // change fails, what it had replaced before takes effect all the same. The error
 // is [ErrRunNotFound], a [*BusyError], what change returned, or tells why the
 // record cannot be read or written. The context of change ends with ctx, and with
 // the runner.
-func (r *Amender) amend(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
+func (r *Amender) Amend(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
 	ctx, done, err := r.Begin(ctx)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *Amender) amend(ctx context.Context, id string, change func(context.Cont
 	return errors.Join(err, a.close(err == nil, r))
 }
 
-func openAmendment(run *journal.Run) (*amendment, error) {
+func openAmendment(run *journal.Run) (*Amendment, error) {
 	rec, broken, err := readRecord(run)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func openAmendment(run *journal.Run) (*amendment, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &amendment{rec: rec, broken: broken, run: run, dir: log.WorkDir(), log: log, enc: newEncoder()}
+	a := &Amendment{rec: rec, broken: broken, run: run, dir: log.WorkDir(), log: log, enc: newEncoder()}
 	if err := a.read(run); err != nil {
 		return nil, errors.Join(err, a.shut())
 	}
@@ -127,10 +127,10 @@ func openAmendment(run *journal.Run) (*amendment, error) {
 }
 
 // read finds out how the run stands.
-func (a *amendment) read(run *journal.Run) error {
+func (a *Amendment) read(run *journal.Run) error {
 	var err error
 	h := &recorded{run: run, rec: a.rec, broken: a.broken}
-	if a.st, err = h.state(); err != nil {
+	if a.st, err = h.State(); err != nil {
 		return err
 	}
 	if a.files, err = openTrials(run); err != nil {
@@ -148,15 +148,22 @@ func (a *amendment) read(run *journal.Run) error {
 	return nil
 }
 
-// redact takes secrets out of what is recorded from now on.
-func (a *amendment) redact(secrets *provider.Redactor) {
+// Redact takes secrets out of what is recorded from now on.
+func (a *Amendment) Redact(secrets *provider.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.secrets = secrets
 }
 
-// setCriteria sums the run up by other criteria, which hold for later amendments, too.
-func (a *amendment) setCriteria(c Criteria) {
+// Criteria are what the run is summed up by.
+func (a *Amendment) Criteria() Criteria {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.criteria
+}
+
+// SetCriteria sums the run up by other criteria, which hold for later amendments, too.
+func (a *Amendment) SetCriteria(c Criteria) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !reflect.DeepEqual(a.criteria, c) {
@@ -164,9 +171,9 @@ func (a *amendment) setCriteria(c Criteria) {
 	}
 }
 
-// trial returns the trial of that number of a task, by its index, as it stands
+// Trial returns the trial of that number of a task, by its index, as it stands
 // now. It is nil when there is no such trial or it had not ended when the run did.
-func (a *amendment) trial(task, num int) (*TrialResult, error) {
+func (a *Amendment) Trial(task, num int) (*TrialResult, error) {
 	a.mu.Lock()
 	at := a.placeLocked(task, num-a.firstTrial(task))
 	a.mu.Unlock()
@@ -186,7 +193,7 @@ func (a *amendment) trial(task, num int) (*TrialResult, error) {
 	return res, a.files.decodeRaw(raw, res)
 }
 
-func (a *amendment) firstTrial(task int) int {
+func (a *Amendment) firstTrial(task int) int {
 	if task < 0 || task >= len(a.rec.Tasks) {
 		return 0
 	}
@@ -194,18 +201,18 @@ func (a *amendment) firstTrial(task int) int {
 }
 
 // placeLocked finds the trial at an index of a task; the zero place when there is none.
-func (a *amendment) placeLocked(task, index int) place {
+func (a *Amendment) placeLocked(task, index int) place {
 	if task < 0 || task >= len(a.st.tasks) || index < 0 || index >= len(a.st.tasks[task].trials) {
 		return place{}
 	}
-	return a.st.place(trialKey{int32(task), int32(index)})
+	return a.st.place(keyOf(task, index))
 }
 
 // earlierGrades returns what graders made of a trial before amendments replaced
 // it, the newest first.
-func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
+func (a *Amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
 	a.mu.Lock()
-	places := slices.Clone(a.st.earlier[trialKey{int32(task), int32(num - a.firstTrial(task))}])
+	places := slices.Clone(a.st.earlier[keyOf(task, num - a.firstTrial(task))])
 	a.mu.Unlock()
 	var list [][]grader.Result
 	for _, at := range slices.Backward(places) {
@@ -218,10 +225,10 @@ func (a *amendment) earlierGrades(task, num int) ([][]grader.Result, error) {
 	return list, nil
 }
 
-// replace puts res in the place of the trial that it names, of the task at that
-// index. was is the trial's verdict so far. It is in the journal when replace
+// Replace puts res in the place of the trial that it names, of the task at that
+// index. was is the trial's verdict so far. It is in the journal when Replace
 // returns.
-func (a *amendment) replace(task int, was Verdict, res *TrialResult) error {
+func (a *Amendment) Replace(task int, was Verdict, res *TrialResult) error {
 	t := a.rec.Tasks[task]
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,7 +243,7 @@ func (a *amendment) replace(task int, was Verdict, res *TrialResult) error {
 }
 
 // recordLocked numbers an event, writes it to the journal and to the fold.
-func (a *amendment) recordLocked(e *Event) error {
+func (a *Amendment) recordLocked(e *Event) error {
 	if a.err != nil {
 		return a.err
 	}
@@ -261,7 +268,7 @@ func (a *amendment) recordLocked(e *Event) error {
 
 // close lets what was replaced take effect, and gives the run free. Without whole,
 // what an earlier amendment left is not reason enough to do so.
-func (a *amendment) close(whole bool, r *Amender) error {
+func (a *Amendment) close(whole bool, r *Amender) error {
 	var err error
 	if a.dirty && (whole || a.replaced) {
 		if err = a.finish(); err == nil && a.st.progress.EndedAt != nil {
@@ -274,7 +281,7 @@ func (a *amendment) close(whole bool, r *Amender) error {
 	return errors.Join(err, a.shut())
 }
 
-func (a *amendment) shut() error {
+func (a *Amendment) shut() error {
 	if a.files != nil {
 		a.files.Close()
 	}
@@ -283,7 +290,7 @@ func (a *amendment) shut() error {
 
 // finish sums the run up anew, and writes its result if it has one: that of a run
 // that was interrupted is always made of its journal.
-func (a *amendment) finish() error {
+func (a *Amendment) finish() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sum, err := a.sumUpLocked()
@@ -314,7 +321,7 @@ func (a *amendment) finish() error {
 
 // sumUpLocked does what the scheduler does as trials end: one trial at a time is
 // in memory. Tasks that had not ended with the run stay so.
-func (a *amendment) sumUpLocked() (*Summary, error) {
+func (a *Amendment) sumUpLocked() (*Summary, error) {
 	rec := *a.rec
 	rec.Metrics = a.criteria.Metrics
 	tally := newRunTally(&rec)
@@ -359,7 +366,7 @@ func (a *amendment) sumUpLocked() (*Summary, error) {
 }
 
 // taskLocked is the result of a task as it stands now; nil when it had not ended.
-func (a *amendment) taskLocked(task int) *TaskResult {
+func (a *Amendment) taskLocked(task int) *TaskResult {
 	if a.st.amended != nil && a.st.amended.tasks[task] != nil {
 		return a.st.amended.tasks[task]
 	}

@@ -31,7 +31,7 @@ func recordedRun(t *testing.T) (r *runner.Runner, id, dir string) {
 // flip gives a trial the other verdict.
 func flip(t *testing.T, r *runner.Runner, id string, task, num int) {
 	t.Helper()
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		return flipIn(a, task, num)
 	}))
 }
@@ -116,7 +116,7 @@ func journalLines(t *testing.T, dir string) [][]byte {
 func TestAmendCriteria(t *testing.T) {
 	t.Parallel()
 	r, id, _ := recordedRun(t)
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		c := a.Criteria()
 		require.Equal(t, []float64{1, 1}, c.Thresholds)
 		a.SetCriteria(runner.Criteria{Thresholds: []float64{1, 0.5}, Metrics: []runner.MetricRef{{Name: "says_good", Weight: 1, Threshold: 0.9}}})
@@ -143,7 +143,7 @@ func TestAmendCutShort(t *testing.T) {
 	own := len(journalLines(t, dir))
 	oldResult, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	require.NoError(t, err)
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		return errors.Join(flipIn(a, 1, 1), flipIn(a, 0, 2), flipIn(a, 0, 1))
 	}))
 	after := resultOf(t, reopened(t, r, id))
@@ -180,7 +180,7 @@ func TestAmendCutShort(t *testing.T) {
 				// An amendment that changes nothing takes up what was left; what was done
 				// once more is the same.
 				flips := 0
-				require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+				require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 					for _, at := range [][2]int{{1, 1}, {0, 2}, {0, 1}} {
 						res, err := a.Trial(at[0], at[1])
 						require.NoError(t, err)
@@ -206,10 +206,10 @@ func TestAmendFails(t *testing.T) {
 	r, id, dir := recordedRun(t)
 	own := len(journalLines(t, dir))
 	broken := errors.New("broken")
-	require.ErrorIs(t, r.Amend(t.Context(), id, func(context.Context, *runner.Amendment) error { return broken }), broken)
-	require.NoError(t, r.Amend(t.Context(), id, func(context.Context, *runner.Amendment) error { return nil }))
+	require.ErrorIs(t, r.Amender().Amend(t.Context(), id, func(context.Context, *runner.Amendment) error { return broken }), broken)
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(context.Context, *runner.Amendment) error { return nil }))
 	require.Equal(t, own, len(journalLines(t, dir)))
-	require.ErrorIs(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.ErrorIs(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		none, err := a.Trial(0, 9)
 		require.NoError(t, err)
 		require.Nil(t, none)
@@ -219,7 +219,7 @@ func TestAmendFails(t *testing.T) {
 		return errors.Join(flipIn(a, 1, 1), broken)
 	}), broken)
 	require.Equal(t, 2, resultOf(t, reopened(t, r, id)).Summary.Passed)
-	require.ErrorIs(t, r.Amend(t.Context(), "nope", nil), runner.ErrRunNotFound)
+	require.ErrorIs(t, r.Amender().Amend(t.Context(), "nope", nil), runner.ErrRunNotFound)
 }
 
 // A run that goes on, or that somebody else amends, is not amended.
@@ -234,14 +234,14 @@ func TestAmendBusy(t *testing.T) {
 	nothing := func(context.Context, *runner.Amendment) error { return nil }
 	var busy *runner.BusyError
 	for _, r := range []*runner.Runner{r, other} {
-		require.ErrorAs(t, r.Amend(t.Context(), live.ID(), nothing), &busy)
+		require.ErrorAs(t, r.Amender().Amend(t.Context(), live.ID(), nothing), &busy)
 		require.Equal(t, "run "+live.ID()+" still goes on", busy.Error())
 	}
 	live.Cancel()
 	follow(t, live, 1)
-	require.NoError(t, r.Amend(t.Context(), live.ID(), func(context.Context, *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), live.ID(), func(context.Context, *runner.Amendment) error {
 		for _, r := range []*runner.Runner{r, other} {
-			require.ErrorAs(t, r.Amend(t.Context(), live.ID(), nothing), &busy)
+			require.ErrorAs(t, r.Amender().Amend(t.Context(), live.ID(), nothing), &busy)
 			require.Contains(t, busy.Error(), "is being graded or reviewed already")
 		}
 		p, err := reopened(t, other, live.ID()).Progress()
@@ -250,7 +250,7 @@ func TestAmendBusy(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, r.Close(t.Context()))
-	require.ErrorIs(t, r.Amend(t.Context(), live.ID(), nothing), runner.ErrClosed)
+	require.ErrorIs(t, r.Amender().Amend(t.Context(), live.ID(), nothing), runner.ErrClosed)
 }
 
 // Closing the runner ends an amendment and waits for it.
@@ -259,7 +259,7 @@ func TestAmendClose(t *testing.T) {
 	r, id, _ := recordedRun(t)
 	begun, over := make(chan struct{}), make(chan error)
 	go func() {
-		over <- r.Amend(t.Context(), id, func(ctx context.Context, a *runner.Amendment) error {
+		over <- r.Amender().Amend(t.Context(), id, func(ctx context.Context, a *runner.Amendment) error {
 			close(begun)
 			<-ctx.Done()
 			return errors.Join(flipIn(a, 1, 1), context.Cause(ctx))
@@ -285,7 +285,7 @@ func TestAmendInterrupted(t *testing.T) {
 	before := resultOf(t, reopened(t, r, id))
 	require.Len(t, before.Tasks[1].Trials, 1)
 	events := follow(t, reopened(t, r, id), 1)
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		require.NoError(t, flipIn(a, 0, 1))
 		require.NoError(t, flipIn(a, 1, 1))
 		p, err := reopened(t, r, id).Progress()
@@ -329,7 +329,7 @@ func TestAmendEndThatWasNotRecorded(t *testing.T) {
 func TestAmendRedacts(t *testing.T) {
 	t.Parallel()
 	r, id, dir := recordedRun(t)
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		secrets := new(provider.Redactor)
 		secrets.Add("swordfish")
 		a.Redact(secrets)

@@ -177,7 +177,7 @@ func (t *runTally) baselineResult(cell *CellRef) *BaselineResult {
 // compare classifies the tasks as [Compare] does, and takes means over them. Trials
 // of equal number have nothing in common, so none are paired.
 func (r *BaselineResult) compare(pairs []pairTally, cell *CellRef) {
-	o := CompareOptions{Confidence: stats.DefaultConfidence, Margin: DefaultMargin}
+	const confidence = stats.DefaultConfidence
 	var tasks []*comparedTask
 	var rates, scores gains
 	for i := range pairs {
@@ -193,15 +193,15 @@ func (r *BaselineResult) compare(pairs []pairTally, cell *CellRef) {
 		t := &comparedTask{a: p.without.taskSide, b: p.with.taskSide, telling: telling(p.without.taskSide, p.with.taskSide)}
 		tasks = append(tasks, t)
 		task := &r.Tasks[len(r.Tasks)-1]
-		task.PassRate = rates.add(t.b.rate(o.Confidence), t.a.rate(o.Confidence))
+		task.PassRate = rates.add(t.b.rate(confidence), t.a.rate(confidence))
 		if with, without := t.b.scores(), t.a.scores(); len(with) > 0 && len(without) > 0 {
-			task.Score = scores.add(stats.MeanOf(with, o.Confidence), stats.MeanOf(without, o.Confidence))
+			task.Score = scores.add(stats.MeanOf(with, confidence), stats.MeanOf(without, confidence))
 		}
 	}
 	testTasks(slices.DeleteFunc(slices.Clone(tasks), func(t *comparedTask) bool { return t == nil }))
 	for i, t := range tasks {
 		if t != nil {
-			r.Tasks[i].Class, _, _ = t.classify(o)
+			r.Tasks[i].Class, _, _ = t.classify(confidence, DefaultMargin)
 			r.Tasks[i].P = t.p()
 			r.Pairs++
 			r.add(r.Tasks[i].Class)

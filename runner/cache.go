@@ -85,34 +85,57 @@ func (e *earlierTrial) or(found recordedTrial, hash string) *earlierTrial {
 // cache gathers what a plan can take over. It belongs to one goroutine until the
 // run starts; then nothing of it changes.
 type cache struct {
+	// Tasks holds for each wanted task its trials, by number.
+	Tasks   []map[int]*earlierTrial
 	runs    *Catalog
 	log     *slog.Logger
 	sources map[string]*source // by run; nil for one that is of no use
 	open    int
 }
 
-// findEarlier tells each task of the plan which of its trials were done before.
-// What cannot be read is not there.
+// findEarlier notes for each task of the plan which of its trials were done before.
 func (p *Plan) findEarlier(r *Planner) {
-	c := &cache{runs: r.runs, log: r.log, sources: map[string]*source{}}
-	var hashes []string
-	for _, t := range p.Tasks {
-		hashes = append(hashes, t.Execution)
+	wanted := make([]WantedTask, len(p.Tasks))
+	for i, t := range p.Tasks {
+		wanted[i] = WantedTask{Execution: t.Execution, Hash: t.Hash, First: t.First, Trials: t.Trials}
 	}
-	holders, err := r.runs.store.Holders(hashes)
-	if err != nil {
-		r.log.Warn("the cache cannot be read", "error", err)
+	p.cache = FindEarlier(r.runs, wanted, r.log)
+	for i, t := range p.Tasks {
+		t.earlier = p.cache.Tasks[i]
 	}
-	for _, t := range p.Tasks {
-		t.earlier = map[int]*earlierTrial{}
-		c.find(t, holders[t.Execution])
-	}
-	p.cache = c
 	p.env.Recorded = !p.executes()
 }
 
+// WantedTask is a task whose trials may have been done before.
+type WantedTask struct {
+	// Execution and Hash name the task by its content, see [PlannedTask].
+	Execution, Hash string
+	// Trials is how many there are, First the number of the first.
+	Trials, First int
+}
+
+// FindEarlier returns which trials of the wanted tasks recorded runs have done. What
+// cannot be read is left out. Close the cache when nothing more is taken from it.
+func FindEarlier(runs *Catalog, wanted []WantedTask, log *slog.Logger) *cache {
+
+	c := &cache{runs: runs, log: log, sources: map[string]*source{}}
+	var hashes []string
+	for _, t := range wanted {
+		hashes = append(hashes, t.Execution)
+	}
+	holders, err := runs.store.Holders(hashes)
+	if err != nil {
+		log.Warn("the cache cannot be read", "error", err)
+	}
+	for _, t := range wanted {
+		c.Tasks = append(c.Tasks, c.find(t, holders[t.Execution]))
+	}
+	return c
+}
+
 // find looks for the trials of a task in runs, newest first, until all are found.
-func (c *cache) find(t *PlannedTask, runs []string) {
+func (c *cache) find(t WantedTask, runs []string) map[int]*earlierTrial {
+	earlier := map[int]*earlierTrial{}
 	for _, id := range runs[:min(len(runs), maxHolders)] {
 		src := c.source(id)
 		if src == nil {
@@ -120,11 +143,11 @@ func (c *cache) find(t *PlannedTask, runs []string) {
 		}
 		settled := 0
 		for num := t.First; num < t.First+t.Trials; num++ {
-			e := t.earlier[num]
+			e := earlier[num]
 			if !e.settled() {
 				if found, ok := src.find(t.Execution, num); ok {
 					e = e.or(found, t.Hash)
-					t.earlier[num] = e
+					earlier[num] = e
 				}
 			}
 			if e.settled() {
@@ -132,9 +155,10 @@ func (c *cache) find(t *PlannedTask, runs []string) {
 			}
 		}
 		if settled == t.Trials {
-			return
+			break
 		}
 	}
+	return earlier
 }
 
 // close lets go of the runs; nil is fine.

@@ -41,9 +41,12 @@ func openSource(runs *Catalog, id string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if live, ok := h.(*Run); ok {
-		src.st = live.fold.snapshot()
-	} else if src.st, err = refold(run, src.rec); err != nil {
+	if _, past := h.(*recorded); past {
+		src.st, err = refold(run, src.rec)
+	} else {
+		_, src.st, err = StateOf(h)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i, t := range src.rec.Tasks {
@@ -85,7 +88,7 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 		return recordedTrial{}, false
 	}
 	found := recordedTrial{from: s, at: s.st.tasks[task].trials[n], hash: ref.Hash, origin: s.id}
-	found.earlier = s.st.earlier[trialKey{int32(task), int32(n)}]
+	found.earlier = s.st.earlier[keyOf(task, n)]
 	var head recordedHead
 	if found.at.size == 0 || s.files.decode(found.at, &head) != nil {
 		return found, false

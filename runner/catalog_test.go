@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,9 +43,14 @@ func writeEnd(t *testing.T, dir, id string, status Status) {
 	require.NoError(t, os.Rename(path+"~", path))
 }
 
-func allRuns(t *testing.T, r *Runner) []Info {
+// catalogOf is the catalog of a process without runs of its own.
+func catalogOf(dir string) *Catalog {
+	return NewCatalog(journal.NewStore(dir), func(string) Live { return nil }, slog.New(slog.DiscardHandler))
+}
+
+func allRuns(t *testing.T, r *Catalog) []Info {
 	t.Helper()
-	infos, err := r.Catalog().List(0)
+	infos, err := r.List(0)
 	require.NoError(t, err)
 	return infos
 }
@@ -53,8 +59,7 @@ func allRuns(t *testing.T, r *Runner) []Info {
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := New(Options{StateDir: dir})
-	require.NoError(t, err)
+	r := catalogOf(dir)
 	file := filepath.Join(dir, catalogFile)
 	ids := endedRuns(t, dir, catalogSlack)
 	first := allRuns(t, r)
@@ -68,7 +73,7 @@ func TestCatalog(t *testing.T) {
 	writeEnd(t, dir, "20260201-000000.000-abcdefghij", StatusFailed)
 	before := allRuns(t, r)
 	require.Len(t, before, len(ids)+1)
-	c := r.catalog.loadMemo()
+	c := r.loadMemo()
 	require.Len(t, c.entries, len(ids)+1)
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
@@ -99,12 +104,11 @@ func TestCatalog(t *testing.T) {
 func TestCatalogOfInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := New(Options{StateDir: dir})
-	require.NoError(t, err)
+	r := catalogOf(dir)
 	ids := endedRuns(t, dir, catalogSlack+1)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
 	require.Equal(t, StatusInterrupted, allRuns(t, r)[0].Status)
-	require.Contains(t, r.catalog.loadMemo().entries, ids[0])
+	require.Contains(t, r.loadMemo().entries, ids[0])
 	run, err := r.store.Open(ids[0])
 	require.NoError(t, err)
 	w, err := run.Reopen()
@@ -118,8 +122,7 @@ func TestCatalogOfInterrupted(t *testing.T) {
 func TestCatalogHeals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := New(Options{StateDir: dir})
-	require.NoError(t, err)
+	r := catalogOf(dir)
 	endedRuns(t, dir, catalogSlack+2)
 	want := allRuns(t, r)
 	file := filepath.Join(dir, catalogFile)
@@ -149,21 +152,20 @@ func TestCatalogHeals(t *testing.T) {
 func TestListBy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := New(Options{StateDir: dir})
-	require.NoError(t, err)
+	r := catalogOf(dir)
 	ids := endedRuns(t, dir, catalogSlack+8)
 	for _, id := range ids[10:15] {
 		writeEnd(t, dir, id, StatusFailed)
 	}
 	for range 2 {
-		infos, err := r.Catalog().ListBy(Filter{Status: StatusFailed, Path: "/x/eval.yaml", Limit: 3})
+		infos, err := r.ListBy(Filter{Status: StatusFailed, Path: "/x/eval.yaml", Limit: 3})
 		require.NoError(t, err)
 		require.Len(t, infos, 3)
 		require.Equal(t, ids[10], infos[0].RunID)
-		infos, err = r.Catalog().ListBy(Filter{Path: "/y/eval.yaml"})
+		infos, err = r.ListBy(Filter{Path: "/y/eval.yaml"})
 		require.NoError(t, err)
 		require.Empty(t, infos)
-		infos, err = r.Catalog().ListBy(Filter{Status: StatusCompleted})
+		infos, err = r.ListBy(Filter{Status: StatusCompleted})
 		require.NoError(t, err)
 		require.Len(t, infos, len(ids)-5)
 	}

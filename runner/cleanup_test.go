@@ -27,7 +27,7 @@ func TestRemove(t *testing.T) {
 	amending, done := make(chan struct{}), make(chan error)
 	over := make(chan struct{})
 	go func() {
-		done <- owner.Amend(t.Context(), live.ID(), func(context.Context, *runner.Amendment) error {
+		done <- owner.Amender().Amend(t.Context(), live.ID(), func(context.Context, *runner.Amendment) error {
 			close(amending)
 			<-over
 			return nil

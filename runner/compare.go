@@ -230,7 +230,7 @@ func (p *pairing) sumUp(t *taskPair) {
 		P: t.p(), Tests: t.out, PassRate: t.rate(confidence), Score: t.score(confidence),
 		DurationMS: t.took(tookTime), Tokens: t.took(tookTokens), CostUSD: t.took(tookMoney),
 	}
-	t.result.Class, t.result.By, t.result.Equal = t.classify(p.options)
+	t.result.Class, t.result.By, t.result.Equal = t.classify(p.options.Confidence, p.options.Margin)
 	if t.result.Class == Undecided && !t.couldStop() {
 		t.result.Needed = p.trialsNeeded(t)
 	}

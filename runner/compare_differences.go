@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/stats"
 )
 
@@ -78,16 +79,16 @@ func (p *pairing) notes() {
 		}
 	}
 	if silent > 0 {
-		p.note("%s not compared, because no trial says anything about the agent in one of the runs", plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
+		p.note("%s not compared, because no trial says anything about the agent in one of the runs", text.Plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
 	}
 	if waiting > 0 {
-		p.note("%s not compared, because trials wait for a person's score: waza review gives it", plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
+		p.note("%s not compared, because trials wait for a person's score: waza review gives it", text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
 	if a, b := p.ref.head, p.run.head; p.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
 		p.note("what is executed is another in every task: settings, skills or the program")
 	}
 	if n := p.run.cached[p.ref.rec.RunID]; n > 0 {
-		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", plural(n, "1 trial", strconv.Itoa(n)+" trials"))
+		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", text.Count(n, "trial", "trials"))
 	}
 	if p.ref.beside+p.run.beside > 0 {
 		p.note("baselines and trigger tests are not compared")
@@ -112,7 +113,7 @@ func (p *pairing) noteTooFew() {
 	case few == len(p.pairs):
 		p.note("no task has enough trials for a difference to be shown, however large: only the suite as a whole is tested")
 	default:
-		p.note("%s not enough trials for a difference to be shown, however large", plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+		p.note("%s not enough trials for a difference to be shown, however large", text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
 	}
 	if least <= 1-p.options.Confidence && least*float64(telling) > 1-p.options.Confidence {
 		p.note("scores alone cannot show a change of a single task: of so few trials they give p-values of %.2g at least, and %d tasks are tested", least, telling)
@@ -138,7 +139,7 @@ func (p *pairing) noteStopping() {
 		}
 	}
 	if untestable > 0 {
-		p.note("%s stopped early and then graded differently, so nothing can be shown of %s: run without stopping to compare", plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), plural(untestable, "it", "them"))
+		p.note("%s stopped early and then graded differently, so nothing can be shown of %s: run without stopping to compare", text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), text.Plural(untestable, "it", "them"))
 	}
 	if stopping == 0 {
 		return

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"waza/eval/text"
 )
 
 // ResultFileError says what keeps a file from being compared.
@@ -54,7 +55,7 @@ func FromFile(path, suite string) (Source, error) {
 	case len(found) == 0:
 		return nil, &ResultFileError{path, fmt.Errorf("holds no result of the suite %q", suite), names}
 	}
-	return nil, &ResultFileError{path, fmt.Errorf("holds %d results, of %s", len(found), some(names)), names}
+	return nil, &ResultFileError{path, fmt.Errorf("holds %d results, of %s", len(found), text.Names(names)), names}
 }
 
 type fileSource struct{ s *side }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"waza/runner/journal"
 	"waza/runner/stats"
 )
 
@@ -39,7 +38,7 @@ type runSource struct {
 }
 
 func (s runSource) side() (*side, error) {
-	run, st, err := stateOf(s.h)
+	run, st, err := StateOf(s.h)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +53,6 @@ func (s runSource) side() (*side, error) {
 	}
 	err = visitTrials(run, st, func(task int, t *comparedTrial) error { return sd.add(task, t) })
 	return sd.finish(), err
-}
-
-// stateOf gives the state of a run and what its places refer to. It reads the
-// journal once.
-func stateOf(h Handle) (*journal.Run, *foldState, error) {
-	switch h := h.(type) {
-	case *Run:
-		return h.log.Run(), h.fold.snapshot(), nil
-	case *recorded:
-		st, err := h.state()
-		return h.run, st, err
-	}
-	return nil, nil, fmt.Errorf("run %s: cannot be read by its parts", h.ID())
 }
 
 // side is one of the runs that are compared: of each trial that counts some

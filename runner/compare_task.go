@@ -126,13 +126,13 @@ func (t *comparedTask) p() float64 {
 }
 
 // classify says what became of the task.
-func (t *comparedTask) classify(o CompareOptions) (class Class, by string, equal bool) {
-	if class, by = t.shown(1 - o.Confidence); class != "" {
+func (t *comparedTask) classify(confidence, margin float64) (class Class, by string, equal bool) {
+	if class, by = t.shown(1 - confidence); class != "" {
 		return class, by, false
 	}
-	rate, score := t.rate(o.Confidence), t.score(o.Confidence)
+	rate, score := t.rate(confidence), t.score(confidence)
 	tells := t.telling && score != nil
-	equal = !t.untestable() && within(rate, o.Margin) && (!tells || within(*score, o.Margin))
+	equal = !t.untestable() && within(rate, margin) && (!tells || within(*score, margin))
 	switch {
 	case equal:
 		return Unchanged, "", true

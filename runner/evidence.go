@@ -139,7 +139,7 @@ func (r *recorded) head() (*resultHead, error) {
 
 // state is the state of the run as all of its files have it. What the journal lost of
 // trials and tasks comes from result.json, where that is whole.
-func (r *recorded) state() (*foldState, error) {
+func (r *recorded) State() (*foldState, error) {
 	head, _, err := r.believed()
 	if err != nil {
 		return nil, err

@@ -37,12 +37,11 @@ const (
 // depend on how slow it is. One goroutine, commit, belongs to the feed; close
 // ends it.
 type feed struct {
-	log        *journal.Writer
-	fold       *fold
-	secrets    *provider.Redactor // nil when there can be none
-	onFailure  func(error)        // called once, when the journal can take no more
-	unrecorded bool               // nothing is written: what that costs is measured
-	first      int64              // number of the first event that is the feed's
+	log       *journal.Writer
+	fold      *fold
+	secrets   *provider.Redactor // nil when there can be none
+	onFailure func(error)        // called once, when the journal can take no more
+	first     int64              // number of the first event that is the feed's
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
@@ -178,10 +177,6 @@ func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
 	}
 	sizes = make([]int, len(batch))
 	places := make([]place, len(batch))
-	if f.unrecorded {
-		f.fold.apply(batch, places)
-		return sizes, nil
-	}
 	for i, e := range batch {
 		e, line, trialAt, size, err := enc.record(e, f.secrets, f.log.Blobs())
 		if err != nil {

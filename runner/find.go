@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/journal"
 )
 
@@ -82,7 +83,7 @@ type AmbiguousRunError struct {
 }
 
 func (e *AmbiguousRunError) Error() string {
-	return fmt.Sprintf("%q fits %d runs: %s", e.Ref, len(e.RunIDs), some(e.RunIDs))
+	return fmt.Sprintf("%q fits %d runs: %s", e.Ref, len(e.RunIDs), text.Names(e.RunIDs))
 }
 
 // Find returns the run that ref names: by its id, by the beginning of the id or of

@@ -88,6 +88,9 @@ type amended struct {
 // trialKey names a trial by the indexes of its task and of itself.
 type trialKey struct{ task, trial int32 }
 
+// keyOf is the key of a trial by its index and that of its task.
+func keyOf(task, trial int) trialKey { return trialKey{int32(task), int32(trial)} }
+
 // clock adds up how long the sessions of a run took, each from its first event to
 // its last.
 type clock struct {

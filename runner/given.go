@@ -78,7 +78,7 @@ func (s *snapshooter) compare(given []givenFile) {
 		seen[f.path] = true
 		if j, ok := at[f.path]; ok {
 			s.compareEntry(&s.snap.Entries[j], f)
-		} else if s.snap.lost(f.path) == nil {
+		} else if s.snap.Lost(f.path) == nil {
 			gone := SnapshotEntry{Path: f.path, Type: entryFile, Given: GivenChanged}
 			gone.Before = f.content(s)
 			s.snap.Removed = append(s.snap.Removed, gone)

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/provider"
@@ -95,7 +95,7 @@ func (r *Amender) Grade(ctx context.Context, id string, suite *eval.Suite, o Gra
 	if g.result.Diagnostics = p.preflightGraders(ctx); g.result.Diagnostics.HasErrors() {
 		return nil, &UngradableError{g.result.Diagnostics}
 	}
-	err = r.amend(ctx, id, g.run)
+	err = r.Amend(ctx, id, g.run)
 	if g.a == nil {
 		return nil, err
 	}
@@ -169,32 +169,16 @@ func newGrading(p *Plan, rec *Record, o GradeOptions) *grading {
 		}
 	}
 	if len(gone) > 0 {
-		g.warn("not graded, for the suite has no such %s any more: %s", plural(len(gone), "task", "tasks"), some(gone))
+		g.warn("not graded, for the suite has no such %s any more: %s", text.Plural(len(gone), "task", "tasks"), text.Names(gone))
 	}
 	if len(fresh) > 0 && len(rec.Config.TaskFilters)+len(rec.Config.TagFilters) == 0 {
-		g.warn("not graded, for the run has no such %s: %s", plural(len(fresh), "task", "tasks"), some(fresh))
+		g.warn("not graded, for the run has no such %s: %s", text.Plural(len(fresh), "task", "tasks"), text.Names(fresh))
 	}
 	return g
 }
 
 func (g *grading) warn(format string, args ...any) {
 	g.result.Warnings = append(g.result.Warnings, fmt.Sprintf(format, args...))
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// some lists a few names.
-func some(names []string) string {
-	const most = 10
-	if n := len(names) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
-	}
-	return strings.Join(names, ", ")
 }
 
 // finish puts the result together once the amendment has taken effect.
@@ -209,7 +193,7 @@ func (g *grading) finish() *Grading {
 		}
 	}
 	if len(reworded) > 0 {
-		g.warn("graded, but the prompt is not the one that the run sent: %s", some(reworded))
+		g.warn("graded, but the prompt is not the one that the run sent: %s", text.Names(reworded))
 	}
 	p := g.a.st.progress
 	g.result.Status, g.result.Error, g.result.Summary = p.Status, p.Error, p.Summary

@@ -191,7 +191,7 @@ type historyRun struct {
 }
 
 func readHistoryRun(h Handle) (*historyRun, error) {
-	run, st, err := stateOf(h)
+	run, st, err := StateOf(h)
 	if err != nil {
 		return nil, err
 	}

@@ -92,10 +92,12 @@ func FuzzMembers(f *testing.F) {
 // A trial that never began is lifted as it is decoded, and no other is.
 func TestLiftNotStarted(t *testing.T) {
 	t.Parallel()
-	task := &taskRun{PlannedTask: &PlannedTask{ID: "a \"b\"", Trials: 3, First: 1}}
+	notStarted := func(num int, v Verdict, why string) *TrialResult {
+		return &TrialResult{TaskID: "a \"b\"", TrialNum: num, Hash: "h", Verdict: v, Error: why, Graders: []grader.Result{}, Transcript: []executor.Entry{}}
+	}
 	for _, res := range []*TrialResult{
-		task.notStarted(2, Skipped, notStartedStopped),
-		task.notStarted(3, Cancelled, "not started: \"x\"\n"),
+		notStarted(2, Skipped, "not started: the run was stopped"),
+		notStarted(3, Cancelled, "not started: \"x\"\n"),
 		{TaskID: "a", TrialNum: 1, Verdict: Errored, StartedAt: time.Unix(1, 0).UTC(), Graders: []grader.Result{}, Transcript: []executor.Entry{}},
 		{TaskID: "a", TrialNum: 1, Verdict: Passed, Output: "x", Graders: []grader.Result{}, Transcript: []executor.Entry{}},
 	} {

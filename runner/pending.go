@@ -162,7 +162,7 @@ func questionsOf(task TaskRef, res *TrialResult) []Question {
 // order of tasks and trials, as the journal has them. The bytes are gone after the
 // visit.
 func eachTrial(h *recorded, visit func(files *trialFiles, task int, raw []byte) error) error {
-	st, err := h.state()
+	st, err := h.State()
 	if err != nil {
 		return err
 	}

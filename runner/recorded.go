@@ -29,6 +29,25 @@ func openRun(store *journal.Store, id string) (*recorded, error) {
 	return openRecorded(run)
 }
 
+// Source is a [Handle] that can be read by its parts.
+type Source2 interface {
+	// State is the state of the run so far.
+	State() (*foldState, error)
+	// Files is the directory of its record.
+	Files() *journal.Run
+}
+
+// StateOf returns the state of a run and what its places refer to. It reads the
+// journal once.
+func StateOf(h Handle) (*journal.Run, *foldState, error) {
+	s, ok := h.(Source2)
+	if !ok {
+		return nil, nil, fmt.Errorf("run %s: cannot be read by its parts", h.ID())
+	}
+	st, err := s.State()
+	return s.Files(), st, err
+}
+
 func openRecorded(run *journal.Run) (*recorded, error) {
 	rec, broken, err := readRecord(run)
 	if err != nil {
@@ -39,6 +58,9 @@ func openRecorded(run *journal.Run) (*recorded, error) {
 
 func (r *recorded) ID() string      { return r.rec.RunID }
 func (r *recorded) Record() *Record { return r.rec }
+
+// Files is the directory of the run's record.
+func (r *recorded) Files() *journal.Run { return r.run }
 
 // Progress reads the summary of a run that has ended, else the whole journal.
 func (r *recorded) Progress() (Progress, error) {
@@ -82,7 +104,7 @@ func (r *recorded) status() (Status, error) {
 
 // Results reads the whole journal.
 func (r *recorded) Results() ([]*TaskResult, error) {
-	st, err := r.state()
+	st, err := r.State()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +125,7 @@ func (r *recorded) WriteResult(w io.Writer) error {
 	if head != nil && !head.Stored {
 		return r.copyResult(w, damage)
 	}
-	st, err := r.state()
+	st, err := r.State()
 	if err != nil {
 		return err
 	}
@@ -126,14 +148,14 @@ func (r *recorded) copyResult(w io.Writer, damage *Damage) error {
 
 // Trials reads the whole journal.
 func (r *recorded) Trials(visit func(task int, t *TrialResult) error) error {
-	st, err := r.state()
+	st, err := r.State()
 	if err != nil {
 		return err
 	}
 	return visitTrials(r.run, st, visit)
 }
 
-func (r *recorded) Blobs() (*journal.BlobReader, error) { return r.run.Blobs() }
+func (r *recorded) Blobs() (Blobs, error) { return r.run.Blobs() }
 
 func (r *recorded) Subscribe(fromSeq int64) Subscription {
 	first := max(1, fromSeq)

@@ -26,7 +26,7 @@ type grading struct {
 	tasks   []*gradedTask
 	total   int // trials of tasks
 
-	a      *amendment // set by run
+	a      *Amendment // set by run
 	blobs  *journal.BlobReader
 	cancel context.CancelCauseFunc
 
@@ -51,7 +51,7 @@ type gradedTask struct {
 }
 
 // run is what [Runner.amend] calls.
-func (g *grading) run(ctx context.Context, a *amendment) error {
+func (g *grading) run(ctx context.Context, a *Amendment) error {
 	for _, t := range g.tasks {
 		var err error
 		if t.graders, err = g.plan.bind(t.PlannedTask); err != nil {
@@ -65,8 +65,8 @@ func (g *grading) run(ctx context.Context, a *amendment) error {
 	}
 	defer g.blobs.Close()
 	g.a = a
-	a.redact(g.plan.pool.Redactor())
-	a.setCriteria(g.criteria(a.criteria))
+	a.Redact(g.plan.pool.Redactor())
+	a.SetCriteria(g.criteria(a.criteria))
 	ctx, g.cancel = context.WithCancelCause(ctx)
 	defer g.cancel(nil)
 	var workers sync.WaitGroup
@@ -150,7 +150,7 @@ func gradable(res *TrialResult) bool {
 // trial grades one trial, and records what has changed. An error ends the
 // grading; the trial stays as it was then.
 func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
-	old, err := g.a.trial(t.index, num)
+	old, err := g.a.Trial(t.index, num)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) 
 	case t.without < 0:
 		return &grader.Baseline{Missing: "the run was recorded without a baseline"}, nil
 	}
-	res, err := g.a.trial(t.without, num)
+	res, err := g.a.Trial(t.without, num)
 	switch {
 	case err != nil:
 		return nil, err
@@ -266,7 +266,7 @@ func (g *grading) record(t *gradedTask, old *TrialResult, a *attempt) error {
 		res.Spent = old.Ledger().plus(&Ledger{Judges: a.judged})
 	}
 	if a.judged != nil || !sameGrades(old, &res, g.plan.pool.Redactor()) {
-		if err := g.a.replace(t.index, old.Verdict, &res); err != nil {
+		if err := g.a.Replace(t.index, old.Verdict, &res); err != nil {
 			return err
 		}
 	}

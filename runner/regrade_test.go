@@ -364,7 +364,7 @@ tasks:
 	g, res := regrade(t, r, id, files, runner.GradeOptions{})
 	require.Zero(t, g.Changed)
 	require.Equal(t, runner.NeedsReview, res.Tasks[0].Verdict)
-	require.NoError(t, r.Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *runner.Amendment) error {
 		trial, err := a.Trial(0, 1)
 		require.NoError(t, err)
 		require.NoError(t, trial.Graders[0].SetReview(0.7, "nice", "me", trial.StartedAt))

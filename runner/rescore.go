@@ -56,7 +56,7 @@ func (r *rescored) grade(ctx context.Context, old *TrialResult) (a *attempt, lef
 		Baseline: r.baseline, Capabilities: r.task.cell.can(),
 	}
 	if old.Workspace != nil {
-		s.Lost, s.Destroyed = old.Workspace.lost, old.Workspace.Destroyed
+		s.Lost, s.Destroyed = func(path string) error { return old.Workspace.Lost(path) }, old.Workspace.Destroyed
 	}
 	a = &attempt{AttemptResult: &AttemptResult{}, before: r.before}
 	a.grade(ctx, r.graders, grader.NewSubject(s))

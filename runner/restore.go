@@ -24,7 +24,7 @@ func sortRemoved(entries []SnapshotEntry) {
 // restore makes a workspace anew. What was not kept is not there, but for the
 // directories that held it; lost tells of it. Nothing is written outside of dir,
 // whatever the snapshot says.
-func (s *Snapshot) restore(dir string, blobs *journal.BlobReader) error {
+func (s *Snapshot) Restore(dir string, blobs *journal.BlobReader) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

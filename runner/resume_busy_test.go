@@ -31,7 +31,7 @@ func TestResumeBusy(t *testing.T) {
 	}
 	s.cancelHanging(run)
 	<-run.Done()
-	require.NoError(t, s.r.Amend(t.Context(), s.id, func(context.Context, *runner.Amendment) error {
+	require.NoError(t, s.r.Amender().Amend(t.Context(), s.id, func(context.Context, *runner.Amendment) error {
 		_, err := resume(t, other, s.id)
 		require.ErrorAs(t, err, &busy)
 		require.Contains(t, err.Error(), "is being graded or reviewed already")

@@ -44,36 +44,6 @@ func all(t *testing.T, s Subscription) string {
 	}
 }
 
-// Who follows a run that was taken up again gets every number once and one end, the
-// last, whatever ended or amended it before; in this process and in any other.
-func TestSupersededEvents(t *testing.T) {
-	t.Parallel()
-	const before = "1run_start 2log 3log 4log 5log 6log 7log 8run_resumed 9log 10log 11run_resumed"
-	store := journal.NewStore(t.TempDir())
-	log, err := store.Create("r", []byte(`{"runId":"r"}`))
-	require.NoError(t, err)
-	recordLines(t, log, RunStart, RunComplete, End, TrialGraded, TaskGraded, RunGraded, TrialGraded,
-		RunResumed, RunComplete, End, RunResumed)
-	rec := &Record{RunID: "r"}
-	f := newFeed(log, newFold(rec), nil, func(error) {})
-	f.emit(&Event{Type: RunComplete})
-	f.emit(&Event{Type: End})
-	f.close()
-	const whole = before + " 12run_complete 13end"
-	require.Equal(t, whole, all(t, &liveSubscription{feed: f, next: 1}))
-	require.Equal(t, "10log 11run_resumed 12run_complete 13end", all(t, &liveSubscription{feed: f, next: 10}))
-	require.NoError(t, log.Close())
-
-	run, err := store.Open("r")
-	require.NoError(t, err)
-	other := &recorded{run: run, rec: rec}
-	require.Equal(t, whole, all(t, other.Subscribe(0)))
-	for from := 1; from <= 13; from++ {
-		_, want, _ := strings.Cut(" "+whole, fmt.Sprintf(" %d", from))
-		require.Equal(t, fmt.Sprint(from)+want, all(t, other.Subscribe(int64(from))))
-	}
-}
-
 // Who stands between the old end and the new beginning, in another process, misses
 // nothing: where it looks when there is an amendment only, it looks again.
 func TestFollowerBetweenSessions(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/journal"
 )
@@ -292,10 +293,10 @@ func (e *earlier) message(total int) string {
 func (e *earlier) differences() []string {
 	var list []string
 	if len(e.gone) > 0 {
-		list = append(list, "no longer in the suite, and left out: "+some(e.gone))
+		list = append(list, "no longer in the suite, and left out: "+text.Names(e.gone))
 	}
 	if len(e.added) > 0 {
-		list = append(list, "new in the suite: "+some(e.added))
+		list = append(list, "new in the suite: "+text.Names(e.added))
 	}
 	return list
 }

@@ -339,7 +339,7 @@ func TestResumeAmended(t *testing.T) {
 	s.set(s.hang, "c/1")
 	s.run(threeTasks)
 	flip(t, s.r, s.id, 0, 2)
-	require.Error(t, s.r.Amend(t.Context(), s.id, func(_ context.Context, a *runner.Amendment) error {
+	require.Error(t, s.r.Amender().Amend(t.Context(), s.id, func(_ context.Context, a *runner.Amendment) error {
 		return errors.Join(flipIn(a, 1, 1), os.Remove(filepath.Join(s.state, "none")))
 	}))
 	s.set(s.hang)

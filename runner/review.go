@@ -67,8 +67,8 @@ func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed
 		return nil, &ReviewError{RunID: runID, What: "score", Given: fmt.Sprint(v.Score), msg: err.Error()}
 	}
 	var done *Reviewed
-	err := r.amendPatiently(ctx, runID, func(_ context.Context, a *amendment) (err error) {
-		a.redact(environmentSecrets())
+	err := r.amendPatiently(ctx, runID, func(_ context.Context, a *Amendment) (err error) {
+		a.Redact(environmentSecrets())
 		done, err = a.review(v, time.Now().UTC())
 		return err
 	})
@@ -88,10 +88,10 @@ func environmentSecrets() *provider.Redactor {
 }
 
 // amendPatiently tries again while somebody else amends the run.
-func (r *Amender) amendPatiently(ctx context.Context, id string, change func(context.Context, *amendment) error) error {
+func (r *Amender) amendPatiently(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
 	deadline := time.Now().Add(reviewPatience)
 	for {
-		err := r.amend(ctx, id, change)
+		err := r.Amend(ctx, id, change)
 		var busy *BusyError
 		if !errors.As(err, &busy) || busy.GoesOn || time.Now().After(deadline) {
 			return err
@@ -103,12 +103,12 @@ func (r *Amender) amendPatiently(ctx context.Context, id string, change func(con
 	}
 }
 
-func (a *amendment) review(v Review, now time.Time) (*Reviewed, error) {
+func (a *Amendment) review(v Review, now time.Time) (*Reviewed, error) {
 	task := slices.IndexFunc(a.rec.Tasks, func(t TaskRef) bool { return t.ID == v.TaskID })
 	if task < 0 {
 		return nil, noSuchTask(a.rec, v.TaskID)
 	}
-	res, err := a.trial(task, v.Trial)
+	res, err := a.Trial(task, v.Trial)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (a *amendment) review(v Review, now time.Time) (*Reviewed, error) {
 	if was.graded() {
 		res.Verdict, res.Score, res.Error = verdictOf(res.Graders)
 	}
-	if err := a.replace(task, was, res); err != nil {
+	if err := a.Replace(task, was, res); err != nil {
 		return nil, err
 	}
 	return &Reviewed{RunID: a.rec.RunID, TaskID: v.TaskID, Trial: v.Trial, Grader: g.Name, Verdict: res.Verdict, Score: res.Score}, nil
@@ -136,7 +136,7 @@ func (v Verdict) graded() bool { return v == Passed || v == Failed || v == Needs
 
 // reviewable finds the result that v is about in the trial res, which is nil when
 // there is none.
-func (a *amendment) reviewable(task int, v Review, res *TrialResult) (*grader.Result, error) {
+func (a *Amendment) reviewable(task int, v Review, res *TrialResult) (*grader.Result, error) {
 	ref := a.rec.Tasks[task]
 	fault := &ReviewError{RunID: a.rec.RunID, What: "trial", Given: fmt.Sprint(v.Trial)}
 	switch last := ref.First + ref.Trials - 1; {
@@ -162,7 +162,7 @@ func span(first, last int) string {
 
 // asking finds the result that asks a person. Of several of one name it is the
 // first that waits, else the first.
-func (a *amendment) asking(v Review, res *TrialResult) (*grader.Result, error) {
+func (a *Amendment) asking(v Review, res *TrialResult) (*grader.Result, error) {
 	var names []string
 	var found *grader.Result
 	for i := range res.Graders {

@@ -205,7 +205,7 @@ func TestReviewWhileBusy(t *testing.T) {
 	other, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
 	v := runner.Review{TaskID: "haiku", Trial: 1, Grader: "beauty", Score: 1}
-	require.NoError(t, r.Amend(t.Context(), id, func(context.Context, *runner.Amendment) error {
+	require.NoError(t, r.Amender().Amend(t.Context(), id, func(context.Context, *runner.Amendment) error {
 		var busy *runner.BusyError
 		_, err := other.Amender().Review(t.Context(), id, v)
 		require.ErrorAs(t, err, &busy)

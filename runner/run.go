@@ -18,11 +18,9 @@ import (
 	"waza/runner/proc"
 )
 
-var (
-	errCancelled = errors.New("the run was cancelled")
-	errStopped   = errors.New("the run was stopped before the trial was tried again")
-	errDeadline  = errors.New("the trial's time is up")
-)
+var errCancelled = errors.New("the run was cancelled")
+
+var errStopped = errors.New("the run was stopped before the trial was tried again")
 
 // hookGrace bounds the hooks that clean up after a run that was cancelled.
 const hookGrace = 3 * time.Second
@@ -61,7 +59,6 @@ func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *
 	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
 	})
-	run.feed.unrecorded = r.unrecorded
 	return run
 }
 
@@ -76,6 +73,12 @@ func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
 
 // Results are those of the tasks so far; the error is always nil.
 func (r *Run) Results() ([]*TaskResult, error) { return r.fold.snapshot().results(), nil }
+
+// State is a copy of the run's state so far; the error is always nil.
+func (r *Run) State() (*foldState, error) { return r.fold.snapshot(), nil }
+
+// Files is the directory of the run's record.
+func (r *Run) Files() *journal.Run { return r.log.Run() }
 
 // Stop starts no more trials, and no further attempts at those that run; these may
 // end. What was not started is skipped.
@@ -168,7 +171,7 @@ func (r *Run) Damage() (*Damage, error) {
 }
 
 // Blobs opens what trials have left so far; what comes later it may not find.
-func (r *Run) Blobs() (*journal.BlobReader, error) { return r.log.Run().Blobs() }
+func (r *Run) Blobs() (Blobs, error) { return r.log.Run().Blobs() }
 
 func (r *Run) logf(level, format string, args ...any) {
 	r.logTask(nil, level, format, args...)
@@ -327,10 +330,8 @@ func (r *Run) finish(status Status, err error, sum *Summary) {
 	}
 	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if !r.feed.unrecorded {
-		if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
-			r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
-		}
+	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
+		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
 	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {

@@ -65,8 +65,7 @@ type Runner struct {
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
-	started    func(*Run)
-	unrecorded bool // see feed; for benchmarks
+	started func(*Run)
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -79,7 +78,7 @@ type Runner struct {
 }
 
 // ErrRunNotFound says that no run has the id.
-var ErrRunNotFound = journal.ErrNotFound
+var ErrRunNotFound = errors.New("no such run")
 
 // ErrClosed says that the runner takes no more runs.
 var ErrClosed = errors.New("shutting down: no more runs are started")
@@ -170,6 +169,9 @@ func (r *Runner) launch(run *Run) {
 // Recorded is how many lines and bytes this process has written to journals.
 func (r *Runner) Recorded() (lines, bytes int64) { return r.store.Written() }
 
+// Closing is closed when the runner takes no more runs, see [Runner.Close].
+func (r *Runner) Closing() <-chan struct{} { return r.ctx.Done() }
+
 func (r *Runner) isClosed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,9 +218,16 @@ type Handle interface {
 	Damage() (*Damage, error)
 	// Blobs opens the contents that entries of trials' workspaces name. The
 	// caller closes it.
-	Blobs() (*journal.BlobReader, error)
+	Blobs() (Blobs, error)
 	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
 	WriteResult(w io.Writer) error
+}
+
+// Blobs reads contents that a run's journal keeps beside its events.
+type Blobs interface {
+	// Get returns a content whole; the error says that it is gone or damaged.
+	Get(b journal.Blob) ([]byte, error)
+	Close() error
 }
 
 // Subscription delivers the events of a run in order, each exactly once. It

@@ -237,7 +237,7 @@ func withoutPath(err error) error {
 // lost says that what stood at a path of the workspace, or anything at all when
 // the path is empty, was not kept. Where links are, any path may lead to what was
 // not.
-func (s *Snapshot) lost(name string) error {
+func (s *Snapshot) Lost(name string) error {
 	if s.Incomplete != "" {
 		return s.unkept("", s.Incomplete)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/stats"
 )
@@ -359,7 +360,7 @@ func (t *runTally) value(s *Summary, metric string) (*float64, string) {
 		case s.PassRate != nil:
 			return s.PassRate, ""
 		case s.NeedsReview > 0:
-			return nil, plural(s.NeedsReview, "1 task waits", strconv.Itoa(s.NeedsReview)+" tasks wait") + " for a person's score"
+			return nil, text.Plural(s.NeedsReview, "1 task waits", strconv.Itoa(s.NeedsReview)+" tasks wait") + " for a person's score"
 		}
 		return nil, "no task was completed"
 	case metricTriggerAccuracy:

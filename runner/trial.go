@@ -17,6 +17,8 @@ import (
 	"waza/runner/proc"
 )
 
+var errDeadline = errors.New("the trial's time is up")
+
 // retryDelay is the longest pause before the first retry of a trial in error;
 // each further one is twice as long, up to maxRetryDelay. Half of each is
 // chance, so that trials which met the same fault do not come back together.
@@ -177,7 +179,7 @@ func (s *scheduler) attempt(t *taskRun, num, n int) *attempt {
 		// The path is another for each attempt, and would tell equal errors apart.
 		a.Error = strings.ReplaceAll(a.Error, ws.path, "$WAZA_WORKSPACE_DIR")
 		if a.Verdict == TimedOut && t.trigger != nil {
-			a.gradeTrigger(r.ctx, r.plan.Suite, t)
+			a.gradeTrigger(r.ctx, r.plan.Suite, t.PlannedTask, t.graders)
 		}
 		return a
 	}
@@ -217,12 +219,12 @@ func (s *scheduler) compareWith(t *taskRun, num int) *grader.Baseline {
 // gradeTrigger grades a trial of a trigger test whose time was up after the agent
 // had used the skill: what was asked is answered then. One that had not yet may
 // have come to it, and keeps its verdict.
-func (a *attempt) gradeTrigger(ctx context.Context, suite *eval.Suite, t *taskRun) {
+func (a *attempt) gradeTrigger(ctx context.Context, suite *eval.Suite, t *PlannedTask, graders []*grader.Bound) {
 	subject := grader.NewSubject(grader.Subject{Suite: suite, Task: t.Task, Transcript: a.Transcript})
 	used, err := grader.ForTrigger(t.trigger.Skill, true).Grade(ctx, subject)
 	if err == nil && used.Passed {
 		a.Error = ""
-		a.grade(ctx, t.graders, subject)
+		a.grade(ctx, graders, subject)
 	}
 }
 

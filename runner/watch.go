@@ -84,8 +84,10 @@ type Watch struct {
 // Watch begins to watch a suite. The error is a [*WatchError] or [ErrClosed]. It
 // ends with ctx, or by Close.
 func (r *Runner) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
-	if r.isClosed() {
+	select {
+	case <-r.Closing():
 		return nil, ErrClosed
+	default:
 	}
 	path, err := filepath.Abs(o.Path)
 	if err != nil {
@@ -101,9 +103,16 @@ func (r *Runner) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 		known: known{sums: map[string]string{}, dirs: map[string]bool{}}, first: true,
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	stop := context.AfterFunc(r.ctx, w.cancel)
+	stop := make(chan struct{})
 	go func() {
-		defer stop()
+		select {
+		case <-r.Closing():
+			w.cancel()
+		case <-stop:
+		}
+	}()
+	go func() {
+		defer close(stop)
 		w.loop(ctx)
 	}()
 	return w, nil

@@ -24,14 +24,14 @@ func (w *Watch) look(ctx context.Context) *look {
 	l := &look{}
 	paths := map[string]bool{w.path: true}
 	load := w.o.Load
-	load.Vocabulary = w.runner.planner.Vocabulary()
+	load.Vocabulary = w.runner.Planner().Vocabulary()
 	load.Looked = func(path string) { paths[path] = true }
 	suite, ds, err := eval.Load(w.o.Path, load)
 	l.diagnostics, l.err = ds, err
 	if suite != nil && !ds.HasErrors() {
 		req := w.o.Request
 		req.Cache = false // what is due is known later
-		l.plan, l.err = w.runner.planner.Plan(ctx, suite, req)
+		l.plan, l.err = w.runner.Planner().Plan(ctx, suite, req)
 	}
 	l.gather(ctx, paths)
 	return l
@@ -190,7 +190,7 @@ func (l *look) start(ctx context.Context, r *Runner, due map[string]bool, cache 
 	l.plan = nil
 	p.keep(due)
 	if p.asked.Cache = cache; cache {
-		p.findEarlier(r.planner)
+		p.findEarlier(r.Planner())
 	}
 	ds := p.Preflight(ctx)
 	if ds.HasErrors() || ctx.Err() != nil {

@@ -57,7 +57,7 @@ func (w *workspace) dir() (string, error) {
 
 func (w *workspace) makeLocked() error {
 	if w.from != nil {
-		if err := w.from.restore(w.path, w.blobs); err != nil {
+		if err := w.from.Restore(w.path, w.blobs); err != nil {
 			return fmt.Errorf("the workspace cannot be restored: %w", err)
 		}
 		return w.openLocked()

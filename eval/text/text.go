@@ -9,6 +9,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -82,4 +83,13 @@ func Plural(n int, one, many string) string {
 // Count returns a number with its noun: 1 trial, 2 trials.
 func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Plural(n, one, many))
+}
+
+// Names lists names, separated by commas: ten at most, and how many more there are.
+func Names(names []string) string {
+	const most = 10
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }

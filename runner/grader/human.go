@@ -13,13 +13,13 @@ import (
 // human and humanCalibration leave the score to a person: see [Review].
 var (
 	human = kindOf(eval.Kind{
-		Name:    "human",
+		Name:    typeHuman,
 		Summary: "Asks a person. The trial waits in state needs_review until someone has given a score, with `waza review` or `run.review`.",
 		Options: func() any { return &HumanOptions{Threshold: defaultPass} },
 	}, checkHuman, newHuman)
 	humanCalibration = func() Kind {
 		k := kindOf(eval.Kind{
-			Name: "human_calibration",
+			Name: typeHumanCalibration,
 			Summary: "Collects a person's scores to compare another grader's with, mostly a judge's. It has no part in the trial's verdict or score, " +
 				"and no trial waits for it; the run's summary tells how far the two agree.",
 			Options: func() any { return &HumanCalibrationOptions{Threshold: defaultPass} },

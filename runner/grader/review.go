@@ -40,12 +40,18 @@ type Comparison struct {
 	Agree bool `json:"agree"`
 }
 
+// The types of graders that ask persons.
+const (
+	typeHuman            = "human"
+	typeHumanCalibration = "human_calibration"
+)
+
 // AsksPerson reports whether a person gives this result its score.
-func (r *Result) AsksPerson() bool { return r.Type == human.Name || r.Calibrates() }
+func (r *Result) AsksPerson() bool { return r.Type == typeHuman || r.Calibrates() }
 
 // Calibrates reports whether the result has no part in verdict and score of its
 // trial, but is there to compare another's score with.
-func (r *Result) Calibrates() bool { return r.Type == humanCalibration.Name }
+func (r *Result) Calibrates() bool { return r.Type == typeHumanCalibration }
 
 // Scored reports whether the score is one: it is not while a person's is waited
 // for, nor when the grader could not do its work.

@@ -32,7 +32,7 @@ func (c *canned) Record() *runner.Record                 { return c.rec }
 func (c *canned) Progress() (runner.Progress, error)     { return c.progress, nil }
 func (c *canned) Results() ([]*runner.TaskResult, error) { return c.results, nil }
 func (c *canned) Damage() (*runner.Damage, error)        { return nil, nil }
-func (c *canned) Blobs() (*journal.BlobReader, error)    { return new(journal.BlobReader), nil }
+func (c *canned) Blobs() (runner.Blobs, error)           { return new(journal.BlobReader), nil }
 func (c *canned) WriteResult(w io.Writer) error {
 	return json.NewEncoder(w).Encode(map[string]any{"runId": c.rec.RunID, "summary": c.progress.Summary})
 }

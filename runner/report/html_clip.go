@@ -8,7 +8,6 @@ import (
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/journal"
 )
 
 const (
@@ -49,7 +48,7 @@ func (c *clipper) json(raw json.RawMessage) json.RawMessage {
 }
 
 // shownTrial makes of a trial, which it changes, what the page shows of it.
-func shownTrial(at int, t *runner.TrialResult, blobs *journal.BlobReader) *htmlTrial {
+func shownTrial(at int, t *runner.TrialResult, blobs runner.Blobs) *htmlTrial {
 	c := &clipper{each: maxHTMLText, left: maxHTMLTrial}
 	// Many long texts are all shortened, rather than the last of them dropped.
 	if n := countTexts(t); weightOf(t) > maxHTMLTrial && n > 0 {

@@ -42,7 +42,7 @@ type TrialFile struct {
 var fileOrder = map[string]int{"changed": 0, "added": 1, "removed": 2, "unknown": 3, "same": 4}
 
 // files lists what is in a workspace, and shows what the agent made of it.
-func (c *clipper) files(s *runner.Snapshot, blobs *journal.BlobReader) []TrialFile {
+func (c *clipper) files(s *runner.Snapshot, blobs runner.Blobs) []TrialFile {
 	entries := slices.Concat(s.Entries, s.Removed)
 	gone := len(s.Entries)
 	order := make([]int, 0, len(entries))
@@ -85,7 +85,7 @@ func stateOf(e *runner.SnapshotEntry, removed bool) string {
 }
 
 // show adds the text of a file, or what changed in it.
-func (c *clipper) show(f *TrialFile, e *runner.SnapshotEntry, blobs *journal.BlobReader) {
+func (c *clipper) show(f *TrialFile, e *runner.SnapshotEntry, blobs runner.Blobs) {
 	if f.State == "same" || f.State == "unknown" || f.State == "added" && e.Blob == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (c *clipper) content(text string, f *TrialFile) *string {
 }
 
 // contentOf reads a text. The note says why there is none.
-func contentOf(b *journal.Blob, blobs *journal.BlobReader) (text []byte, note string) {
+func contentOf(b *journal.Blob, blobs runner.Blobs) (text []byte, note string) {
 	switch {
 	case b == nil:
 		return nil, ""

@@ -171,7 +171,7 @@ func (h *held) Trials(visit func(int, *runner.TrialResult) error) error {
 	})
 }
 
-func (h *held) Blobs() (*journal.BlobReader, error) {
+func (h *held) Blobs() (runner.Blobs, error) {
 	if h.run == nil {
 		return h.canned.Blobs()
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"waza/runner"
-	"waza/runner/journal"
 )
 
 const (
@@ -73,7 +72,7 @@ func (d *htmlData) matters(at int) bool {
 }
 
 // chunk writes those trials of the run that are wanted, as long as there is room.
-func (d *htmlData) chunk(c *chunker, h runner.Handle, blobs *journal.BlobReader, wanted func(at int) bool) error {
+func (d *htmlData) chunk(c *chunker, h runner.Handle, blobs runner.Blobs, wanted func(at int) bool) error {
 	err := h.Trials(func(task int, t *runner.TrialResult) error {
 		if c.full() {
 			return errNoRoom

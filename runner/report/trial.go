@@ -2,7 +2,6 @@ package report
 
 import (
 	"waza/runner"
-	"waza/runner/journal"
 )
 
 // TrialView is one trial as people look into it: what is known of it, with very
@@ -20,7 +19,7 @@ type TrialView struct {
 // ViewTrial makes a view of a trial, which belongs to it from then on, with the
 // contents of its run. It is bounded, whatever the trial did: a reader of one
 // trial wants an answer at once.
-func ViewTrial(t *runner.TrialResult, blobs *journal.BlobReader) *TrialView {
+func ViewTrial(t *runner.TrialResult, blobs runner.Blobs) *TrialView {
 	shown := shownTrial(0, t, blobs)
 	t.Workspace = nil
 	return &TrialView{Trial: t, Files: shown.Files, Incomplete: shown.Incomplete, Cut: shown.Cut}

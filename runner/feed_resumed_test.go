@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+)
+
+// journalEvents writes events to a run's journal, numbered as they come.
+func journalEvents(t *testing.T, log *journal.Writer, types ...EventType) {
+	t.Helper()
+	for _, typ := range types {
+		e := &Event{Seq: log.Number(), Time: time.Unix(log.Number(), 0).UTC(), Type: typ}
+		if typ == End {
+			e.Status = StatusCancelled
+		}
+		line, _, err := newEncoder().line(e, nil)
+		require.NoError(t, err)
+		log.Append(line)
+		require.NoError(t, log.Flush())
+	}
+}
+
+// eventsOf gives the numbers and types of all events that a subscription delivers.
+func eventsOf(t *testing.T, s Subscription) string {
+	t.Helper()
+	var got []string
+	for {
+		events, err := s.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return strings.Join(got, " ")
+		}
+		require.NoError(t, err)
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.Seq, e.Type))
+		}
+	}
+}
+
+// Who follows a run that was taken up again gets every number once and one end, the
+// last, whatever ended or amended it before; in this process and in any other.
+func TestSupersededEvents(t *testing.T) {
+	t.Parallel()
+	const before = "1run_start 2log 3log 4log 5log 6log 7log 8run_resumed 9log 10log 11run_resumed"
+	store := journal.NewStore(t.TempDir())
+	log, err := store.Create("r", []byte(`{"runId":"r"}`))
+	require.NoError(t, err)
+	journalEvents(t, log, RunStart, RunComplete, End, TrialGraded, TaskGraded, RunGraded, TrialGraded,
+		RunResumed, RunComplete, End, RunResumed)
+	rec := &Record{RunID: "r"}
+	f := newFeed(log, newFold(rec), nil, func(error) {})
+	f.emit(&Event{Type: RunComplete})
+	f.emit(&Event{Type: End})
+	f.close()
+	const whole = before + " 12run_complete 13end"
+	require.Equal(t, whole, eventsOf(t, &liveSubscription{feed: f, next: 1}))
+	require.Equal(t, "10log 11run_resumed 12run_complete 13end", eventsOf(t, &liveSubscription{feed: f, next: 10}))
+	require.NoError(t, log.Close())
+
+	run, err := store.Open("r")
+	require.NoError(t, err)
+	other, err := openRecorded(run)
+	require.NoError(t, err)
+	require.Equal(t, whole, eventsOf(t, other.Subscribe(0)))
+	for from := 1; from <= 13; from++ {
+		_, want, _ := strings.Cut(" "+whole, fmt.Sprintf(" %d", from))
+		require.Equal(t, fmt.Sprint(from)+want, eventsOf(t, other.Subscribe(int64(from))))
+	}
+}
