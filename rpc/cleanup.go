@@ -7,7 +7,8 @@ import (
 
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 func cleanupMethods() []*method {
@@ -26,9 +27,9 @@ type removedRun struct {
 
 func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
 	bytes, err := c.server.runner.Catalog().Remove(p.RunID)
-	var busy *runner.BusyError
+	var busy *record.BusyError
 	switch {
-	case errors.Is(err, runner.ErrRunNotFound):
+	case errors.Is(err, record.ErrRunNotFound):
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(p.RunID)})
 	case errors.As(err, &busy):
 		return nil, err
@@ -41,21 +42,21 @@ func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
 type collectParams struct {
 	Keep      *int            `json:"keep" jsonschema:"minimum=0" doc:"Keep this many of the newest runs, of those of the given status, and delete others."`
 	OlderThan string          `json:"olderThan" doc:"Delete runs that ended longer ago than this, such as 30d or 12h; one that was interrupted counts from its beginning."`
-	Status    []runner.Status `json:"status" doc:"Delete runs of these statuses only."`
+	Status    []record.Status `json:"status" doc:"Delete runs of these statuses only."`
 	DryRun    bool            `json:"dryRun" doc:"Delete nothing, and tell what would be."`
 }
 
 type collected struct {
-	Removed      []runner.Removed `json:"removed" doc:"What was deleted, or would be; 1000 at most."`
-	TotalRemoved int              `json:"totalRemoved" doc:"How many there are."`
-	Bytes        int64            `json:"bytes" doc:"How much all of it is."`
-	DryRun       bool             `json:"dryRun"`
-	Error        string           `json:"error,omitempty" doc:"What could not be deleted; absent when nothing."`
+	Removed      []catalog.Removed `json:"removed" doc:"What was deleted, or would be; 1000 at most."`
+	TotalRemoved int               `json:"totalRemoved" doc:"How many there are."`
+	Bytes        int64             `json:"bytes" doc:"How much all of it is."`
+	DryRun       bool              `json:"dryRun"`
+	Error        string            `json:"error,omitempty" doc:"What could not be deleted; absent when nothing."`
 }
 
 // retention is what the parameters choose.
-func (p *collectParams) retention() (runner.Retention, error) {
-	o := runner.Retention{Keep: p.Keep, Statuses: p.Status}
+func (p *collectParams) retention() (catalog.Retention, error) {
+	o := catalog.Retention{Keep: p.Keep, Statuses: p.Status}
 	for _, s := range p.Status {
 		if !slices.Contains(overStatuses, s) {
 			return o, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must hold some of " + overStatuses.String(), Data: map[string]any{"known": overStatuses}}
@@ -63,7 +64,7 @@ func (p *collectParams) retention() (runner.Retention, error) {
 	}
 	if p.OlderThan != "" {
 		var err error
-		if o.OlderThan, err = runner.ParseAge(p.OlderThan); err != nil {
+		if o.OlderThan, err = catalog.ParseAge(p.OlderThan); err != nil {
 			return o, &dispatch.ParamError{Parameter: "olderThan", Message: "parameter \"olderThan\": " + err.Error()}
 		}
 	}
@@ -81,7 +82,7 @@ func collectRuns(ctx context.Context, c *call, p *collectParams) (*collected, er
 	}
 	r := &collected{Removed: slices.Clip(list[:min(len(list), maxChanges)]), TotalRemoved: len(list), DryRun: p.DryRun}
 	if r.Removed == nil {
-		r.Removed = []runner.Removed{}
+		r.Removed = []catalog.Removed{}
 	}
 	for _, what := range list {
 		r.Bytes += what.Bytes

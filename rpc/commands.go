@@ -11,7 +11,9 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/compare"
+	"waza/runner/record"
 )
 
 // commandTable lists the commands of workspace/executeCommand. They are methods
@@ -63,8 +65,8 @@ func commandDebug(ctx context.Context, c *call, p *commandRunParams) (*runStarte
 // runByCommand starts a run, and shows the client how it goes on. A trial other
 // than 0 is the only one of each task.
 func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) (*runStarted, error) {
-	r, err := start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
-		return runner.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}, nil
+	r, err := start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (record.Request, error) {
+		return record.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ type commandCompareParams struct {
 	Path string `json:"path" doc:"Suite file whose last two runs are compared where none is named."`
 }
 
-func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*runner.Comparison, error) {
+func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*compare.Comparison, error) {
 	refs, err := compared(c, p)
 	if err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func compared(c *call, p *commandCompareParams) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs, err := c.server.runner.Catalog().ListBy(runner.Filter{Path: path, Limit: 2})
+		runs, err := c.server.runner.Catalog().ListBy(catalog.Filter{Path: path, Limit: 2})
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,10 @@ import (
 
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/compare"
+	"waza/runner/history"
+	"waza/runner/record"
 )
 
 func compareMethods() []*method {
@@ -31,38 +34,38 @@ type compareParams struct {
 // maxCompared bounds the runs of one comparison.
 const maxCompared = 20
 
-func compareRuns(ctx context.Context, c *call, p *compareParams) (*runner.Comparison, error) {
+func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Comparison, error) {
 	if len(p.RunIDs) == 0 || len(p.RunIDs) > maxCompared {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: fmt.Sprintf(`parameter "runIds" must name 1 to %d runs`, maxCompared)}
 	}
-	var sources []runner.Source
+	var sources []compare.Source
 	for _, ref := range p.RunIDs {
 		h, err := findRef(c, "runIds", ref)
 		if err != nil {
 			return nil, err
 		}
 		if len(p.RunIDs) > 1 {
-			sources = append(sources, runner.FromRun(h))
-		} else if sources = runner.FromCells(h); len(sources) < 2 {
+			sources = append(sources, compare.FromRun(h))
+		} else if sources = compare.FromCells(h); len(sources) < 2 {
 			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" names one run, and that has no matrix to compare`, Data: map[string]any{"runId": h.ID()}}
 		}
 	}
-	result, err := runner.Compare(ctx, sources, runner.CompareOptions{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks})
-	if errors.Is(err, runner.ErrNothingCompared) {
+	result, err := compare.Compare(ctx, sources, compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks})
+	if errors.Is(err, compare.ErrNothingCompared) {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
 	}
 	return result, err
 }
 
 // findRef gives the run that a parameter names in any way that people may.
-func findRef(c *call, parameter, ref string) (runner.Handle, error) {
+func findRef(c *call, parameter, ref string) (record.Handle, error) {
 	h, err := c.server.runner.Catalog().Find(ref)
-	var several *runner.AmbiguousRunError
+	var several *catalog.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
 		return nil, &dispatch.ParamError{Parameter: parameter, Message: fmt.Sprintf("%q fits %d runs", dispatch.Clip(ref), len(several.RunIDs)), Data: map[string]any{"known": dispatch.Some(several.RunIDs)}}
-	case errors.Is(err, runner.ErrRunNotFound):
-		reason := strings.TrimPrefix(err.Error(), runner.ErrRunNotFound.Error()+": ")
+	case errors.Is(err, record.ErrRunNotFound):
+		reason := strings.TrimPrefix(err.Error(), record.ErrRunNotFound.Error()+": ")
 		if reason == ref {
 			reason = ""
 		}
@@ -77,17 +80,17 @@ type historyParams struct {
 	Limit  int    `json:"limit" jsonschema:"minimum=1,maximum=1000" doc:"Most runs, the newest; 20 when absent."`
 }
 
-func getHistory(ctx context.Context, c *call, p *historyParams) (*runner.History, error) {
+func getHistory(ctx context.Context, c *call, p *historyParams) (*history.History, error) {
 	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return nil, err
 	}
-	o := runner.HistoryOptions{Suites: []string{p.Path, path}, Limit: p.Limit}
+	o := history.Options{Suites: []string{p.Path, path}, Limit: p.Limit}
 	if p.TaskID != "" {
 		o.Tasks = []string{p.TaskID}
 	}
-	h, err := c.server.runner.Catalog().History(ctx, o)
-	var none *runner.NoHistoryError
+	h, err := history.Read(ctx, c.server.runner.Catalog(), o)
+	var none *history.NoHistoryError
 	if errors.As(err, &none) {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})
 	}

@@ -14,7 +14,8 @@ import (
 	"waza/rpc/host"
 	"waza/rpc/language"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/plan"
 )
 
 // A connection is one client: its requests, the runs it started and those it receives.
@@ -111,8 +112,8 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner, authorised bool) (*con
 
 // suites are what the language server knows of suites and their runs.
 type suites struct {
-	*runner.Catalog
-	*runner.Planner
+	*catalog.Catalog
+	*plan.Planner
 }
 
 // begin gives what the handler of a request gets.

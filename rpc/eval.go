@@ -14,6 +14,8 @@ import (
 	"waza/eval/files"
 	"waza/rpc/dispatch"
 	"waza/runner"
+	"waza/runner/plan"
+	"waza/runner/record"
 )
 
 func evalMethods() []*method {
@@ -85,14 +87,14 @@ type evalRunParams struct {
 
 type runStarted struct {
 	RunID  string        `json:"runId" doc:"Id of the run."`
-	Status runner.Status `json:"status" doc:"Always running."`
+	Status record.Status `json:"status" doc:"Always running."`
 	// Diagnostics are only there when there is something to tell.
 	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
 }
 
 func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {
-	return start(ctx, c, p.Path, p.RunOptions, func(*eval.Suite) (runner.Request, error) {
-		return runner.Request{Tasks: p.Tasks, Tags: p.Tags}, nil
+	return start(ctx, c, p.Path, p.RunOptions, func(*eval.Suite) (record.Request, error) {
+		return record.Request{Tasks: p.Tasks, Tags: p.Tags}, nil
 	})
 }
 
@@ -100,13 +102,13 @@ func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, erro
 // that drives agents.
 func executorFor(executor, agent string) string {
 	if executor == "" && agent != "" {
-		return runner.AgentExecutor
+		return plan.AgentExecutor
 	}
 	return executor
 }
 
 // start loads, plans and starts. choose says which of the suite's tasks to run.
-func start(ctx context.Context, c *call, path string, o RunOptions, choose func(*eval.Suite) (runner.Request, error)) (*runStarted, error) {
+func start(ctx context.Context, c *call, path string, o RunOptions, choose func(*eval.Suite) (record.Request, error)) (*runStarted, error) {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
@@ -131,31 +133,31 @@ func start(ctx context.Context, c *call, path string, o RunOptions, choose func(
 	c.conn.runs.add(run)
 	c.conn.subscriptions.follow(run, 1, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ds}, nil
 }
 
 // launch plans a suite and begins the run. What this machine lacks for it is
 // returned, unless that is an error.
 func launch(
-	ctx context.Context, c *call, path string, suite *eval.Suite, req runner.Request, begin func(*runner.Plan) (*runner.Run, error),
+	ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request, begin func(*plan.Plan) (*runner.Run, error),
 ) (*runner.Run, decode.Diagnostics, error) {
-	plan, err := c.server.runner.Planner().Plan(ctx, suite, req)
-	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+	p, err := c.server.runner.Planner().Plan(ctx, suite, req)
+	if content := (*plan.ContentError)(nil); errors.As(err, &content) {
 		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	ds := plan.Preflight(ctx)
+	ds := p.Preflight(ctx)
 	if err := ctx.Err(); err != nil {
-		plan.Close()
+		p.Close()
 		return nil, nil, err
 	}
 	if ds.HasErrors() {
-		plan.Close()
+		p.Close()
 		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: ds}
 	}
-	run, err := begin(plan)
+	run, err := begin(p)
 	if err != nil {
 		return nil, nil, &dispatch.RunFailedError{Err: err}
 	}
@@ -163,7 +165,7 @@ func launch(
 }
 
 // complete puts the common options into a request.
-func complete(c *call, req *runner.Request, o RunOptions) error {
+func complete(c *call, req *record.Request, o RunOptions) error {
 	req.Executor, req.Agent, req.Trials, req.Workers = o.Executor, o.Agent, o.Trials, o.Workers
 	if req.Models = o.Model; len(o.Model) == 1 {
 		req.Model, req.Models = o.Model[0], nil
@@ -314,17 +316,17 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 
 // preflight says what this machine lacks.
 func preflight(ctx context.Context, c *call, suite *eval.Suite, p *evalValidateParams) (decode.Diagnostics, error) {
-	plan, err := c.server.runner.Planner().Plan(ctx, suite, runner.Request{Executor: p.Executor})
-	var selection *runner.SelectionError
+	planned, err := c.server.runner.Planner().Plan(ctx, suite, record.Request{Executor: p.Executor})
+	var selection *record.SelectionError
 	if errors.As(err, &selection) {
 		return nil, nil // trigger tests alone, and an executor that cannot measure them
 	}
-	if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+	if content := (*plan.ContentError)(nil); errors.As(err, &content) {
 		return decode.Diagnostics{content.Diagnostic(p.Path)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer plan.Close()
-	return plan.Preflight(ctx), ctx.Err()
+	defer planned.Close()
+	return planned.Preflight(ctx), ctx.Err()
 }

@@ -13,6 +13,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/watch"
 )
 
 func watchMethods() []*method {
@@ -59,7 +61,7 @@ type watches struct {
 }
 
 type watching struct {
-	watch  *runner.Watch
+	watch  *watch.Watch
 	cancel context.CancelFunc // of what is being sent
 	done   chan struct{}      // closed when no round is sent any more
 }
@@ -88,7 +90,7 @@ func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted
 
 // watchOptions finds the suite. What is wrong with it is told later, and again with
 // each change.
-func watchOptions(c *call, p *evalWatchParams) (o runner.WatchOptions, err error) {
+func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
@@ -99,7 +101,7 @@ func watchOptions(c *call, p *evalWatchParams) (o runner.WatchOptions, err error
 	if err != nil {
 		return o, err
 	}
-	o.Request = runner.Request{Tasks: p.Tasks, Tags: p.Tags}
+	o.Request = record.Request{Tasks: p.Tasks, Tags: p.Tags}
 	if err := complete(c, &o.Request, p.RunOptions); err != nil {
 		return o, err
 	}
@@ -111,7 +113,7 @@ func watchOptions(c *call, p *evalWatchParams) (o runner.WatchOptions, err error
 }
 
 // start begins to watch, and sends what there is to tell once ready is closed.
-func (w *watches) start(c *connection, o runner.WatchOptions, ready <-chan struct{}) (id string, err error) {
+func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (id string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -121,7 +123,7 @@ func (w *watches) start(c *connection, o runner.WatchOptions, ready <-chan struc
 		return "", dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	watch, err := c.server.runner.Watch(ctx, o)
+	watch, err := watch.New(ctx, c.server.runner, o)
 	if err != nil {
 		cancel()
 		return "", &dispatch.RunFailedError{Err: errors.New(watchText(err))}
@@ -144,7 +146,7 @@ func (w *watches) start(c *connection, o runner.WatchOptions, ready <-chan struc
 
 // watchText is the error of a watch with what to do about it.
 func watchText(err error) string {
-	var e *runner.WatchError
+	var e *watch.Error
 	if errors.As(err, &e) && e.Hint != "" {
 		return err.Error() + "; " + e.Hint
 	}
@@ -153,7 +155,7 @@ func watchText(err error) string {
 
 // rounds sends the rounds of a watch until it ends. A run is the client's before
 // anything is sent of it.
-func (c *connection) rounds(ctx context.Context, id string, watch *runner.Watch, ready <-chan struct{}) {
+func (c *connection) rounds(ctx context.Context, id string, watch *watch.Watch, ready <-chan struct{}) {
 	if ready != nil {
 		select {
 		case <-ready:

@@ -14,7 +14,7 @@ import (
 	"waza/eval/decode"
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -122,7 +122,7 @@ func exportAgainst(c *call, format report.Format, id string) (report.Format, err
 	if format.Name != "html" {
 		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
 	}
-	format.Write = func(w io.Writer, h runner.Handle) error {
+	format.Write = func(w io.Writer, h record.Handle) error {
 		return report.HTML(w, h, report.HTMLOptions{Against: against})
 	}
 	return format, nil
@@ -130,7 +130,7 @@ func exportAgainst(c *call, format report.Format, id string) (report.Format, err
 
 // exportContent makes one reply at a time, as run.result does, and none while much
 // output waits.
-func exportContent(ctx context.Context, c *call, h runner.Handle, format report.Format) (*runExported, error) {
+func exportContent(ctx context.Context, c *call, h record.Handle, format report.Format) (*runExported, error) {
 	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}

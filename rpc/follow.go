@@ -14,6 +14,7 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // subscriptions are the runs that a connection receives, each by a follower. Each
@@ -33,7 +34,7 @@ type subscriptions struct {
 // goroutine blocks while the client does not read, which costs no memory: what
 // it will need it finds in the run's journal.
 type follower struct {
-	run    runner.Handle
+	run    record.Handle
 	live   bool  // the run goes on in this process
 	first  int64 // number of the first event it sends
 	next   atomic.Int64
@@ -56,7 +57,7 @@ func (f *follower) had(seq int64) bool {
 // A client receives a run once. When it does so already, nothing that it was
 // sent is sent again: the follower goes on or, when seq is further back than
 // what it began with, sends what was left out and then goes on.
-func (s *subscriptions) follow(run runner.Handle, seq int64, ready <-chan struct{}) int64 {
+func (s *subscriptions) follow(run record.Handle, seq int64, ready <-chan struct{}) int64 {
 	seq = max(1, seq)
 	var skip []span
 	if old := s.follower(run.ID()); old != nil {
@@ -87,7 +88,7 @@ func (f *follower) sent() []span {
 }
 
 // pumpFrom starts a follower.
-func (s *subscriptions) pumpFrom(run runner.Handle, seq int64, skip []span, ready <-chan struct{}) {
+func (s *subscriptions) pumpFrom(run record.Handle, seq int64, skip []span, ready <-chan struct{}) {
 	f := &follower{run: run, first: seq, skip: skip, done: make(chan struct{})}
 	_, f.live = run.(*runner.Run)
 	f.next.Store(seq)
@@ -174,7 +175,7 @@ func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan stru
 				return // the client is gone, or has unsubscribed
 			}
 			f.next.Store(e.Seq + 1)
-			if e.Type == runner.End {
+			if e.Type == record.End {
 				return
 			}
 			if e.Seq%yieldAfter == 0 {
@@ -190,7 +191,7 @@ func (s *subscriptions) closing(ctx context.Context, f *follower, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	e := &runner.Event{Seq: f.next.Load(), Type: runner.End, Status: runner.StatusInterrupted}
+	e := &record.Event{Seq: f.next.Load(), Type: record.End, Status: record.StatusInterrupted}
 	if errors.Is(err, io.EOF) {
 		p, perr := f.run.Progress()
 		if perr == nil && (isOver(p.Status) || e.Seq > p.Seq+1) {
@@ -198,15 +199,15 @@ func (s *subscriptions) closing(ctx context.Context, f *follower, err error) {
 		}
 	} else {
 		s.log.Error("run cannot be followed", "run", f.run.ID(), "error", err)
-		e.Status, e.Error = runner.StatusFailed, fmt.Sprintf("its events cannot be read: %v", err)
+		e.Status, e.Error = record.StatusFailed, fmt.Sprintf("its events cannot be read: %v", err)
 	}
 	method, params := notificationOf(f.run.ID(), e)
 	_ = s.stream.Notify(ctx, method, params)
 }
 
 // isOver says whether a run has told its last event.
-func isOver(status runner.Status) bool {
-	return status == runner.StatusCompleted || status == runner.StatusFailed || status == runner.StatusCancelled
+func isOver(status record.Status) bool {
+	return status == record.StatusCompleted || status == record.StatusFailed || status == record.StatusCancelled
 }
 
 // count is how many runs the client receives.

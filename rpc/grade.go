@@ -9,6 +9,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/regrade"
 )
 
 func gradeMethods() []*method {
@@ -26,13 +28,13 @@ type gradeParams struct {
 }
 
 type runGraded struct {
-	RunID        string          `json:"runId"`
-	Status       runner.Status   `json:"status" doc:"That of the run, as it was."`
-	Graded       int             `json:"graded" doc:"Trials that were graded."`
-	Kept         int             `json:"kept" doc:"Trials that stay as they are: their executor did not end normally, or their task is no longer in the suite."`
-	Changed      []runner.Change `json:"changed" doc:"Trials whose verdict or score is another now, in the order of the suite; 1000 at most."`
-	TotalChanged int             `json:"totalChanged" doc:"How many there are."`
-	Summary      *runner.Summary `json:"summary" doc:"The summary of the run now; null where a run that did not complete was never graded anew."`
+	RunID        string           `json:"runId"`
+	Status       record.Status    `json:"status" doc:"That of the run, as it was."`
+	Graded       int              `json:"graded" doc:"Trials that were graded."`
+	Kept         int              `json:"kept" doc:"Trials that stay as they are: their executor did not end normally, or their task is no longer in the suite."`
+	Changed      []regrade.Change `json:"changed" doc:"Trials whose verdict or score is another now, in the order of the suite; 1000 at most."`
+	TotalChanged int              `json:"totalChanged" doc:"How many there are."`
+	Summary      *record.Summary  `json:"summary" doc:"The summary of the run now; null where a run that did not complete was never graded anew."`
 	// Warnings and Diagnostics are only there when there is something to tell.
 	Warnings    []string           `json:"warnings,omitempty" doc:"How suite and run differ; absent when in nothing that matters."`
 	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the graders; absent when nothing."`
@@ -50,7 +52,7 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.server.runner.Amender().Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: p.Rejudge})
+	g, err := c.server.runner.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: p.Rejudge})
 	if err != nil {
 		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
 	}
@@ -59,7 +61,7 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 		TotalChanged: g.Changed, Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
 	}
 	if r.Changed == nil {
-		r.Changed = []runner.Change{}
+		r.Changed = []regrade.Change{}
 	}
 	return r, nil
 }
@@ -67,7 +69,7 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 // suiteOf reads the suite that a run is graded with: for the run's executor, agent
 // and fixtures. It takes one of the slots of heavy requests, which the grading, that
 // may take hours, does not.
-func suiteOf(ctx context.Context, c *call, rec *runner.Record, path string) (*eval.Suite, error) {
+func suiteOf(ctx context.Context, c *call, rec *record.Run, path string) (*eval.Suite, error) {
 	release, err := c.server.dispatcher.Turn(ctx)
 	if err != nil {
 		return nil, err
@@ -81,18 +83,18 @@ func suiteOf(ctx context.Context, c *call, rec *runner.Record, path string) (*ev
 }
 
 // gradeFault says why a run was not graded, or not to the end.
-func gradeFault(ctx context.Context, id, path string, g *runner.Grading, err error) error {
+func gradeFault(ctx context.Context, id, path string, g *regrade.Grading, err error) error {
 	var (
-		busy       *runner.BusyError
-		ungradable *runner.UngradableError
-		unknown    *runner.UnknownExecutorError
+		busy       *record.BusyError
+		ungradable *regrade.UngradableError
+		unknown    *record.UnknownExecutorError
 	)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &ungradable):
 		return &dispatch.InvalidSuiteError{Path: path, Diagnostics: ungradable.Diagnostics}
-	case errors.As(err, &busy), errors.As(err, &unknown), errors.Is(err, runner.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
+	case errors.As(err, &busy), errors.As(err, &unknown), errors.Is(err, record.ErrRunNotFound), errors.Is(err, runner.ErrClosed):
 		return err
 	}
 	data := map[string]any{"reason": err.Error(), "runId": id}

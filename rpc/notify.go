@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"waza/rpc/dispatch"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // notifications are all that the server sends of itself, in the order of the reference
@@ -20,12 +20,12 @@ var notifications = []dispatch.Entry{
 type progressParams struct {
 	RunID       string           `json:"runId"`
 	Seq         int64            `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
-	Event       runner.EventType `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete, or run_resumed: the run is taken up again, and what was told of trials that are not kept, and of its end, counts no more."`
+	Event       record.EventType `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete, or run_resumed: the run is taken up again, and what was told of trials that are not kept, and of its end, counts no more."`
 	TaskID      string           `json:"taskId,omitempty"`
 	TaskName    string           `json:"taskName,omitempty"`
 	TaskNum     int              `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
 	TotalTasks  int              `json:"totalTasks,omitempty"`
-	Role        runner.Role      `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
+	Role        record.Role      `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
 	TrialNum    int              `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
 	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
 	KeptTrials  *int             `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
@@ -48,19 +48,19 @@ type logParams struct {
 type completeParams struct {
 	RunID   string          `json:"runId"`
 	Seq     int64           `json:"seq" doc:"Number of the event in its run: the last."`
-	Status  runner.Status   `json:"status" doc:"completed, failed, cancelled or interrupted."`
-	Summary *runner.Summary `json:"summary,omitempty" doc:"What came out, when the run completed."`
+	Status  record.Status   `json:"status" doc:"completed, failed, cancelled or interrupted."`
+	Summary *record.Summary `json:"summary,omitempty" doc:"What came out, when the run completed."`
 	Error   string          `json:"error,omitempty" doc:"Why it did not, otherwise."`
 }
 
 // notificationOf gives the notification that tells of an event.
-func notificationOf(runID string, e *runner.Event) (method string, params any) {
+func notificationOf(runID string, e *record.Event) (method string, params any) {
 	switch e.Type {
-	case runner.Log:
+	case record.Log:
 		return "eval.log", &logParams{RunID: runID, Seq: e.Seq, Level: e.Level, Message: e.Message, TaskID: e.TaskID, TaskName: e.TaskName}
-	case runner.End:
+	case record.End:
 		p := &completeParams{RunID: runID, Seq: e.Seq, Status: e.Status, Error: failure(e.Status, e.Error)}
-		if e.Status == runner.StatusCompleted {
+		if e.Status == record.StatusCompleted {
 			p.Summary = e.Summary
 		}
 		return "eval.complete", p
@@ -71,13 +71,13 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
 	}
 	switch e.Type {
-	case runner.RunResumed:
+	case record.RunResumed:
 		p.KeptTrials = &e.KeptTrials
-	case runner.RunComplete:
+	case record.RunComplete:
 		p.Status, p.DurationMS = string(e.Status), &e.DurationMS
-	case runner.TaskComplete:
+	case record.TaskComplete:
 		p.DurationMS = &e.DurationMS
-	case runner.TrialComplete:
+	case record.TrialComplete:
 		p.DurationMS, p.Error = &e.DurationMS, e.Error
 	}
 	return "eval.progress", p
@@ -85,16 +85,16 @@ func notificationOf(runID string, e *runner.Event) (method string, params any) {
 
 // failure is the sentence that tells why a run did not complete; empty for one
 // that did, or that still runs.
-func failure(status runner.Status, reason string) string {
+func failure(status record.Status, reason string) string {
 	switch status {
-	case runner.StatusFailed:
+	case record.StatusFailed:
 		return "Eval execution failed: " + reason
-	case runner.StatusCancelled:
+	case record.StatusCancelled:
 		if reason != "" { // nobody cancelled it: its budget is spent
 			return "Eval execution cancelled: " + reason
 		}
 		return "Eval execution cancelled"
-	case runner.StatusInterrupted:
+	case record.StatusInterrupted:
 		return "Eval execution failed: interrupted, its process ended before it did"
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -26,7 +26,7 @@ type pageParams struct {
 
 type runPage struct {
 	RunID  string          `json:"runId"`
-	Status runner.Status   `json:"status"`
+	Status record.Status   `json:"status"`
 	Data   json.RawMessage `json:"data" doc:"What the script of the page shows: the run, its tasks, and columns of numbers of its trials."`
 	Page   *report.Page    `json:"page,omitempty" doc:"Style, body and script; absent unless they were asked for. The script declares wazaReport(DATA, HOST), which shows the data in the body and may be called again."`
 }
@@ -67,7 +67,7 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 }
 
 // findAgainst finds the run to compare with; nil without one.
-func findAgainst(c *call, id string) (runner.Handle, error) {
+func findAgainst(c *call, id string) (record.Handle, error) {
 	if id == "" {
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // A subscriber reads the notifications of a run, losing its connection now and
@@ -138,7 +139,7 @@ func TestResubscribe(t *testing.T) {
 }
 
 // lastSeq is the number of a run's last event.
-func lastSeq(t *testing.T, h runner.Handle) (last int64) {
+func lastSeq(t *testing.T, h record.Handle) (last int64) {
 	t.Helper()
 	sub := h.Subscribe(1)
 	for {

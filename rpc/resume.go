@@ -7,6 +7,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/plan"
+	"waza/runner/record"
 )
 
 func resumeMethods() []*method {
@@ -30,7 +32,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	if err != nil {
 		return nil, err
 	}
-	run, ds, err := launch(ctx, c, rec.Suite.Path, suite, asked, func(plan *runner.Plan) (*runner.Run, error) {
+	run, ds, err := launch(ctx, c, rec.Suite.Path, suite, asked, func(plan *plan.Plan) (*runner.Run, error) {
 		return c.server.runner.Resume(ctx, rec.RunID, plan)
 	})
 	switch {
@@ -42,7 +44,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	c.conn.runs.add(run)
 	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: runner.StatusRunning, Diagnostics: ds}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ds}, nil
 }
 
 // resumeFault says of which run it is that it has nothing left to run.

@@ -11,6 +11,7 @@ import (
 	"waza/rpc"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // erring is a suite whose trials all end in error, so that there is always something
@@ -56,7 +57,7 @@ func TestResumeOwns(t *testing.T) {
 	<-run.Done()
 	p, err := run.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, p.Status)
+	require.Equal(t, record.StatusCancelled, p.Status)
 }
 
 // A client that resumes a run before it has read all of the session before gets every
@@ -82,7 +83,7 @@ func TestResumeWhileReceiving(t *testing.T) {
 					return false
 				}
 				p, err := h.Progress()
-				return err == nil && p.Status == runner.StatusCompleted && r.Live(id) == nil
+				return err == nil && p.Status == record.StatusCompleted && r.Live(id) == nil
 			}, patience, 5*time.Millisecond)
 			m, list := c.collect(asked)
 			require.Nil(t, m.Error)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"waza/rpc/dispatch"
-	"waza/runner"
+	"waza/runner/regrade"
 )
 
 func reviewMethods() []*method {
@@ -26,11 +26,11 @@ type reviewParams struct {
 	Reviewer string  `json:"reviewer" doc:"Who gives the score."`
 }
 
-func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*runner.Reviewed, error) {
+func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*regrade.Reviewed, error) {
 	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
-	return c.server.runner.Amender().Review(ctx, p.RunID, runner.Review{
+	return c.server.runner.Amender().Review(ctx, p.RunID, regrade.Review{
 		TaskID: p.TaskID, Trial: p.Trial, Grader: p.Grader, Score: p.Score, Comment: p.Comment, Reviewer: p.Reviewer,
 	})
 }
@@ -42,9 +42,9 @@ type pendingParams struct {
 }
 
 type pendingResult struct {
-	RunID string            `json:"runId"`
-	Total int               `json:"total" doc:"How many there are, also those beyond the limit."`
-	List  []runner.Question `json:"pending" doc:"In the order of tasks, trials and graders."`
+	RunID string             `json:"runId"`
+	Total int                `json:"total" doc:"How many there are, also those beyond the limit."`
+	List  []regrade.Question `json:"pending" doc:"In the order of tasks, trials and graders."`
 }
 
 func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult, error) {
@@ -62,7 +62,7 @@ func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult
 	if err != nil {
 		return nil, err
 	}
-	r := &pendingResult{RunID: p.RunID, Total: len(list), List: []runner.Question{}}
+	r := &pendingResult{RunID: p.RunID, Total: len(list), List: []regrade.Question{}}
 	r.List = append(r.List, list[:min(limit, len(list))]...)
 	return r, ctx.Err()
 }

@@ -13,6 +13,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 func runMethods() []*method {
@@ -38,9 +40,9 @@ type runParams struct {
 }
 
 // find gives the run, or an error that names it.
-func find(c *call, id string) (runner.Handle, error) {
+func find(c *call, id string) (record.Handle, error) {
 	h, err := c.server.runner.Catalog().Run(id)
-	if errors.Is(err, runner.ErrRunNotFound) {
+	if errors.Is(err, record.ErrRunNotFound) {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(id)})
 	}
 	return h, err
@@ -48,19 +50,19 @@ func find(c *call, id string) (runner.Handle, error) {
 
 // statusOf is the status of a run as the client is told: one that was cancelled
 // is, from then on, even while its processes are being ended.
-func statusOf(h runner.Handle, status runner.Status) runner.Status {
-	if run, ok := h.(*runner.Run); ok && status == runner.StatusRunning && run.Cancelled() {
-		return runner.StatusCancelled
+func statusOf(h record.Handle, status record.Status) record.Status {
+	if run, ok := h.(*runner.Run); ok && status == record.StatusRunning && run.Cancelled() {
+		return record.StatusCancelled
 	}
 	return status
 }
 
 type runStatus struct {
 	RunID  string          `json:"runId"`
-	Status runner.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
-	Result *runner.Summary `json:"result" doc:"The summary, when the run completed; else null."`
+	Status record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
+	Result *record.Summary `json:"result" doc:"The summary, when the run completed; else null."`
 	Error  *string         `json:"error" doc:"Why the run failed, or ended early by itself; else null."`
-	Damage *runner.Damage  `json:"damage,omitempty" doc:"What is lost of the record of a run that this process does not carry out; absent when all is there."`
+	Damage *record.Damage  `json:"damage,omitempty" doc:"What is lost of the record of a run that this process does not carry out; absent when all is there."`
 }
 
 func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
@@ -79,14 +81,14 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 		}
 	}
 	switch s.Status {
-	case runner.StatusCompleted:
+	case record.StatusCompleted:
 		s.Result = progress.Summary
-	case runner.StatusCancelled:
+	case record.StatusCancelled:
 		if progress.Error == "" {
 			break
 		}
 		fallthrough
-	case runner.StatusFailed, runner.StatusInterrupted:
+	case record.StatusFailed, record.StatusInterrupted:
 		text := failure(s.Status, progress.Error)
 		s.Error = &text
 	}
@@ -95,7 +97,7 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 
 type runState struct {
 	RunID  string        `json:"runId"`
-	Status runner.Status `json:"status"`
+	Status record.Status `json:"status"`
 }
 
 type runCancelParams struct {
@@ -110,7 +112,7 @@ func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, err
 	}
 	status, err := end(ctx, p.RunID)
 	switch {
-	case errors.Is(err, runner.ErrRunNotFound):
+	case errors.Is(err, record.ErrRunNotFound):
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(p.RunID)})
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -122,16 +124,16 @@ func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, err
 
 type runListParams struct {
 	Limit  int           `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Most runs to list; 100 when absent."`
-	Status runner.Status `json:"status" doc:"List only runs of this status."`
+	Status record.Status `json:"status" doc:"List only runs of this status."`
 	Path   string        `json:"path" doc:"List only runs of this suite file."`
 }
 
 type runListResult struct {
-	Runs []runner.Info `json:"runs"`
+	Runs []catalog.Info `json:"runs"`
 }
 
 // statuses are what runs can be.
-type statuses []runner.Status
+type statuses []record.Status
 
 func (list statuses) String() string {
 	words := make([]string, len(list))
@@ -143,15 +145,15 @@ func (list statuses) String() string {
 
 var (
 	// overStatuses are those of runs that are over.
-	overStatuses = statuses(runner.EndStatuses())
-	allStatuses  = append(statuses{runner.StatusRunning}, overStatuses...)
+	overStatuses = statuses(record.EndStatuses())
+	allStatuses  = append(statuses{record.StatusRunning}, overStatuses...)
 )
 
 func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
 		return nil, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must be one of " + allStatuses.String(), Data: map[string]any{"known": allStatuses}}
 	}
-	f := runner.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
+	f := catalog.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
 	if p.Path != "" {
 		var err error
 		if f.Path, err = c.conn.resolve("path", p.Path); err != nil {
@@ -162,7 +164,7 @@ func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, e
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(infos, func(a, b runner.Info) int {
+	slices.SortStableFunc(infos, func(a, b catalog.Info) int {
 		switch {
 		case a.Ahead && !b.Ahead:
 			return 1
@@ -178,23 +180,23 @@ func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, e
 // sent are the bytes that the runner writes.
 type runResult struct {
 	RunID     string           `json:"runId"`
-	Status    runner.Status    `json:"status"`
+	Status    record.Status    `json:"status"`
 	Error     string           `json:"error,omitempty"`
-	Suite     runner.SuiteRef  `json:"suite"`
+	Suite     record.SuiteRef  `json:"suite"`
 	StartedAt time.Time        `json:"startedAt"`
 	EndedAt   *time.Time       `json:"endedAt"`
 	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When the record was last changed after the run, by grading it anew or by a review."`
-	Summary   *runner.Summary  `json:"summary"`
-	Config    runner.RunConfig `json:"config"`
-	Damage    *runner.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
+	Summary   *record.Summary  `json:"summary"`
+	Config    record.Config    `json:"config"`
+	Damage    *record.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
 	Tasks     []taskWithTrials `json:"tasks"`
 	written   *dispatch.Spill
 }
 
 type taskWithTrials struct {
-	runner.TaskRef
-	runner.TaskResult
-	Trials []runner.TrialResult `json:"trials"`
+	record.TaskRef
+	record.Task
+	Trials []record.Trial `json:"trials"`
 }
 
 // Encoded gives the bytes that the runner wrote.

@@ -11,6 +11,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/record/recordtest"
 )
 
@@ -288,7 +289,7 @@ func TestEndWaitsForUnsubscribed(t *testing.T) {
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCompleted, p.Status)
+	require.Equal(t, record.StatusCompleted, p.Status)
 }
 
 func TestRunList(t *testing.T) {
@@ -346,7 +347,7 @@ func TestRestart(t *testing.T) {
 	c.must("run.result", map[string]any{"runId": before}, &res)
 	require.Len(t, res.Tasks, 2)
 	require.Equal(t, "Mock response for: say yes", res.Trial(t, "a", 2).Output)
-	require.Equal(t, runner.Failed, res.Trial(t, "b", 1).Verdict)
+	require.Equal(t, record.Failed, res.Trial(t, "b", 1).Verdict)
 	require.Len(t, res.Trial(t, "b", 1).Graders, 1)
 }
 

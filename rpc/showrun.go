@@ -13,7 +13,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"waza/rpc/dispatch"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 type commandShowParams struct {
@@ -52,13 +52,13 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 }
 
 // progressText says in a few words what became of a run.
-func progressText(h runner.Handle) string {
+func progressText(h record.Handle) string {
 	p, err := h.Progress()
 	if err != nil {
 		return "its record cannot be read"
 	}
 	text := fmt.Sprintf("%d/%d tasks passed", p.Tasks.Passed, p.Tasks.Total)
-	if p.Status != runner.StatusCompleted {
+	if p.Status != record.StatusCompleted {
 		text = string(p.Status) + ", " + text
 	}
 	return text

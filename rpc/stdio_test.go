@@ -17,6 +17,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // One line by a pipe: the reply, all notifications and eval.complete come back
@@ -70,7 +71,7 @@ func gone(t *testing.T, leave func(c *client), want error) {
 	require.NoError(t, err)
 	p, err := h.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, p.Status)
+	require.Equal(t, record.StatusCancelled, p.Status)
 }
 
 // The server notices that nobody reads any more though it has nothing to write

@@ -11,7 +11,7 @@ import (
 
 	"waza/eval"
 	"waza/rpc/dispatch"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 func taskMethods() []*method {
@@ -183,8 +183,8 @@ func runTasks(ctx context.Context, c *call, p *taskRunParams) (*runStarted, erro
 	case p.TaskID != "" && len(p.Tasks) > 0:
 		return nil, &dispatch.ParamError{Parameter: "tasks", Message: `give either "taskId" or "tasks", not both`}
 	}
-	return start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (runner.Request, error) {
-		req := runner.Request{Tasks: p.Tasks, Trial: p.Trial}
+	return start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (record.Request, error) {
+		req := record.Request{Tasks: p.Tasks, Trial: p.Trial}
 		if p.TaskID != "" {
 			// That of a task in a combination of a matrix, the plan knows.
 			if suite.Task(p.TaskID) == nil && !strings.HasSuffix(p.TaskID, "]") {

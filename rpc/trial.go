@@ -6,7 +6,7 @@ import (
 
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -25,11 +25,11 @@ type trialParams struct {
 }
 
 type trialShown struct {
-	RunID      string              `json:"runId"`
-	Trial      *runner.TrialResult `json:"trial" doc:"All that is known of the trial but its workspace."`
-	Files      []report.TrialFile  `json:"files" doc:"The files it left, those that changed first."`
-	Incomplete string              `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
-	Cut        int64               `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
+	RunID      string             `json:"runId"`
+	Trial      *record.Trial      `json:"trial" doc:"All that is known of the trial but its workspace."`
+	Files      []report.TrialFile `json:"files" doc:"The files it left, those that changed first."`
+	Incomplete string             `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
+	Cut        int64              `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
 }
 
 func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error) {
@@ -56,7 +56,7 @@ func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error)
 }
 
 // noTrial tells whether the task or the trial is what the run does not have.
-func noTrial(h runner.Handle, p *trialParams) error {
+func noTrial(h record.Handle, p *trialParams) error {
 	missing := &dispatch.TaskNotFoundError{ID: p.TaskID}
 	for _, t := range h.Record().Tasks {
 		if t.ID == p.TaskID {

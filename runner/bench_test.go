@@ -16,7 +16,8 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/regrade"
 	"waza/runner/report"
 )
 
@@ -35,7 +36,7 @@ func benchSuite(tasks, trials, workers int, latency time.Duration) string {
 }
 
 func benchRun(b *testing.B, r *runner.Runner, suite *eval.Suite) time.Duration {
-	plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), suite, record.Request{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,30 +144,6 @@ func statusBytes(key string) int64 {
 	return 0
 }
 
-// BenchmarkSnapshot keeps a workspace of five small files, the content of one of
-// which is new each time.
-func BenchmarkSnapshot(b *testing.B) {
-	w, err := journal.NewStore(b.TempDir()).Create("r", []byte("{}"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer w.Close()
-	dir := b.TempDir()
-	for i := range 5 {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(strings.Repeat("some text\n", 100)), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for i := 0; b.Loop(); i++ {
-		if err := os.WriteFile(filepath.Join(dir, "0"), strconv.AppendInt(nil, int64(i), 10), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		if s := runner.TakeSnapshot(b.Context(), dir, w.Blobs(), nil); len(s.Entries) != 5 {
-			b.Fatal(s)
-		}
-	}
-}
-
 // BenchmarkGrade grades 10,000 recorded trials anew, each to another verdict.
 func BenchmarkGrade(b *testing.B) {
 	r, err := runner.New(runner.Options{StateDir: b.TempDir()})
@@ -181,7 +158,7 @@ func BenchmarkGrade(b *testing.B) {
 	suites := []*eval.Suite{benchLoad(b, r, strings.ReplaceAll(text, "mock response", "nothing")), benchLoad(b, r, text)}
 	debug.FreeOSMemory()
 	for i := 0; b.Loop(); i++ {
-		g, err := r.Amender().Grade(b.Context(), live.ID(), suites[i%2], runner.GradeOptions{})
+		g, err := r.Amender().Grade(b.Context(), live.ID(), suites[i%2], regrade.GradeOptions{})
 		if err != nil || g.Changed != 10_000 {
 			b.Fatal(err, g)
 		}
@@ -192,7 +169,7 @@ func BenchmarkGrade(b *testing.B) {
 }
 
 func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error) {
-	plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, text), runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, text), record.Request{})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +190,7 @@ func BenchmarkReports(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), runner.Request{})
+			plan, err := r.Planner().Plan(b.Context(), benchLoad(b, r, benchSuite(100, n/100, runtime.NumCPU(), 0)), record.Request{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -250,7 +227,7 @@ func BenchmarkCache(b *testing.B) {
 	suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(b, err)
 	run := func(cache bool) {
-		plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{Cache: cache})
+		plan, err := r.Planner().Plan(b.Context(), suite, record.Request{Cache: cache})
 		require.NoError(b, err)
 		live, err := r.Start(plan)
 		require.NoError(b, err)

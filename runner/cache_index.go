@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"time"
+	"waza/runner/plan"
+)
 
 // indexDelay is how long finished trials may be unknown to the cache: noting many
 // at once costs less.
@@ -23,7 +26,7 @@ func newIndexer(r *Run) *indexer {
 
 // note is called once for each task of which a trial has ended that later runs may
 // take over.
-func (x *indexer) note(t *PlannedTask) { x.tasks <- t.Execution }
+func (x *indexer) note(t *plan.Task) { x.tasks <- t.Execution }
 
 // close notes what is left, and waits until that is done.
 func (x *indexer) close() {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // A run is steered by the process that carries it out. Others ask that process by
@@ -118,55 +120,55 @@ func (r *Run) hear() {
 // [StatusCancelled] then, or what it was when the run was over already. The error
 // is [ErrRunNotFound], a [*SilentError], or the cause of ctx, with which the
 // request is taken back.
-func (r *Runner) Cancel(ctx context.Context, id string) (Status, error) {
+func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
 	status, err := r.ask(ctx, id, askCancel, (*Run).Cancel)
-	if err == nil && status == StatusRunning {
-		status = StatusCancelled
+	if err == nil && status == record.StatusRunning {
+		status = record.StatusCancelled
 	}
 	return status, err
 }
 
 // Stop lets no more trials of a run start; those that run may end. It is like
 // [Runner.Cancel] otherwise; the status of a run that goes on is [StatusRunning].
-func (r *Runner) Stop(ctx context.Context, id string) (Status, error) {
+func (r *Runner) Stop(ctx context.Context, id string) (record.Status, error) {
 	return r.ask(ctx, id, askStop, (*Run).Stop)
 }
 
 // ask has a run steered by its process.
-func (r *Runner) ask(ctx context.Context, id, what string, own func(*Run)) (Status, error) {
+func (r *Runner) ask(ctx context.Context, id, what string, own func(*Run)) (record.Status, error) {
 	if run := r.Live(id); run != nil {
 		own(run)
 		return run.Status(), nil
 	}
-	run, err := openRun(r.store, id)
+	run, err := replay.Open(r.store, id)
 	if err != nil {
 		return "", err
 	}
-	status, err := run.status()
-	if err != nil || status != StatusRunning {
+	status, err := run.Status()
+	if err != nil || status != record.StatusRunning {
 		return status, err
 	}
-	if err := run.run.Ask(what); err != nil {
+	if err := run.Run.Ask(what); err != nil {
 		if errors.Is(err, journal.ErrNotFound) {
-			return "", fmt.Errorf("%w: %s", ErrRunNotFound, id)
+			return "", fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
 		}
 		return "", fmt.Errorf("run %s: %w", id, err)
 	}
 	if err := r.awaitAnswer(ctx, run, what); err != nil {
 		return "", err
 	}
-	return run.status()
+	return run.Status()
 }
 
 // awaitAnswer waits until the process of a run has answered, or has ended.
-func (r *Runner) awaitAnswer(ctx context.Context, run *recorded, what string) error {
+func (r *Runner) awaitAnswer(ctx context.Context, run *replay.Recorded, what string) error {
 	limit := cmp.Or(r.answerTimeout, answerTimeout)
-	silent := &SilentError{RunID: run.ID(), PID: run.rec.PID, Waited: limit}
+	silent := &SilentError{RunID: run.ID(), PID: run.Rec.PID, Waited: limit}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, silent)
 	defer cancel()
-	err := poll(limited, func() bool { return !run.run.Asked(what) || !run.run.Alive() })
+	err := replay.Poll(limited, func() bool { return !run.Run.Asked(what) || !run.Run.Alive() })
 	if !errors.Is(err, silent) { // else it stands
-		err = errors.Join(err, run.run.Answer(what))
+		err = errors.Join(err, run.Run.Answer(what))
 	}
 	return err
 }
@@ -183,41 +185,9 @@ func (r *Runner) Wait(ctx context.Context, id string) error {
 			return context.Cause(ctx)
 		}
 	}
-	run, err := openRun(r.store, id)
+	run, err := replay.Open(r.store, id)
 	if err != nil {
 		return err
 	}
-	return poll(ctx, func() bool { return !run.run.Alive() })
-}
-
-// The pauses between two looks at what another process writes: short after there
-// was something, then longer and longer.
-const (
-	leastPause = time.Millisecond
-	mostPause  = 50 * time.Millisecond
-)
-
-// nextPause is the pause after one in vain.
-func nextPause(d time.Duration) time.Duration { return min(mostPause, max(leastPause, d+d/2)) }
-
-// pauseFor returns nil after that time, or the cause of ctx when that ends first.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// poll returns nil when done does, or the cause of ctx when that ends first.
-func poll(ctx context.Context, done func() bool) error {
-	for d := leastPause; !done(); d = nextPause(d) {
-		if err := pauseFor(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return replay.Poll(ctx, func() bool { return !run.Run.Alive() })
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 // BenchmarkFollowLatency gives the time from an event being recorded by one
@@ -34,7 +36,7 @@ func BenchmarkFollowLatency(b *testing.B) {
 			suite := benchLoad(b, owner, benchSuite(1, int(2*time.Second/latency), 1, latency))
 			var took []time.Duration
 			for b.Loop() {
-				plan, err := owner.Planner().Plan(b.Context(), suite, runner.Request{})
+				plan, err := owner.Planner().Plan(b.Context(), suite, record.Request{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -58,10 +60,10 @@ func BenchmarkFollowLatency(b *testing.B) {
 }
 
 // delays are how much later each event is delivered by there than by here.
-func delays(b *testing.B, here, there runner.Handle) []time.Duration {
+func delays(b *testing.B, here, there record.Handle) []time.Duration {
 	var arrived [2][]time.Time
 	var readers sync.WaitGroup
-	for i, h := range []runner.Handle{here, there} {
+	for i, h := range []record.Handle{here, there} {
 		readers.Go(func() {
 			sub := h.Subscribe(1)
 			for {
@@ -104,29 +106,29 @@ func BenchmarkList(b *testing.B) {
 		b.Fatal(err)
 	}
 	copyRuns(b, dir, run.ID(), runs-1)
-	list := func(b *testing.B, f runner.Filter, want int) {
+	list := func(b *testing.B, f catalog.Filter, want int) {
 		infos, err := r.Catalog().ListBy(f)
 		if err != nil || len(infos) != want {
 			b.Fatal(err, len(infos))
 		}
 	}
-	catalog := filepath.Join(dir, "runs.catalog")
+	catalogs := filepath.Join(dir, "runs.catalog")
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if err := os.RemoveAll(catalog); err != nil {
+			if err := os.RemoveAll(catalogs); err != nil {
 				b.Fatal(err)
 			}
-			list(b, runner.Filter{}, runs)
+			list(b, catalog.Filter{}, runs)
 		}
 	})
 	for name, c := range map[string]struct {
-		f    runner.Filter
+		f    catalog.Filter
 		want int
 	}{
-		"all":    {runner.Filter{}, runs},
-		"newest": {runner.Filter{Limit: 100}, 100},
-		"status": {runner.Filter{Status: runner.StatusFailed}, 0},
-		"path":   {runner.Filter{Path: "/elsewhere/eval.yaml"}, 0},
+		"all":    {catalog.Filter{}, runs},
+		"newest": {catalog.Filter{Limit: 100}, 100},
+		"status": {catalog.Filter{Status: record.StatusFailed}, 0},
+		"path":   {catalog.Filter{Path: "/elsewhere/eval.yaml"}, 0},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -11,59 +11,49 @@ import (
 
 	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
-
-// two are runners of two processes with one state directory, as far as files can
-// tell: neither knows the runs of the other.
-func two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
-	t.Helper()
-	o.StateDir = t.TempDir()
-	owner, err := runner.New(o)
-	require.NoError(t, err)
-	other, err = runner.New(o)
-	require.NoError(t, err)
-	return owner, other
-}
 
 func TestCancelOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	owner, other := two(t, runner.Options{})
-	live := start(t, owner, endless, runner.Request{})
+	owner, other := runnertest.Two(t, runner.Options{})
+	live := runnertest.Start(t, owner, runnertest.Endless, record.Request{})
 	status, err := other.Cancel(t.Context(), live.ID())
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, status)
+	require.Equal(t, record.StatusCancelled, status)
 	require.True(t, live.Cancelled())
 	require.NoError(t, other.Wait(t.Context(), live.ID()))
-	events := follow(t, live, 1)
-	require.Equal(t, runner.StatusCancelled, events[len(events)-1].Status)
-	require.Contains(t, logs(events), "Another process asked the run to end")
+	events := runnertest.Follow(t, live, 1)
+	require.Equal(t, record.StatusCancelled, events[len(events)-1].Status)
+	require.Contains(t, runnertest.Logs(events), "Another process asked the run to end")
 
 	for _, r := range []*runner.Runner{owner, other} { // again, in vain
 		status, err = r.Cancel(t.Context(), live.ID())
 		require.NoError(t, err)
-		require.Equal(t, runner.StatusCancelled, status)
+		require.Equal(t, record.StatusCancelled, status)
 	}
 	_, err = other.Cancel(t.Context(), "20200101-000000.000-nosuchrun")
-	require.ErrorIs(t, err, runner.ErrRunNotFound)
+	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
 // Stopping from elsewhere lets what runs end, and starts nothing more.
 func TestStopOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	owner, other := two(t, runner.Options{})
-	live := start(t, owner, `
+	owner, other := runnertest.Two(t, runner.Options{})
+	live := runnertest.Start(t, owner, `
 -- eval.yaml --
 name: long
 config: {trials_per_task: 1000, mock: {latency_ms: 200}} # longer than any machine is busy
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	status, err := other.Stop(t.Context(), live.ID())
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusRunning, status)
+	require.Equal(t, record.StatusRunning, status)
 	require.NoError(t, other.Wait(t.Context(), live.ID()))
 	p, err := live.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, p.Status)
+	require.Equal(t, record.StatusCancelled, p.Status)
 	require.Positive(t, p.Trials.Passed)
 	require.Positive(t, p.Trials.Skipped)
 	require.Zero(t, p.Trials.Cancelled)
@@ -118,7 +108,7 @@ func TestDeathIsAnAnswer(t *testing.T) {
 	r, err := runner.New(runner.Options{StateDir: dir, AnswerTimeout: time.Hour})
 	require.NoError(t, err)
 	type answer struct {
-		status runner.Status
+		status record.Status
 		err    error
 	}
 	answers := make(chan answer)
@@ -128,11 +118,11 @@ func TestDeathIsAnAnswer(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return w.Run().Asked("cancel") }, time.Minute, time.Millisecond)
 	require.NoError(t, w.Close())
-	require.Equal(t, answer{runner.StatusInterrupted, nil}, <-answers)
+	require.Equal(t, answer{record.StatusInterrupted, nil}, <-answers)
 	require.False(t, w.Run().Asked("cancel"))
 	status, err := r.Cancel(t.Context(), filepath.Base(w.Dir()))
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusInterrupted, status)
+	require.Equal(t, record.StatusInterrupted, status)
 }
 
 // A request that comes when the run is over leaves nothing in its directory.
@@ -141,7 +131,7 @@ func TestLateRequest(t *testing.T) {
 	dir := t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: dir})
 	require.NoError(t, err)
-	live := start(t, r, endless, runner.Request{})
+	live := runnertest.Start(t, r, runnertest.Endless, record.Request{})
 	asked, err := journal.NewStore(dir).Open(live.ID())
 	require.NoError(t, err)
 	live.Cancel()

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 // The process that an agent leaves in a session of its own, with its output closed
@@ -61,13 +63,13 @@ until [ -s "$PIDS/short" ] && [ -s "$PIDS/long" ]; do sleep 0.01; done
 `, pids, escape)
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
 	require.NoError(t, err)
-	live := start(t, r, files, runner.Request{})
+	live := runnertest.Start(t, r, files, record.Request{})
 	sub := live.Subscribe(1)
 	for ended := false; !ended; {
 		events, err := sub.Next(t.Context())
 		require.NoError(t, err)
 		for _, e := range events {
-			ended = ended || e.Type == runner.TrialComplete && e.TaskID == "short"
+			ended = ended || e.Type == record.TrialComplete && e.TaskID == "short"
 		}
 	}
 	require.False(t, runs(t, pids, "short"))

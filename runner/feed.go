@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,6 +10,8 @@ import (
 
 	"waza/runner/journal"
 	"waza/runner/provider"
+	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 const (
@@ -38,14 +38,14 @@ const (
 // ends it.
 type feed struct {
 	log       *journal.Writer
-	fold      *fold
+	fold      *replay.Fold
 	secrets   *provider.Redactor // nil when there can be none
 	onFailure func(error)        // called once, when the journal can take no more
 	first     int64              // number of the first event that is the feed's
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
-	pending  []*Event
+	pending  []*record.Event
 	queued   int   // bytes of pending
 	writing  int   // bytes of the events that are being recorded
 	lastSeq  int64 // of the last emitted event
@@ -56,22 +56,17 @@ type feed struct {
 	tailSize int
 	news     chan struct{} // closed and replaced when recorded or ended changes
 	ended    bool          // nothing more will be recorded
-	lost     *Event        // the end event, when the journal could not take it
+	lost     *record.Event // the end event, when the journal could not take it
 
 	done chan struct{} // closed when commit has returned
 }
 
-// yieldAfter is after how many events a goroutine that encodes or decodes them
-// lets others run: whoever asks how a run stands shall not wait for the end of
-// its time slice.
-const yieldAfter = 16
-
 type tailEvent struct {
-	event *Event
+	event *record.Event
 	size  int
 }
 
-func newFeed(log *journal.Writer, fold *fold, secrets *provider.Redactor, onFailure func(error)) *feed {
+func newFeed(log *journal.Writer, fold *replay.Fold, secrets *provider.Redactor, onFailure func(error)) *feed {
 	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
 	f.changed = sync.NewCond(&f.mu)
 	f.first = log.Number() // not 1, when the run is taken up again
@@ -82,9 +77,9 @@ func newFeed(log *journal.Writer, fold *fold, secrets *provider.Redactor, onFail
 
 // emit numbers an event, queues it for the journal and returns its number. The
 // event is the feed's from then on.
-func (f *feed) emit(e *Event) (seq int64) {
+func (f *feed) emit(e *record.Event) (seq int64) {
 	e.Time = time.Now().UTC()
-	size := e.weight()
+	size := e.Weight()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.fullLocked(size) && f.err == nil {
@@ -142,7 +137,7 @@ func (f *feed) awaitLocked(seq int64) error {
 
 func (f *feed) commit() {
 	defer close(f.done)
-	enc := newEncoder()
+	enc := replay.NewEncoder()
 	for {
 		batch, more := f.take()
 		if !more {
@@ -154,7 +149,7 @@ func (f *feed) commit() {
 }
 
 // take waits for events and takes all there are.
-func (f *feed) take() (batch []*Event, more bool) {
+func (f *feed) take() (batch []*record.Event, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 && !f.closing {
@@ -171,44 +166,44 @@ func (f *feed) take() (batch []*Event, more bool) {
 }
 
 // record writes a batch to the journal and tells the fold where each line is.
-func (f *feed) record(enc *encoder, batch []*Event) (sizes []int, err error) {
+func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, err error) {
 	if err := f.failure(); err != nil {
 		return nil, err
 	}
 	sizes = make([]int, len(batch))
-	places := make([]place, len(batch))
+	places := make([]replay.Place, len(batch))
 	for i, e := range batch {
-		e, line, trialAt, size, err := enc.record(e, f.secrets, f.log.Blobs())
+		e, line, trialAt, size, err := enc.Record(e, f.secrets, f.log.Blobs())
 		if err != nil {
 			return nil, err
 		}
 		off := f.log.Append(line)
-		batch[i], sizes[i] = e.delivered(), size
+		batch[i], sizes[i] = e.Delivered(), size
 		if e.Trial != nil {
-			places[i] = lastMember(line, line[trialAt:len(line)-1])
-			places[i].off += off
+			places[i] = replay.LastMember(line, line[trialAt:len(line)-1])
+			places[i].Off += off
 		}
-		if i%yieldAfter == yieldAfter-1 {
+		if i%replay.YieldAfter == replay.YieldAfter-1 {
 			runtime.Gosched()
 		}
 	}
 	if err := f.log.Flush(); err != nil {
 		return nil, err
 	}
-	f.fold.apply(batch, places)
+	f.fold.Apply(batch, places)
 	return sizes, nil
 }
 
 // publish lets subscribers have a recorded batch, or notes that the journal failed.
-func (f *feed) publish(batch []*Event, sizes []int, err error) {
+func (f *feed) publish(batch []*record.Event, sizes []int, err error) {
 	f.mu.Lock()
 	f.writing = 0
 	failed := err != nil && f.err == nil
 	if err != nil {
 		f.err = err
-		if last := batch[len(batch)-1]; last.Type == End {
+		if last := batch[len(batch)-1]; last.Type == record.End {
 			f.lost = endUnrecorded(last, f.recorded+1, f.err)
-			f.fold.apply([]*Event{f.lost}, []place{{}})
+			f.fold.Apply([]*record.Event{f.lost}, []replay.Place{{}})
 		}
 	} else {
 		f.recorded = batch[len(batch)-1].Seq
@@ -229,9 +224,9 @@ func (f *feed) publish(batch []*Event, sizes []int, err error) {
 
 // endUnrecorded is the end of a run as its subscribers are told when the journal
 // could not take it. What came before it is lost, so it takes the next number.
-func endUnrecorded(end *Event, seq int64, err error) *Event {
+func endUnrecorded(end *record.Event, seq int64, err error) *record.Event {
 	e := *end
-	e.Seq, e.Status = seq, StatusFailed
+	e.Seq, e.Status = seq, record.StatusFailed
 	if e.Error == "" {
 		e.Error = unrecorded(err).Error()
 	}
@@ -258,7 +253,7 @@ func (f *feed) trimLocked() {
 }
 
 // next returns the events from seq on that are at hand, or waits for them.
-func (f *feed) next(ctx context.Context, seq int64) ([]*Event, error) {
+func (f *feed) next(ctx context.Context, seq int64) ([]*record.Event, error) {
 	for {
 		events, news, err := f.look(seq)
 		if events != nil || err != nil {
@@ -273,10 +268,10 @@ func (f *feed) next(ctx context.Context, seq int64) ([]*Event, error) {
 }
 
 // look returns events from seq on, or a channel that is closed when there may be some.
-func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
+func (f *feed) look(seq int64) ([]*record.Event, <-chan struct{}, error) {
 	f.mu.Lock()
 	news, behind, last := f.news, false, f.recorded
-	var events []*Event
+	var events []*record.Event
 	switch {
 	case seq <= f.recorded && len(f.tail) > 0 && seq >= f.tail[0].event.Seq:
 		for _, t := range f.tail[seq-f.tail[0].event.Seq:] {
@@ -288,7 +283,7 @@ func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 			last = f.tail[0].event.Seq - 1
 		}
 	case f.lost != nil && seq <= f.lost.Seq:
-		events = []*Event{f.lost}
+		events = []*record.Event{f.lost}
 	case f.ended:
 		f.mu.Unlock()
 		return nil, nil, io.EOF
@@ -303,87 +298,14 @@ func (f *feed) look(seq int64) ([]*Event, <-chan struct{}, error) {
 
 // reread lifts events out of the journal, of which those up to end are there and
 // no more in the tail.
-func (f *feed) reread(seq, end int64) ([]*Event, error) {
+func (f *feed) reread(seq, end int64) ([]*record.Event, error) {
 	r, err := f.log.Lines(seq)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	files := &trialFiles{run: f.log.Run()}
+	files := &replay.Trials{Run: f.log.Run()}
 	defer files.Close()
-	events, _, err := readEvents(r, files, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
+	events, _, err := replay.ReadEvents(r, files, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
 	return events, err
-}
-
-// encoder turns events into journal lines. It reuses its buffer.
-type encoder struct {
-	buf bytes.Buffer
-	enc *json.Encoder
-}
-
-func newEncoder() *encoder {
-	e := &encoder{}
-	e.enc = plainEncoder(&e.buf)
-	return e
-}
-
-// record makes the line of an event: without secrets, and without what is large,
-// which it stores in blobs. It returns the event as subscribers may see it, and how
-// large it is with all of it. The line is valid until the next call.
-func (e *encoder) record(ev *Event, secrets *provider.Redactor, blobs *journal.Blobs) (_ *Event, line []byte, trialAt, size int, err error) {
-	line, trialAt, err = e.line(ev, nil)
-	if err == nil && !secrets.Empty() {
-		ev, line, trialAt, err = e.redact(secrets, ev, line, trialAt)
-	}
-	size = len(line)
-	if err != nil || ev.Trial == nil || size <= storeAbove {
-		return ev, line, trialAt, size, err
-	}
-	if stored := ev.Trial.store(blobs); stored != nil {
-		line, trialAt, err = e.line(ev, stored)
-	}
-	return ev, line, trialAt, size, err
-}
-
-// line encodes an event without its trial first, so that it knows where in the
-// line the trial begins; stored, unless nil, is written for the trial. The line is
-// valid until the next call.
-func (e *encoder) line(ev *Event, stored *storedTrial) (line []byte, trialAt int, err error) {
-	e.buf.Reset()
-	head := *ev
-	head.Trial = nil
-	if err := e.enc.Encode(&head); err != nil {
-		return nil, 0, err
-	}
-	if ev.Trial == nil {
-		return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")), 0, nil
-	}
-	e.buf.Truncate(e.buf.Len() - len("}\n"))
-	e.buf.WriteString(`,"trial":`)
-	trialAt = e.buf.Len()
-	var trial any = ev.Trial
-	if stored != nil {
-		trial = stored
-	}
-	if err := e.enc.Encode(trial); err != nil {
-		return nil, 0, err
-	}
-	e.buf.Truncate(e.buf.Len() - len("\n"))
-	e.buf.WriteByte('}')
-	return e.buf.Bytes(), trialAt, nil
-}
-
-// redact takes keys out of an event before it is recorded, and so before anyone
-// sees it, whoever put them there: the agent, a grader or an error.
-func (e *encoder) redact(secrets *provider.Redactor, ev *Event, line []byte, trialAt int) (*Event, []byte, int, error) {
-	clean := secrets.JSON(line)
-	if bytes.Equal(clean, line) {
-		return ev, line, trialAt, nil
-	}
-	ev = new(Event)
-	if err := json.Unmarshal(clean, ev); err != nil {
-		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
-	}
-	line, trialAt, err := e.line(ev, nil)
-	return ev, line, trialAt, err
 }

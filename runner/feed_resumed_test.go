@@ -11,17 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // journalEvents writes events to a run's journal, numbered as they come.
-func journalEvents(t *testing.T, log *journal.Writer, types ...EventType) {
+func journalEvents(t *testing.T, log *journal.Writer, types ...record.EventType) {
 	t.Helper()
 	for _, typ := range types {
-		e := &Event{Seq: log.Number(), Time: time.Unix(log.Number(), 0).UTC(), Type: typ}
-		if typ == End {
-			e.Status = StatusCancelled
+		e := &record.Event{Seq: log.Number(), Time: time.Unix(log.Number(), 0).UTC(), Type: typ}
+		if typ == record.End {
+			e.Status = record.StatusCancelled
 		}
-		line, _, err := newEncoder().line(e, nil)
+		line, _, err := replay.NewEncoder().Line(e, nil)
 		require.NoError(t, err)
 		log.Append(line)
 		require.NoError(t, log.Flush())
@@ -29,7 +31,7 @@ func journalEvents(t *testing.T, log *journal.Writer, types ...EventType) {
 }
 
 // eventsOf gives the numbers and types of all events that a subscription delivers.
-func eventsOf(t *testing.T, s Subscription) string {
+func eventsOf(t *testing.T, s record.Subscription) string {
 	t.Helper()
 	var got []string
 	for {
@@ -52,12 +54,12 @@ func TestSupersededEvents(t *testing.T) {
 	store := journal.NewStore(t.TempDir())
 	log, err := store.Create("r", []byte(`{"runId":"r"}`))
 	require.NoError(t, err)
-	journalEvents(t, log, RunStart, RunComplete, End, TrialGraded, TaskGraded, RunGraded, TrialGraded,
-		RunResumed, RunComplete, End, RunResumed)
-	rec := &Record{RunID: "r"}
-	f := newFeed(log, newFold(rec), nil, func(error) {})
-	f.emit(&Event{Type: RunComplete})
-	f.emit(&Event{Type: End})
+	journalEvents(t, log, record.RunStart, record.RunComplete, record.End, record.TrialGraded, record.TaskGraded, record.RunGraded, record.TrialGraded,
+		record.RunResumed, record.RunComplete, record.End, record.RunResumed)
+	rec := &record.Run{RunID: "r"}
+	f := newFeed(log, replay.NewFold(rec), nil, func(error) {})
+	f.emit(&record.Event{Type: record.RunComplete})
+	f.emit(&record.Event{Type: record.End})
 	f.close()
 	const whole = before + " 12run_complete 13end"
 	require.Equal(t, whole, eventsOf(t, &liveSubscription{feed: f, next: 1}))
@@ -66,7 +68,7 @@ func TestSupersededEvents(t *testing.T) {
 
 	run, err := store.Open("r")
 	require.NoError(t, err)
-	other, err := openRecorded(run)
+	other, err := replay.OpenFiles(run)
 	require.NoError(t, err)
 	require.Equal(t, whole, eventsOf(t, other.Subscribe(0)))
 	for from := 1; from <= 13; from++ {

@@ -13,14 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 func newTestFeed(t *testing.T, onFailure func(error)) (*feed, *journal.Writer) {
 	t.Helper()
 	log, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
 	require.NoError(t, err)
-	rec := &Record{RunID: "r", Tasks: []TaskRef{{ID: "a", Trials: 1, First: 1}}}
-	return newFeed(log, newFold(rec), nil, onFailure), log
+	rec := &record.Run{RunID: "r", Tasks: []record.TaskRef{{ID: "a", Trials: 1, First: 1}}}
+	return newFeed(log, replay.NewFold(rec), nil, onFailure), log
 }
 
 // What the journal cannot take is not announced; only the end is, so that
@@ -29,16 +31,16 @@ func TestFeedJournalFails(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	f, log := newTestFeed(t, func(err error) { failed <- err })
-	f.emit(&Event{Type: RunStart})
+	f.emit(&record.Event{Type: record.RunStart})
 	require.NoError(t, f.sync())
 	require.NoError(t, log.Close()) // from here on every write fails
-	f.emit(&Event{Type: TaskStart})
+	f.emit(&record.Event{Type: record.TaskStart})
 	require.Error(t, <-failed)
 	require.Error(t, f.sync())
 	for range 2 * maxPending { // nobody is blocked by it either
-		f.emit(&Event{Type: Log})
+		f.emit(&record.Event{Type: record.Log})
 	}
-	f.emit(&Event{Type: End, Status: StatusCompleted})
+	f.emit(&record.Event{Type: record.End, Status: record.StatusCompleted})
 	f.close()
 	sub := &liveSubscription{feed: f, next: 1}
 	var got []string
@@ -54,8 +56,8 @@ func TestFeedJournalFails(t *testing.T) {
 	}
 	require.Equal(t, []string{"1 run_start", "2 end"}, got)
 	// The state said that the run went on, and so did its result, for ever.
-	p := f.fold.progress()
-	require.Equal(t, StatusFailed, p.Status)
+	p := f.fold.Progress()
+	require.Equal(t, record.StatusFailed, p.Status)
 	require.NotNil(t, p.EndedAt)
 	select {
 	case err := <-failed:
@@ -70,7 +72,7 @@ func TestFeedTailIsBounded(t *testing.T) {
 	f, log := newTestFeed(t, nil)
 	text := strings.Repeat("x", 100<<10)
 	for range 200 {
-		f.emit(&Event{Type: Log, Message: text})
+		f.emit(&record.Event{Type: record.Log, Message: text})
 	}
 	require.NoError(t, f.sync())
 	f.mu.Lock()
@@ -112,7 +114,7 @@ func TestFeedOfDamagedJournal(t *testing.T) {
 	f, log := newTestFeed(t, nil)
 	const total = 3 * tailEvents
 	for i := range total {
-		f.emit(&Event{Type: Log, Message: fmt.Sprint(i + 1)})
+		f.emit(&record.Event{Type: record.Log, Message: fmt.Sprint(i + 1)})
 	}
 	require.NoError(t, f.sync())
 	path := log.Run().JournalPath()
@@ -147,10 +149,10 @@ func TestAttackFeedBoundsBytes(t *testing.T) {
 	f, log := newTestFeed(t, nil)
 	const size = 4 << 20
 	emit := func() {
-		res := &TrialResult{TaskID: "a", TrialNum: 1, Verdict: Passed, Output: strings.Repeat("x", size)}
-		f.emit(&Event{Type: TrialComplete, TaskID: "a", TaskNum: 1, TrialNum: 1, Verdict: Passed, Trial: res})
+		res := &record.Trial{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: strings.Repeat("x", size)}
+		f.emit(&record.Event{Type: record.TrialComplete, TaskID: "a", TaskNum: 1, TrialNum: 1, Verdict: record.Passed, Trial: res})
 	}
-	f.fold.mu.RLock() // nothing is recorded meanwhile
+	f.fold.Mu.RLock() // nothing is recorded meanwhile
 	for range maxPendingBytes/size - 1 {
 		emit()
 	}
@@ -168,7 +170,7 @@ func TestAttackFeedBoundsBytes(t *testing.T) {
 		t.Error("there was no room for it")
 	default:
 	}
-	f.fold.mu.RUnlock()
+	f.fold.Mu.RUnlock()
 	<-waited
 	require.NoError(t, f.sync())
 	f.mu.Lock()

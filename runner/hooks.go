@@ -51,7 +51,7 @@ func (r *Run) hook(ctx context.Context, when string, h eval.Hook, env []string, 
 		code, err = exit.Code, nil
 	}
 	text := strings.TrimSpace(out.String())
-	if text != "" && r.plan.verbose {
+	if text != "" && r.plan.Verbose {
 		r.logf("info", "%s hook: %s", when, text)
 	}
 	accepted := h.ExitCodes

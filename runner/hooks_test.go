@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	res, events := run(t, `
+	res, events := runnertest.Run(t, `
 -- eval.yaml --
 name: hooks
 config: {verbose: true, trials_per_task: 2}
@@ -23,15 +24,15 @@ tasks:
   - {id: a, inputs: {prompt: x, environment: {COLOUR: red}}}
   - {id: b, prompt: x}
 -- sub/keep --
-`, runner.Request{})
-	require.Equal(t, runner.StatusCompleted, res.Status, res.Error)
-	require.Contains(t, logs(events), "after_run hook: run\nbefore a red\nafter a\nbefore b \nafter b")
-	require.Contains(t, logs(events), "/sub\n")
+`, record.Request{})
+	require.Equal(t, record.StatusCompleted, res.Status, res.Error)
+	require.Contains(t, runnertest.Logs(events), "after_run hook: run\nbefore a red\nafter a\nbefore b \nafter b")
+	require.Contains(t, runnertest.Logs(events), "/sub\n")
 }
 
 func TestHookFailures(t *testing.T) {
 	t.Parallel()
-	res, events := run(t, `
+	res, events := runnertest.Run(t, `
 -- eval.yaml --
 name: hooks
 hooks:
@@ -39,23 +40,23 @@ hooks:
     - {command: "echo careless >&2; exit 1"}
     - {command: 'test "$WAZA_TASK_ID" = fine', error_on_fail: true}
 tasks: [{id: broken, prompt: x}, {id: fine, prompt: x}]
-`, runner.Request{})
-	require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
+`, record.Request{})
+	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
 	require.Contains(t, res.Tasks[0].Trials[0].Error, `before_task hook "test \"$WAZA_TASK_ID\" = fine": exit status 1`)
 	require.Empty(t, res.Tasks[0].Trials[0].Attempts, "trying again would meet the same fault")
-	require.Equal(t, runner.Passed, res.Tasks[1].Verdict)
-	require.Contains(t, logs(events), `warning before_task hook "echo careless >&2; exit 1": exit status 1: careless`)
+	require.Equal(t, record.Passed, res.Tasks[1].Verdict)
+	require.Contains(t, runnertest.Logs(events), `warning before_task hook "echo careless >&2; exit 1": exit status 1: careless`)
 
-	res, events = run(t, `
+	res, events = runnertest.Run(t, `
 -- eval.yaml --
 name: hooks
 config: {verbose: true}
 hooks: {before_run: [{command: "exit 1", error_on_fail: true}], after_run: [{command: echo clean}]}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
-	require.Equal(t, runner.StatusFailed, res.Status)
+`, record.Request{})
+	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, `before_run hook "exit 1": exit status 1`)
-	require.Equal(t, runner.Skipped, res.Tasks[0].Verdict)
-	require.Equal(t, runner.End, events[len(events)-1].Type)
-	require.Contains(t, logs(events), "after_run hook", "what cleans up runs all the same")
+	require.Equal(t, record.Skipped, res.Tasks[0].Verdict)
+	require.Equal(t, record.End, events[len(events)-1].Type)
+	require.Contains(t, runnertest.Logs(events), "after_run hook", "what cleans up runs all the same")
 }

@@ -2,11 +2,8 @@ package runner_test
 
 import (
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
-
-const secretKey = "sk-run-0123456789abcdef"
 
 // modelServer is an OpenAI-compatible API. busy says how long it rejects every
 // request; status, if not 0, is all it ever answers.
@@ -34,12 +31,12 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.status != 0:
 		w.WriteHeader(s.status)
-		fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, secretKey)
+		fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, runnertest.SecretKey)
 	case time.Since(time.Unix(0, s.begun.Load())) < s.busy:
 		w.Header().Set("Retry-After-Ms", "100")
 		w.WriteHeader(http.StatusTooManyRequests)
 	default:
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine, %s\"},\"finish_reason\":\"stop\"}]}\n\n", secretKey)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine, %s\"},\"finish_reason\":\"stop\"}]}\n\n", runnertest.SecretKey)
 		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":60,\"completion_tokens\":40,\"total_tokens\":100}}\n\ndata: [DONE]\n\n")
 	}
 }
@@ -61,15 +58,15 @@ graders:
   - {name: said, type: text, config: {contains: [fine]}}
 tasks:
   - {id: a, prompt: x}
-`, srv.URL, secretKey, config)
+`, srv.URL, runnertest.SecretKey, config)
 }
 
 // A provider that is too busy for a while costs a few requests and no trial.
 func TestBusyProvider(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{busy: 2 * time.Second}
-	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"), runner.Request{})
-	require.Equal(t, runner.StatusCompleted, res.Status)
+	res, _ := runnertest.Run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"), record.Request{})
+	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 200, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, s.requests.Load(), int64(300))
 	require.NotNil(t, res.Tasks[0].Trials[0].Speed)
@@ -80,8 +77,8 @@ func TestBusyProvider(t *testing.T) {
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{status: http.StatusUnauthorized}
-	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 50"), runner.Request{})
-	require.Equal(t, runner.StatusFailed, res.Status)
+	res, _ := runnertest.Run(t, modelSuite(t, s, "  trials_per_task: 50"), record.Request{})
+	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, "401 Unauthorized: the key [redacted] is no good")
 	require.Equal(t, int64(1), s.requests.Load())
 	require.LessOrEqual(t, res.Summary.Trials.Errors, 1)
@@ -90,9 +87,9 @@ func TestRefusedKey(t *testing.T) {
 func TestMissingKey(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{}
-	files := strings.Replace(modelSuite(t, s, ""), "api_key_command: echo "+secretKey, "api_key_env: WAZA_TEST_NOT_SET", 1)
-	res, _ := run(t, files, runner.Request{})
-	require.Equal(t, runner.StatusFailed, res.Status)
+	files := strings.Replace(modelSuite(t, s, ""), "api_key_command: echo "+runnertest.SecretKey, "api_key_env: WAZA_TEST_NOT_SET", 1)
+	res, _ := runnertest.Run(t, files, record.Request{})
+	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, "$WAZA_TEST_NOT_SET is not set")
 	require.Zero(t, s.requests.Load())
 }
@@ -101,8 +98,8 @@ func TestMissingKey(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{}
-	res, _ := run(t, modelSuite(t, s, "  trials_per_task: 50\n  max_tokens: 1000\n  params: {max_tokens: 50}"), runner.Request{})
-	require.Equal(t, runner.StatusCancelled, res.Status)
+	res, _ := runnertest.Run(t, modelSuite(t, s, "  trials_per_task: 50\n  max_tokens: 1000\n  params: {max_tokens: 50}"), record.Request{})
+	require.Equal(t, record.StatusCancelled, res.Status)
 	require.Contains(t, res.Error, "config.max_tokens of 1000")
 	require.InDelta(t, 9, res.Summary.Trials.Passed, 1)
 	require.Zero(t, res.Summary.Trials.Failed+res.Summary.Trials.Errors+res.Summary.Trials.Timeouts)
@@ -130,8 +127,8 @@ tasks: [{id: a, prompt: x}]
 		{"any", "max_cost: 0.01\n  prices: {any: {input: 10, output: 10}}", "config.max_cost of $0.01", 10},
 		{"none-knows", "max_cost: 1", `no price is known for model "none-knows"`, 1},
 	} {
-		res, _ := run(t, fmt.Sprintf(suite, c.model, c.limit), runner.Request{})
-		require.Equal(t, runner.StatusCancelled, res.Status)
+		res, _ := runnertest.Run(t, fmt.Sprintf(suite, c.model, c.limit), record.Request{})
+		require.Equal(t, record.StatusCancelled, res.Status)
 		require.Contains(t, res.Error, c.want)
 		require.Equal(t, c.passed, res.Summary.Trials.Passed)
 		require.Equal(t, 50-c.passed, res.Summary.Trials.Skipped)
@@ -145,36 +142,18 @@ func TestNoKeyLeftBehind(t *testing.T) {
 	state := t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
-	files := strings.Replace(modelSuite(t, &modelServer{}, ""), "tasks:", "  - {name: leak, type: program, config: {command: sh, args: [-c, 'echo no: "+secretKey[:10]+"\"\""+secretKey[10:]+"; exit 1']}}\ntasks:", 1)
-	live := start(t, r, files, runner.Request{})
-	events := follow(t, live, 1)
+	files := strings.Replace(modelSuite(t, &modelServer{}, ""), "tasks:", "  - {name: leak, type: program, config: {command: sh, args: [-c, 'echo no: "+runnertest.SecretKey[:10]+"\"\""+runnertest.SecretKey[10:]+"; exit 1']}}\ntasks:", 1)
+	live := runnertest.Start(t, r, files, record.Request{})
+	events := runnertest.Follow(t, live, 1)
 	<-live.Done()
 	found := 0
 	for _, e := range events {
 		if e.Trial != nil {
 			require.Equal(t, "fine, [redacted]", e.Trial.Output)
-			require.NotContains(t, fmt.Sprintf("%+v", *e.Trial), secretKey)
+			require.NotContains(t, fmt.Sprintf("%+v", *e.Trial), runnertest.SecretKey)
 			found++
 		}
 	}
 	require.Equal(t, 1, found)
-	require.Contains(t, recorded(t, state, secretKey), "no: [redacted]")
-}
-
-// recorded returns all that runs left on disk, in which there must be no key.
-func recorded(t *testing.T, state string, keys ...string) string {
-	t.Helper()
-	var all strings.Builder
-	require.NoError(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		for _, key := range keys {
-			require.NotContains(t, string(data), key, path)
-		}
-		all.Write(data)
-		return err
-	}))
-	return all.String()
+	require.Contains(t, runnertest.Recorded(t, state, runnertest.SecretKey), "no: [redacted]")
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"waza/runner/grader"
+	"waza/runner/record"
+	"waza/runner/trial"
 )
 
 // queue hands out the trials of a run that are to be done, in the order of the
@@ -66,13 +68,13 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 		switch {
 		case hooks:
 			t.queued.after = afterBaseline
-		case t.compares:
+		case t.Compares:
 			t.queued.after = afterTrial
 		}
-		if hooks || t.compares {
+		if hooks || t.Compares {
 			t.baseline.awaiting = t
 		}
-		if t.compares {
+		if t.Compares {
 			t.baseline.queued.left = make([]*grader.Baseline, t.Trials)
 		}
 	}
@@ -196,8 +198,8 @@ func (t *taskRun) leftLocked(index int) bool {
 }
 
 // ended tells that a trial is over, and whether its task is.
-func (q *queue) ended(t *taskRun, res *TrialResult, last bool) {
-	if t.awaiting == nil && !(t.compares && t.baseline != nil) {
+func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
+	if t.awaiting == nil && !(t.Compares && t.baseline != nil) {
 		return
 	}
 	q.mu.Lock()
@@ -207,7 +209,7 @@ func (q *queue) ended(t *taskRun, res *TrialResult, last bool) {
 		return
 	}
 	if i := res.TrialNum - t.First; t.queued.left != nil && !t.awaiting.isKept(i) {
-		t.queued.left[i] = baselineOf(res)
+		t.queued.left[i] = trial.BaselineOf(res)
 	}
 	t.queued.done = t.queued.done || last
 	q.over.Broadcast()
@@ -216,24 +218,10 @@ func (q *queue) ended(t *taskRun, res *TrialResult, last bool) {
 // baseline returns what a trial of a task is compared with; nil when its task has
 // no baseline, or that trial of it was kept.
 func (q *queue) baseline(t *taskRun, num int) *grader.Baseline {
-	if t.baseline == nil || !t.compares {
+	if t.baseline == nil || !t.Compares {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return t.baseline.queued.left[num-t.First]
-}
-
-// baselineOf is what a trial without skills left to compare with: nothing when
-// its agent did not end normally.
-func baselineOf(res *TrialResult) *grader.Baseline {
-	graded := len(res.Graders) > 0 // only what ended normally is
-	if res.Verdict == Passed || res.Verdict == Failed || graded {
-		return &grader.Baseline{Output: res.Output}
-	}
-	why := string(res.Verdict)
-	if res.Error != "" {
-		why += ": " + res.Error
-	}
-	return &grader.Baseline{Missing: "the trial without skills ended in " + why}
 }

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"waza/eval"
+	"waza/runner/plan"
+	"waza/runner/record"
 )
 
 // TestQueue plays workers at random: each trial that is to be done is handed out
@@ -29,12 +31,12 @@ func TestQueue(t *testing.T) {
 		var tasks []*taskRun
 		for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
 			trials, first := rapid.IntRange(1, 4).Draw(t, "trials"), rapid.IntRange(1, 3).Draw(t, "first")
-			task := &taskRun{PlannedTask: &PlannedTask{
-				Task: &eval.Task{}, ID: fmt.Sprint(i), Trials: trials, First: first, compares: rapid.Bool().Draw(t, "compares"),
+			task := &taskRun{Task: &plan.Task{
+				Task: &eval.Task{}, ID: fmt.Sprint(i), Trials: trials, First: first, Compares: rapid.Bool().Draw(t, "compares"),
 			}}
 			keep(task)
 			if rapid.Bool().Draw(t, "baseline") {
-				base := &taskRun{PlannedTask: &PlannedTask{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: RoleBaseline}}
+				base := &taskRun{Task: &plan.Task{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: record.RoleBaseline}}
 				keep(base)
 				task.baseline = base
 				tasks = append(tasks, base)
@@ -54,7 +56,7 @@ func TestQueue(t *testing.T) {
 			running = slices.Delete(running, i, i+1)
 			over[tr] = true
 			tr.task.left--
-			q.ended(tr.task, &TrialResult{TrialNum: tr.num, Verdict: Passed, Output: fmt.Sprint(tr.num)}, tr.task.left == 0)
+			q.ended(tr.task, &record.Trial{TrialNum: tr.num, Verdict: record.Passed, Output: fmt.Sprint(tr.num)}, tr.task.left == 0)
 		}
 		for {
 			if len(running) == workers || len(running) > 0 && rapid.Bool().Draw(t, "end") {
@@ -74,7 +76,7 @@ func TestQueue(t *testing.T) {
 			require.False(t, over[tr] || slices.Contains(running, tr), "handed out twice")
 			require.True(t, num >= task.First && num < task.First+task.Trials)
 			require.False(t, task.isKept(num-task.First), "kept")
-			if base := task.baseline; base != nil && task.compares && !base.isKept(num-task.First) {
+			if base := task.baseline; base != nil && task.Compares && !base.isKept(num-task.First) {
 				require.True(t, over[trial{base, num}], "before its baseline")
 				require.Equal(t, fmt.Sprint(num), q.baseline(task, num).Output)
 			}
@@ -109,9 +111,9 @@ func toDo(t *taskRun) (n int) {
 // What is left when no more is started is given out, waiting or not.
 func TestQueueRest(t *testing.T) {
 	t.Parallel()
-	base := &taskRun{left: 2, PlannedTask: &PlannedTask{Trials: 2, First: 1, Role: RoleBaseline}}
-	task := &taskRun{left: 2, baseline: base, PlannedTask: &PlannedTask{Trials: 2, First: 1, compares: true}}
-	other := &taskRun{left: 1, PlannedTask: &PlannedTask{Trials: 1, First: 7}}
+	base := &taskRun{left: 2, Task: &plan.Task{Trials: 2, First: 1, Role: record.RoleBaseline}}
+	task := &taskRun{left: 2, baseline: base, Task: &plan.Task{Trials: 2, First: 1, Compares: true}}
+	other := &taskRun{left: 1, Task: &plan.Task{Trials: 1, First: 7}}
 	q := newQueue([]*taskRun{base, task, other}, false)
 	open := func() bool { return false }
 	q.claim(open)

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"waza/runner/journal"
+	"waza/runner/record"
 )
 
 // Report is a file that each run has beside its result, whatever became of it.
@@ -14,11 +15,11 @@ type Report struct {
 	// Write writes it. It is called when a run has ended and each time its record
 	// was amended; what it costs delays nobody but those who wait for [Run.Done].
 	// When it fails the file stays as it was.
-	Write func(w io.Writer, h Handle) error
+	Write func(w io.Writer, h record.Handle) error
 }
 
 // writeReports writes all reports of a run. That one fails is no failure of the run.
-func (r *Runner) writeReports(log *journal.Writer, h Handle) {
+func (r *Runner) writeReports(log *journal.Writer, h record.Handle) {
 	for _, rep := range r.reports {
 		err := log.WriteReport(rep.File, func(w io.Writer) error { return rep.write(w, h) })
 		if err != nil {
@@ -35,7 +36,7 @@ func (r *Runner) reportFiles() []string {
 	return names
 }
 
-func (rep Report) write(w io.Writer, h Handle) (err error) {
+func (rep Report) write(w io.Writer, h record.Handle) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

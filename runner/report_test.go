@@ -13,29 +13,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 // tally is a report that tells how a run stands, and how its trials ended.
-func tally(w io.Writer, h runner.Handle) error {
+func writeTally(w io.Writer, h record.Handle) error {
 	p, err := h.Progress()
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%s:", p.Status)
-	return h.Trials(func(_ int, t *runner.TrialResult) error {
+	return h.Trials(func(_ int, t *record.Trial) error {
 		_, err := fmt.Fprintf(w, " %s", t.Verdict)
 		return err
 	})
 }
 
 // reporting makes a runner with reports, and tells what it logs and where runs are.
-func reporting(t *testing.T, reports ...runner.Report) (r *runner.Runner, logged *bytes.Buffer, dirOf func(runner.Handle) string) {
+func reporting(t *testing.T, reports ...runner.Report) (r *runner.Runner, logged *bytes.Buffer, dirOf func(record.Handle) string) {
 	t.Helper()
 	state := t.TempDir()
 	logged = new(bytes.Buffer)
 	r, err := runner.New(runner.Options{StateDir: state, Reports: reports, Logger: slog.New(slog.NewTextHandler(logged, nil))})
 	require.NoError(t, err)
-	return r, logged, func(h runner.Handle) string { return filepath.Join(state, "runs", h.ID()) }
+	return r, logged, func(h record.Handle) string { return filepath.Join(state, "runs", h.ID()) }
 }
 
 // contentOf is what a file holds, "none" when it is not there.
@@ -51,30 +53,30 @@ func contentOf(t *testing.T, dir, name string) string {
 
 func TestReportsOfEachRun(t *testing.T) {
 	t.Parallel()
-	r, _, dirOf := reporting(t, runner.Report{File: "tally.txt", Write: tally})
+	r, _, dirOf := reporting(t, runner.Report{File: "tally.txt", Write: writeTally})
 
-	done := start(t, r, twoTasks, runner.Request{})
+	done := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
 	<-done.Done()
 	require.Equal(t, "completed: passed passed failed passed", contentOf(t, dirOf(done), "tally.txt"))
-	flip(t, r, done.ID(), 1, 1)
+	runnertest.Flip(t, r, done.ID(), 1, 1)
 	require.Equal(t, "completed: passed passed passed passed", contentOf(t, dirOf(done), "tally.txt"))
 
-	cancelled := start(t, r, `
+	cancelled := runnertest.Start(t, r, `
 -- eval.yaml --
 name: long
 config: {mock: {latency_ms: 1000000}}
 tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	cancelled.Cancel()
 	<-cancelled.Done()
 	require.Equal(t, "cancelled: cancelled cancelled", contentOf(t, dirOf(cancelled), "tally.txt"))
 
-	failed := start(t, r, `
+	failed := runnertest.Start(t, r, `
 -- eval.yaml --
 name: broken
 hooks: {before_run: [{command: exit 3, error_on_fail: true}]}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	<-failed.Done()
 	require.Regexp(t, "^failed:", contentOf(t, dirOf(failed), "tally.txt"))
 }
@@ -84,19 +86,19 @@ func TestReportsThatFail(t *testing.T) {
 	t.Parallel()
 	fail := false
 	r, logged, dirOf := reporting(t,
-		runner.Report{File: "half.txt", Write: func(w io.Writer, _ runner.Handle) error {
+		runner.Report{File: "half.txt", Write: func(w io.Writer, _ record.Handle) error {
 			fmt.Fprint(w, "whole")
 			if fail {
 				return errors.New("no more ink")
 			}
 			return nil
 		}},
-		runner.Report{File: "panic.txt", Write: func(io.Writer, runner.Handle) error { panic("oh") }},
-		runner.Report{File: "../out.txt", Write: tally},
-		runner.Report{File: "result.json", Write: tally},
-		runner.Report{File: "last.txt", Write: tally},
+		runner.Report{File: "panic.txt", Write: func(io.Writer, record.Handle) error { panic("oh") }},
+		runner.Report{File: "../out.txt", Write: writeTally},
+		runner.Report{File: "result.json", Write: writeTally},
+		runner.Report{File: "last.txt", Write: writeTally},
 	)
-	live := start(t, r, twoTasks, runner.Request{})
+	live := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
 	<-live.Done()
 	require.Equal(t, "whole", contentOf(t, dirOf(live), "half.txt"))
 	require.Equal(t, "none", contentOf(t, dirOf(live), "panic.txt"))
@@ -105,9 +107,9 @@ func TestReportsThatFail(t *testing.T) {
 	require.Regexp(t, "^completed:", contentOf(t, dirOf(live), "last.txt"))
 
 	fail = true
-	flip(t, r, live.ID(), 1, 1)
+	runnertest.Flip(t, r, live.ID(), 1, 1)
 	require.Equal(t, "whole", contentOf(t, dirOf(live), "half.txt"), "the file stays as it was")
-	require.Equal(t, runner.Passed, resultOf(t, reopened(t, r, live.ID())).Tasks[1].Verdict)
+	require.Equal(t, record.Passed, runnertest.ResultOf(t, runnertest.Reopened(t, r, live.ID())).Tasks[1].Verdict)
 	for _, want := range []string{"no more ink", "panic: oh", "not usable as a file name", "has a file of that name"} {
 		require.Contains(t, logged.String(), want)
 	}

@@ -11,7 +11,11 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/journal"
+	"waza/runner/plan"
 	"waza/runner/proc"
+	"waza/runner/record"
+	"waza/runner/replay"
+	"waza/runner/workspace"
 )
 
 // A run is taken up again in steps, none of which is lost work when the process
@@ -29,7 +33,7 @@ import (
 // NothingLeftError says that a run has nothing left to run.
 type NothingLeftError struct {
 	RunID  string
-	Status Status
+	Status record.Status
 }
 
 func (e *NothingLeftError) Error() string {
@@ -46,7 +50,7 @@ func (e *NothingLeftError) Error() string {
 // [ErrRunNotFound], a [*BusyError] when the run goes on, in whatever process, or
 // is being graded or reviewed, a [*NothingLeftError], the cause of ctx, or tells
 // why the record cannot be read or written.
-func (r *Runner) Resume(ctx context.Context, id string, p *Plan) (*Run, error) {
+func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, error) {
 	run, err := r.takeUp(ctx, id, p)
 	if err != nil {
 		p.Close()
@@ -56,19 +60,19 @@ func (r *Runner) Resume(ctx context.Context, id string, p *Plan) (*Run, error) {
 	return run, nil
 }
 
-func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err error) {
+func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, err error) {
 	ctx, done, err := r.beginAmend(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	if err := r.catalog.Settle(ctx, id); err != nil {
-		if busy := (*BusyError)(nil); errors.As(err, &busy) {
+		if busy := (*record.BusyError)(nil); errors.As(err, &busy) {
 			busy.PID = os.Getpid()
 		}
 		return nil, err
 	}
-	h, err := openRun(r.store, id)
+	h, err := replay.Open(r.store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 	if err != nil {
 		return nil, err
 	}
-	log, err := reopen(ctx, h.run)
+	log, err := reopen(ctx, h.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	e, err := readEarlier(ctx, h.run, p)
+	e, err := readEarlier(ctx, h.Run, p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +113,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *Plan) (_ *Run, err er
 	if r.closed {
 		return nil, ErrClosed
 	}
-	run := newRun(r, p, e.rec, log, &fold{state: *e.state})
+	run := newRun(r, p, e.rec, log, &replay.Fold{State: *e.state})
 	run.earlier = e
 	r.adoptLocked(run)
 	return run, nil
@@ -127,8 +131,8 @@ const patientPause = 5 * time.Millisecond
 func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
-	for pause := leastPause; ; pause = nextPause(pause) {
-		rec, _, err := readRecord(run) // again: another process may have resumed the run just now
+	for pause := replay.LeastPause; ; pause = replay.NextPause(pause) {
+		rec, _, err := replay.ReadRecord(run) // again: another process may have resumed the run just now
 		if err != nil {
 			return nil, err
 		}
@@ -141,12 +145,12 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 			return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
 		case errors.Is(err, journal.ErrAmended) && !run.Alive():
 			// By who resumes the run the lock of amendments is held for a moment only.
-			if pause < patientPause && pauseFor(late, pause) == nil {
+			if pause < patientPause && replay.PauseFor(late, pause) == nil {
 				continue
 			}
-			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID})
-		case proc.Exists(pid) || pauseFor(late, pause) != nil:
-			return nil, cmp.Or[error](context.Cause(ctx), &BusyError{RunID: rec.RunID, GoesOn: true, PID: pid})
+			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID})
+		case proc.Exists(pid) || replay.PauseFor(late, pause) != nil:
+			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID, GoesOn: true, PID: pid})
 		}
 	}
 }
@@ -154,15 +158,15 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 // recordEnd writes the end of a session that could not do so itself. Its subscribers
 // got that end with the number after the last event, which therefore must not be the
 // number of the next event.
-func recordEnd(log *journal.Writer, was Progress, at time.Time) error {
+func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 	if at.IsZero() {
 		at = was.StartedAt
 	}
-	e := &Event{Seq: log.Number(), Time: at, Type: End, Status: StatusInterrupted}
-	if was.Status != StatusRunning { // as its result has it
+	e := &record.Event{Seq: log.Number(), Time: at, Type: record.End, Status: record.StatusInterrupted}
+	if was.Status != record.StatusRunning { // as its result has it
 		e.Status, e.Error = was.Status, was.Error
 	}
-	line, _, err := newEncoder().line(e, nil)
+	line, _, err := replay.NewEncoder().Line(e, nil)
 	if err != nil {
 		return err
 	}
@@ -175,19 +179,19 @@ func recordEnd(log *journal.Writer, was Progress, at time.Time) error {
 // have been started.
 func clearUp(id string, log *journal.Writer) error {
 	proc.Sweep("WAZA_RUN_ID=" + id)
-	if err := removeAll(log.WorkDir()); err != nil {
+	if err := workspace.RemoveAll(log.WorkDir()); err != nil {
 		return fmt.Errorf("workspaces that are left: %w", err)
 	}
 	return errors.Join(log.Run().Answer(askCancel), log.Run().Answer(askStop))
 }
 
 // marshalRecord is run.json of a record, from which secrets are taken.
-func marshalRecord(p *Plan, rec *Record) ([]byte, error) {
+func marshalRecord(p *plan.Plan, rec *record.Run) ([]byte, error) {
 	b, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	if b, err = p.redact(rec, b); err != nil {
+	if b, err = p.Redact(rec, b); err != nil {
 		return nil, err
 	}
 	return append(b, '\n'), nil
@@ -209,7 +213,7 @@ func (r *Run) First() int64 { return r.feed.first }
 // announce emits the first event of the session.
 func (r *Run) announce() {
 	if r.earlier == nil {
-		r.feed.emit(&Event{Type: RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})
+		r.feed.emit(&record.Event{Type: record.RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})
 		return
 	}
 	e := r.earlier.event()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // BenchmarkResume takes up a run of 100,000 trials again that was killed before its
@@ -20,7 +21,7 @@ func BenchmarkResume(b *testing.B) {
 		b.Fatal(err)
 	}
 	suite := benchLoad(b, r, benchSuite(100, 1000, runtime.NumCPU(), 0))
-	plan, err := r.Planner().Plan(b.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(b.Context(), suite, record.Request{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func untilTrial(b *testing.B, run *runner.Run) time.Time {
 			b.Fatal(err)
 		}
 		for _, e := range events {
-			if e.Type == runner.TrialStart {
+			if e.Type == record.TrialStart {
 				return e.Time
 			}
 		}

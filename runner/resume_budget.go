@@ -6,33 +6,36 @@ import (
 	"io"
 
 	"waza/runner/journal"
+	"waza/runner/plan"
 	"waza/runner/provider"
+	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // chargeEarlier counts what earlier sessions spent, kept or not, for the budget is
 // the run's. The error says why no more should be spent, or why it cannot be known.
-func chargeEarlier(run *journal.Run, p *Plan, rec *Record) error {
-	if p.pool.Budget() == nil {
+func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
+	if p.Pool.Budget() == nil {
 		return nil
 	}
 	models := make(map[string]string, len(rec.Tasks))
 	for i, t := range rec.Tasks {
-		models[t.ID] = p.Tasks[i].cell.settings.Model
+		models[t.ID] = p.Tasks[i].Setup.Settings.Model
 	}
 	agents, judges := map[string]provider.Usage{}, provider.Usage{}
-	err := eachSpending(run, func(task string, spent *Ledger) {
+	err := eachSpending(run, func(task string, spent *record.Ledger) {
 		model, known := models[task]
 		if !known {
-			model = p.config.Model
+			model = p.Config.Model
 		}
-		agents[model] = agents[model].Add(providerUsage(spent.Agent))
-		judges = judges.Add(providerUsage(spent.Judges))
+		agents[model] = agents[model].Add(plan.ProviderUsage(spent.Agent))
+		judges = judges.Add(plan.ProviderUsage(spent.Judges))
 	})
 	if err == nil {
-		err = p.pool.Budget().Spend(judges) // whose costs are known
+		err = p.Pool.Budget().Spend(judges) // whose costs are known
 	}
 	for model, u := range agents {
-		if cerr := p.pool.Charge(model, u); err == nil {
+		if cerr := p.Pool.Charge(model, u); err == nil {
 			err = cerr
 		}
 	}
@@ -40,13 +43,13 @@ func chargeEarlier(run *journal.Run, p *Plan, rec *Record) error {
 }
 
 // eachSpending visits what this run spent on each trial that was ever recorded.
-func eachSpending(run *journal.Run, visit func(task string, spent *Ledger)) error {
+func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger)) error {
 	r, err := run.Journal()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	var l lifter
+	var l replay.Lifter
 	for {
 		line, _, _, err := r.NextWhole()
 		if errors.Is(err, io.EOF) {
@@ -55,12 +58,12 @@ func eachSpending(run *journal.Run, visit func(task string, spent *Ledger)) erro
 		if err != nil {
 			return err
 		}
-		e, at, err := l.lift(line)
-		if err != nil || e.Type != TrialComplete {
+		e, at, err := l.Lift(line)
+		if err != nil || e.Type != record.TrialComplete {
 			continue
 		}
-		var t tallied
-		if json.Unmarshal(line[at.off:at.off+int64(at.size)], &t) != nil {
+		var t replay.Lean
+		if json.Unmarshal(line[at.Off:at.Off+int64(at.Size)], &t) != nil {
 			continue
 		}
 		if spent := t.SpentHere(); spent != nil {

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/runnertest"
 )
 
 // Nobody takes up a run that goes on, be it here or in another process, nor one that
@@ -21,18 +24,18 @@ func TestResumeBusy(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.set(s.hang, "a/1")
-	run := s.start(threeTasks, runner.Request{})
-	other := agentRunner(t, s.state, s.do)
-	var busy *runner.BusyError
+	run := s.start(threeTasks, record.Request{})
+	other := runnertest.AgentRunner(t, s.state, s.do)
+	var busy *record.BusyError
 	for _, r := range []*runner.Runner{s.r, other} {
-		_, err := resume(t, r, s.id)
+		_, err := runnertest.Resume(t, r, s.id)
 		require.ErrorAs(t, err, &busy)
 		require.EqualError(t, err, fmt.Sprintf("run %s still goes on, in process %d", s.id, os.Getpid()))
 	}
 	s.cancelHanging(run)
 	<-run.Done()
-	require.NoError(t, s.r.Amender().Amend(t.Context(), s.id, func(context.Context, *runner.Amendment) error {
-		_, err := resume(t, other, s.id)
+	require.NoError(t, s.r.Amender().Amend(t.Context(), s.id, func(context.Context, *regrade.Amendment) error {
+		_, err := runnertest.Resume(t, other, s.id)
 		require.ErrorAs(t, err, &busy)
 		require.Contains(t, err.Error(), "is being graded or reviewed already")
 		return nil
@@ -44,8 +47,8 @@ func TestResumeBusy(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			r := []*runner.Runner{s.r, other}[i%2]
-			rec := reopened(t, r, s.id).Record()
-			plan, err := r.Planner().Plan(t.Context(), load(t, r, threeTasks), rec.Asked)
+			rec := runnertest.Reopened(t, r, s.id).Record()
+			plan, err := r.Planner().Plan(t.Context(), runnertest.Load(t, r, threeTasks), rec.Asked)
 			if err != nil {
 				t.Error(err)
 				return
@@ -58,7 +61,7 @@ func TestResumeBusy(t *testing.T) {
 				mu.Unlock()
 				return
 			}
-			var busy *runner.BusyError
+			var busy *record.BusyError
 			var nothing *runner.NothingLeftError
 			switch {
 			case errors.As(err, &busy) && busy.GoesOn && busy.PID == os.Getpid(): // not: being graded or reviewed
@@ -71,18 +74,11 @@ func TestResumeBusy(t *testing.T) {
 	require.Equal(t, 1, won)
 	require.Equal(t, "a/1 a/1 a/2 b/1 b/2 c/1 c/2", s.done())
 
-	_, err := s.r.Resume(t.Context(), "nope", plan(t, s.r, threeTasks))
-	require.ErrorIs(t, err, runner.ErrRunNotFound)
+	_, err := s.r.Resume(t.Context(), "nope", runnertest.PlanOf(t, s.r, threeTasks))
+	require.ErrorIs(t, err, record.ErrRunNotFound)
 	require.NoError(t, s.r.Close(t.Context()))
-	_, err = s.r.Resume(t.Context(), s.id, plan(t, other, threeTasks))
+	_, err = s.r.Resume(t.Context(), s.id, runnertest.PlanOf(t, other, threeTasks))
 	require.ErrorIs(t, err, runner.ErrClosed)
-}
-
-func plan(t *testing.T, r *runner.Runner, files string) *runner.Plan {
-	t.Helper()
-	p, err := r.Planner().Plan(t.Context(), load(t, r, files), runner.Request{})
-	require.NoError(t, err)
-	return p
 }
 
 // The process may be killed while a run is being taken up. Whatever it had done by
@@ -111,10 +107,10 @@ func TestResumeKilledWhileTakingUp(t *testing.T) {
 		})
 	}
 	left := state{again.record, s.journal, nil}
-	h := reopened(t, agentRunner(t, left.put(t, id), (&counting{done: map[string]int{}}).do), id)
+	h := runnertest.Reopened(t, runnertest.AgentRunner(t, left.put(t, id), (&counting{done: map[string]int{}}).do), id)
 	p, err := h.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusInterrupted, p.Status)
+	require.Equal(t, record.StatusInterrupted, p.Status)
 	require.Nil(t, p.Summary)
 }
 

@@ -13,8 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 // thorough is set by make test-crash: every byte, and not some.
@@ -46,7 +47,7 @@ tasks:
 skill: explainer
 should_trigger_prompts: [{prompt: Explain this}, {prompt: Explain that, confidence: medium}]
 should_not_trigger_prompts: [{prompt: Write that}]
-` + skill
+` + runnertest.Skill
 
 // counting is an agent that does what the name of a task says, always the same for
 // the same trial, and counts how often each was done.
@@ -56,14 +57,14 @@ type counting struct {
 }
 
 func (c *counting) do(_ context.Context, t *executor.Trial) (string, error) {
-	key := fmt.Sprintf("%s/%v/%d", t.Task.ID, skilled(t), t.Num)
+	key := fmt.Sprintf("%s/%v/%d", t.Task.ID, runnertest.Skilled(t), t.Num)
 	c.mu.Lock()
 	c.done[key]++
 	c.mu.Unlock()
 	switch {
 	case t.Task.ID == "broken" && t.Num == 2:
 		return "", executor.Permanent(errors.New("the network is down"))
-	case t.Task.ID == "bad", t.Task.ID == "flaky" && t.Num != 1, !skilled(t) && t.Num == 3:
+	case t.Task.ID == "bad", t.Task.ID == "flaky" && t.Num != 1, !runnertest.Skilled(t) && t.Num == 3:
 		return fmt.Sprintf("poor, %d", t.Num), nil
 	}
 	return "fine", nil
@@ -104,45 +105,45 @@ func (s state) finished(t *testing.T) map[string]bool {
 	t.Helper()
 	done := map[string]bool{}
 	for line := range bytes.Lines(s.journal) {
-		var e runner.Event
-		if json.Unmarshal(line, &e) == nil && e.Type == runner.TrialComplete && e.Verdict != runner.Errored && e.Role != runner.RoleTrigger {
-			done[fmt.Sprintf("%s/%v/%d", e.Trial.TaskID, e.Role == runner.RoleTask, e.TrialNum)] = true
+		var e record.Event
+		if json.Unmarshal(line, &e) == nil && e.Type == record.TrialComplete && e.Verdict != record.Errored && e.Role != record.RoleTrigger {
+			done[fmt.Sprintf("%s/%v/%d", e.Trial.TaskID, e.Role == record.RoleTask, e.TrialNum)] = true
 		}
 	}
 	return done
 }
 
 // whole runs the suite of everything to its end.
-func wholeRun(t *testing.T) (result, state, string) {
+func wholeRun(t *testing.T) (runnertest.Result, state, string) {
 	t.Helper()
 	stateDir := t.TempDir()
 	c := &counting{done: map[string]int{}}
-	r := agentRunner(t, stateDir, c.do)
-	live := start(t, r, everything, runner.Request{})
+	r := runnertest.AgentRunner(t, stateDir, c.do)
+	live := runnertest.Start(t, r, everything, record.Request{})
 	<-live.Done()
-	return resultOf(t, live), stateOf(t, filepath.Join(stateDir, "runs", live.ID())), live.ID()
+	return runnertest.ResultOf(t, live), stateOf(t, filepath.Join(stateDir, "runs", live.ID())), live.ID()
 }
 
 // takesUp resumes a run that was left like that, and checks that the result is that
 // of an undisturbed one and that nothing was done twice.
-func (s state) takesUp(t *testing.T, id string, want result) state {
+func (s state) takesUp(t *testing.T, id string, want runnertest.Result) state {
 	t.Helper()
 	stateDir := s.put(t, id)
 	c := &counting{done: map[string]int{}}
-	r := agentRunner(t, stateDir, c.do)
-	got, events := resumed(t, r, id)
-	equalResults(t, want, got)
+	r := runnertest.AgentRunner(t, stateDir, c.do)
+	got, events := runnertest.Resumed(t, r, id)
+	runnertest.EqualResults(t, want, got)
 	for key := range s.finished(t) {
 		require.Zero(t, c.done[key], "%s was done twice", key)
 	}
-	require.Equal(t, runner.End, events[len(events)-1].Type)
-	h := reopened(t, r, id)
-	equalResults(t, want, resultOf(t, h))
+	require.Equal(t, record.End, events[len(events)-1].Type)
+	h := runnertest.Reopened(t, r, id)
+	runnertest.EqualResults(t, want, runnertest.ResultOf(t, h))
 	seq := int64(0)
-	for _, e := range follow(t, h, 1) {
+	for _, e := range runnertest.Follow(t, h, 1) {
 		seq++
 		require.Equal(t, seq, e.Seq)
-		require.Equal(t, seq == events[len(events)-1].Seq, e.Type == runner.End)
+		require.Equal(t, seq == events[len(events)-1].Seq, e.Type == record.End)
 	}
 	p, err := h.Progress()
 	require.NoError(t, err)
@@ -156,7 +157,7 @@ func (s state) takesUp(t *testing.T, id string, want result) state {
 func TestResumeAfterAnyCut(t *testing.T) {
 	t.Parallel()
 	want, s, id := wholeRun(t)
-	require.Equal(t, runner.StatusCompleted, want.Status)
+	require.Equal(t, record.StatusCompleted, want.Status)
 	// A second session is in the journal, too.
 	half := s
 	half.journal, half.result = s.journal[:len(s.journal)/2], nil

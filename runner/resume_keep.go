@@ -12,18 +12,24 @@ import (
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/replay"
+	"waza/runner/tally"
+	"waza/runner/trial"
 )
 
 // earlier is what a run that is taken up again has of its sessions before.
 type earlier struct {
-	plan  *Plan
-	rec   *Record    // of the run from now on
-	state *foldState // what is kept, by that record
+	plan  *plan.Plan
+	rec   *record.Run   // of the run from now on
+	state *replay.State // what is kept, by that record
 	ran   time.Duration
 	ended bool          // the last session recorded its end
 	last  time.Time     // of the last event; zero without any
 	tasks []earlierTask // of the plan
-	tally *runTally     // of what is kept
+	tally *tally.Run    // of what is kept
 
 	// kept, changed and again count trials that were recorded: those whose
 	// results stand, those that are not known by the same content any more, and
@@ -38,53 +44,49 @@ type earlierTask struct {
 	kept   []bool // by index; nil when nothing is
 	n      int    // how many are
 	again  int    // trials whose verdict does not say what became of them
-	tally  taskTally
-	result *TaskResult // nil when the task had not ended
-	held   bool        // a task before it failed, and fail_fast is on
+	tally  tally.Task
+	result *record.Task // nil when the task had not ended
+	held   bool         // a task before it failed, and fail_fast is on
 }
 
-// keepable reports whether a verdict says what became of a trial, so that doing it
-// again would be asking twice.
-func (v Verdict) keepable() bool { return v.counted() || v == NeedsReview }
-
 // readEarlier finds out what of a run that is locked is to be kept by a plan.
-func readEarlier(ctx context.Context, run *journal.Run, p *Plan) (*earlier, error) {
-	was, _, err := readRecord(run)
+func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier, error) {
+	was, _, err := replay.ReadRecord(run)
 	if err != nil {
 		return nil, err
 	}
-	e := &earlier{plan: p, rec: p.record(was.RunID, was.CreatedAt, os.Getpid()), tasks: make([]earlierTask, len(p.Tasks))}
+	e := &earlier{plan: p, rec: p.Record(was.RunID, was.CreatedAt, os.Getpid()), tasks: make([]earlierTask, len(p.Tasks))}
 	if _, err := marshalRecord(p, e.rec); err != nil { // takes secrets out
 		return nil, err
 	}
-	if e.state, err = foldJournal(run, e.rec); err != nil {
+	if e.state, err = replay.FoldJournal(run, e.rec); err != nil {
 		return nil, err
 	}
-	e.tally = newRunTally(e.rec)
+	e.tally = tally.NewRun(e.rec)
 	if err := e.choose(ctx, run); err != nil {
 		return nil, err
 	}
 	e.compareTasks(was)
 	e.holdTasks()
 	// Of a run that somebody was about to take up again, the end counts no more.
-	over := e.state.progress.EndedAt != nil && was.Resumed <= e.state.resumed
-	if status := e.state.progress.Status; over && status == StatusCompleted && e.nothingLeft() {
+	over := e.state.Progress.EndedAt != nil && was.Resumed <= e.state.Resumed
+	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() {
 		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
 	}
 	e.overBudget = chargeEarlier(run, p, e.rec)
-	e.ran = e.state.clock.total()
-	e.ended, e.last = e.state.progress.EndedAt != nil, e.state.clock.last
-	e.rec.Resumed = e.state.resumed + 1
-	e.state.reopen()
-	e.state.keepOnly(e.ranges())
+	e.ran = e.state.Clock.Total()
+	e.ended, e.last = e.state.Progress.EndedAt != nil, e.state.Clock.Last
+	e.rec.Resumed = e.state.Resumed + 1
+	e.state.Reopen()
+	e.state.KeepOnly(e.ranges())
 	return e, nil
 }
 
 // candidate is a trial that may be kept.
 type candidate struct {
 	task, index int
-	at          place
-	res         tallied
+	at          replay.Place
+	res         replay.Lean
 	err         error
 }
 
@@ -94,12 +96,12 @@ const batchSize = 1024
 // choose looks at every trial that was recorded, in the order of the plan, and
 // counts those that are kept. All processors decode, for that takes the time.
 func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
-	files, err := openTrials(run)
+	files, err := replay.OpenTrials(run)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	baselines := map[*PlannedTask]*earlierTask{}
+	baselines := map[*plan.Task]*earlierTask{}
 	batch := make([]candidate, 0, batchSize)
 	flush := func() error {
 		decodeAll(files, batch)
@@ -110,13 +112,13 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return context.Cause(ctx)
 	}
 	for i, t := range e.plan.Tasks {
-		e.tasks[i].tally = newTaskTally(&e.rec.Tasks[i], t.threshold)
+		e.tasks[i].tally = tally.NewTask(&e.rec.Tasks[i], t.Threshold)
 		baselines[t] = &e.tasks[i]
-		e.tasks[i].result = e.state.tasks[i].result
-		for j, at := range e.state.tasks[i].trials {
+		e.tasks[i].result = e.state.Tasks[i].Result
+		for j, at := range e.state.Tasks[i].Trials {
 			switch {
-			case at.size == 0:
-			case !at.verdict.verdict().keepable():
+			case at.Size == 0:
+			case !at.Verdict.Verdict().Keepable():
 				e.tasks[i].again++
 			default:
 				batch = append(batch, candidate{task: i, index: j, at: at})
@@ -132,21 +134,21 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return err
 	}
 	for i := range e.tasks {
-		if e.tasks[i].tally.early.decided == nil { // what was left out stays so
+		if e.tasks[i].tally.Early.Decided == nil { // what was left out stays so
 			e.again += e.tasks[i].again
 		}
 	}
 	return nil
 }
 
-func decodeAll(files *trialFiles, batch []candidate) {
+func decodeAll(files *replay.Trials, batch []candidate) {
 	workers := runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
 			for i := w; i < len(batch); i += workers {
 				c := &batch[i]
-				c.err = c.res.read(files, c.at)
+				c.err = c.res.Read(files, c.at)
 			}
 		})
 	}
@@ -155,17 +157,17 @@ func decodeAll(files *trialFiles, batch []candidate) {
 
 // take keeps a trial if its content is what it was. One that cannot be read is done
 // again, as is one that was compared with a baseline that is.
-func (e *earlier) take(c *candidate, baselines map[*PlannedTask]*earlierTask) {
+func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 	t, et := e.plan.Tasks[c.task], &e.tasks[c.task]
-	res, num := &c.res.TrialResult, t.First+c.index
+	res, num := &c.res.Trial, t.First+c.index
 	switch {
-	case c.err != nil || res.TrialNum != num || codeOf(res.Verdict) != c.at.verdict:
+	case c.err != nil || res.TrialNum != num || replay.CodeOf(res.Verdict) != c.at.Verdict:
 		e.again++
 		return
-	case res.Hash != t.trialHash(num):
+	case res.Hash != t.TrialHash(num):
 		e.changed++
 		return
-	case t.compares && t.baseline != nil && gradable(res) && !baselines[t.baseline].keeps(c.index):
+	case t.Compares && t.Baseline != nil && regrade.Gradable(res) && !baselines[t.Baseline].keeps(c.index):
 		e.again++
 		return
 	}
@@ -175,9 +177,9 @@ func (e *earlier) take(c *candidate, baselines map[*PlannedTask]*earlierTask) {
 	et.kept[c.index] = true
 	et.n++
 	e.kept++
-	et.tally.add(res)
-	et.tally.early.add(c.index, res.Verdict)
-	e.tally.addTrial(c.task, res)
+	et.tally.Add(res)
+	et.tally.Early.Add(c.index, res.Verdict)
+	e.tally.AddTrial(c.task, res)
 }
 
 func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[index] }
@@ -186,19 +188,19 @@ func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[ind
 // they decide its verdict.
 func (e *earlier) whole(task int) bool {
 	et := &e.tasks[task]
-	return et.n == e.plan.Tasks[task].Trials || et.tally.early.decided != nil
+	return et.n == e.plan.Tasks[task].Trials || et.tally.Early.Decided != nil
 }
 
 // verdict is that of a task of which nothing is to be done.
-func (t *earlierTask) verdict(threshold float64) Verdict {
-	if d := t.tally.early.decided; d != nil && t.broken() == "" {
+func (t *earlierTask) verdict(threshold float64) record.Verdict {
+	if d := t.tally.Early.Decided; d != nil && t.broken() == "" {
 		return d.Verdict
 	}
-	return taskVerdict(t.tally.counts, threshold, t.broken() != "")
+	return tally.TaskVerdict(t.tally.Counts, threshold, t.broken() != "")
 }
 
 // compareTasks finds out which tasks came and went.
-func (e *earlier) compareTasks(was *Record) {
+func (e *earlier) compareTasks(was *record.Run) {
 	before := make(map[string]bool, len(was.Tasks))
 	for _, t := range was.Tasks {
 		before[t.ID] = true
@@ -224,7 +226,7 @@ func (e *earlier) holdTasks() {
 		et := &e.tasks[i]
 		et.held = failed
 		if e.whole(i) {
-			failed = failed || e.plan.failsFast(t, et.verdict(t.threshold))
+			failed = failed || e.plan.FailsFast(t, et.verdict(t.Threshold))
 		}
 	}
 }
@@ -248,10 +250,10 @@ func (e *earlier) nothingLeft() bool {
 }
 
 // ranges are the trials that are kept, by the id of their task.
-func (e *earlier) ranges() map[string][]TrialRange {
-	kept := map[string][]TrialRange{}
+func (e *earlier) ranges() map[string][]record.TrialRange {
+	kept := map[string][]record.TrialRange{}
 	for i, t := range e.rec.Tasks {
-		var list []TrialRange
+		var list []record.TrialRange
 		for j, keep := range e.tasks[i].kept {
 			num := t.First + j
 			switch last := len(list) - 1; {
@@ -259,7 +261,7 @@ func (e *earlier) ranges() map[string][]TrialRange {
 			case last >= 0 && list[last][1] == num-1:
 				list[last][1] = num
 			default:
-				list = append(list, TrialRange{num, num})
+				list = append(list, record.TrialRange{num, num})
 			}
 		}
 		if list != nil {
@@ -270,10 +272,10 @@ func (e *earlier) ranges() map[string][]TrialRange {
 }
 
 // event is the one that begins the session.
-func (e *earlier) event() *Event {
+func (e *earlier) event() *record.Event {
 	total := e.plan.TotalTrials()
-	return &Event{
-		Type: RunResumed, TotalTasks: len(e.plan.Tasks), TotalTrials: total,
+	return &record.Event{
+		Type: record.RunResumed, TotalTasks: len(e.plan.Tasks), TotalTrials: total,
 		Kept: e.ranges(), KeptTrials: e.kept, Message: e.message(total),
 	}
 }
@@ -307,7 +309,7 @@ func (s *scheduler) carryOver(e *earlier) {
 	for i, t := range s.tasks {
 		et := &e.tasks[i]
 		t.kept, t.held, t.tally, t.left = et.kept, et.held, et.tally, t.Trials-et.n
-		et.kept, et.tally = nil, taskTally{}
+		et.kept, et.tally = nil, tally.Task{}
 	}
 }
 
@@ -321,19 +323,19 @@ func (s *scheduler) settle() {
 		return
 	}
 	for i, t := range s.tasks {
-		if t.left > 0 && t.tally.early.decided == nil {
+		if t.left > 0 && t.tally.Early.Decided == nil {
 			continue
 		}
-		t.tally.broken = e.tasks[i].broken()
+		t.tally.Broken = e.tasks[i].broken()
 		if t.left > 0 {
-			s.skipDecided(t, t.tally.early.decided)
+			s.skipDecided(t, t.tally.Early.Decided)
 			t.kept = slices.Repeat([]bool{true}, t.Trials) // nothing of it is executed
 			continue
 		}
-		res := t.tally.result(t.threshold)
-		t.tally = taskTally{}
+		res := t.tally.Result(t.Threshold)
+		t.tally = tally.Task{}
 		if sameResult(res, e.tasks[i].result) {
-			s.tally.addTask(i, res)
+			s.tally.AddTask(i, res)
 		} else {
 			s.announceTask(t, res)
 		}
@@ -343,26 +345,26 @@ func (s *scheduler) settle() {
 
 // sameResult reports whether a result is the one that was recorded, but for
 // statistics, which follow from the rest.
-func sameResult(a, recorded *TaskResult) bool {
+func sameResult(a, recorded *record.Task) bool {
 	return recorded != nil && a.Verdict == recorded.Verdict && a.Trials.Counts == recorded.Trials.Counts && a.Error == recorded.Error && sameScore(a.Score, recorded.Score)
 }
 
-func sameScore(a, b *ScoreStats) bool {
+func sameScore(a, b *record.ScoreStats) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // keptBaseline is what a trial without skills left that was done in an earlier
 // session.
 func (s *scheduler) keptBaseline(b *taskRun, num int) *grader.Baseline {
-	at := s.run.fold.place(trialKey{int32(b.num - 1), int32(num - b.First)})
-	res := new(TrialResult)
-	files, err := openTrials(s.run.log.Run())
+	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
+	res := new(record.Trial)
+	files, err := replay.OpenTrials(s.run.log.Run())
 	if err == nil {
 		defer files.Close()
-		err = files.decode(at, res)
+		err = files.Decode(at, res)
 	}
 	if err != nil {
 		return &grader.Baseline{Missing: err.Error()}
 	}
-	return baselineOf(res)
+	return trial.BaselineOf(res)
 }

@@ -18,6 +18,9 @@ import (
 
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/runnertest"
 )
 
 // scene is a run of an agent that is cut short and taken up again, and what the
@@ -38,13 +41,13 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, state: t.TempDir(), fail: map[string]bool{}, hang: map[string]bool{}}
-	s.r = agentRunner(t, s.state, s.do)
+	s.r = runnertest.AgentRunner(t, s.state, s.do)
 	return s
 }
 
 func (s *scene) do(ctx context.Context, t *executor.Trial) (string, error) {
 	name := fmt.Sprintf("%s/%d", t.Task.ID, t.Num)
-	if !skilled(t) && s.pairs {
+	if !runnertest.Skilled(t) && s.pairs {
 		name = fmt.Sprintf("%s#baseline/%d", t.Task.ID, t.Num)
 	}
 	s.mu.Lock()
@@ -58,7 +61,7 @@ func (s *scene) do(ctx context.Context, t *executor.Trial) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	return says(ctx, t)
+	return runnertest.Says(ctx, t)
 }
 
 // done returns what was done since it was last called.
@@ -82,22 +85,22 @@ func (s *scene) set(trials map[string]bool, names ...string) {
 }
 
 // start runs a suite.
-func (s *scene) start(files string, req runner.Request) *runner.Run {
+func (s *scene) start(files string, req record.Request) *runner.Run {
 	s.t.Helper()
-	run := start(s.t, s.r, files, req)
+	run := runnertest.Start(s.t, s.r, files, req)
 	s.id, s.suite = run.ID(), run.Record().Suite.Path
 	return run
 }
 
 // run runs a suite to its end; where some trial hangs, it is cancelled then.
-func (s *scene) run(files string) (result, string) {
+func (s *scene) run(files string) (runnertest.Result, string) {
 	s.t.Helper()
-	run := s.start(files, runner.Request{})
+	run := s.start(files, record.Request{})
 	if len(s.hang) > 0 {
 		s.cancelHanging(run)
 	}
 	<-run.Done()
-	return resultOf(s.t, run), s.done()
+	return runnertest.ResultOf(s.t, run), s.done()
 }
 
 // cancelHanging cancels a run as soon as all there is to hang does.
@@ -108,7 +111,7 @@ func (s *scene) cancelHanging(run *runner.Run) {
 		events, err := sub.Next(s.t.Context())
 		require.NoError(s.t, err)
 		for _, e := range events {
-			if e.Type == runner.TrialStart && s.hang[fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)] {
+			if e.Type == record.TrialStart && s.hang[fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)] {
 				started++
 			}
 		}
@@ -126,10 +129,10 @@ func (s *scene) edit(old, text string) {
 }
 
 // resume takes the run up again to its end.
-func (s *scene) resume() (result, []*runner.Event, string) {
+func (s *scene) resume() (runnertest.Result, []*record.Event, string) {
 	s.t.Helper()
 	s.done()
-	res, events := resumed(s.t, s.r, s.id)
+	res, events := runnertest.Resumed(s.t, s.r, s.id)
 	return res, events, s.done()
 }
 
@@ -150,24 +153,24 @@ func TestResumeCancelled(t *testing.T) {
 	s := newScene(t)
 	s.set(s.hang, "b/2")
 	before, _ := s.run(threeTasks)
-	require.Equal(t, runner.StatusCancelled, before.Status)
+	require.Equal(t, record.StatusCancelled, before.Status)
 	s.set(s.hang)
 	require.NoError(t, os.WriteFile(filepath.Join(s.state, "runs", s.id, "cancel.request"), nil, 0o600)) // came too late
 	res, events, did := s.resume()
 	require.Equal(t, "b/2 c/1 c/2", did)
-	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 6, res.Summary.Trials.Passed)
 	require.Equal(t, 6, res.Summary.Trials.Total)
 	require.Contains(t, events[0].Message, "3 of 6 trials are kept; 3 are done again")
 	require.GreaterOrEqual(t, res.Summary.DurationMS, before.Summary.DurationMS)
 
-	all := follow(t, reopened(t, s.r, s.id), 1)
+	all := runnertest.Follow(t, runnertest.Reopened(t, s.r, s.id), 1)
 	for i, e := range all {
 		require.EqualValues(t, i+1, e.Seq)
 	}
-	require.Equal(t, 1, strings.Count(outline(all), "run_complete"))
-	require.True(t, strings.HasSuffix(outline(all), "run_complete completed\nend completed\n"))
-	require.Contains(t, logs(all), "the run ended here (cancelled), and was taken up again later")
+	require.Equal(t, 1, strings.Count(runnertest.Outline(all), "run_complete"))
+	require.True(t, strings.HasSuffix(runnertest.Outline(all), "run_complete completed\nend completed\n"))
+	require.Contains(t, runnertest.Logs(all), "the run ended here (cancelled), and was taken up again later")
 }
 
 // Trials in error run again, also of a run that completed; nothing is left after that.
@@ -176,7 +179,7 @@ func TestResumeErrors(t *testing.T) {
 	s := newScene(t)
 	s.set(s.fail, "a/1", "c/2")
 	before, _ := s.run(threeTasks)
-	require.Equal(t, runner.StatusCompleted, before.Status)
+	require.Equal(t, record.StatusCompleted, before.Status)
 	require.Equal(t, 2, before.Summary.Trials.Errors)
 	s.set(s.fail, "c/2")
 	res, _, did := s.resume()
@@ -187,10 +190,10 @@ func TestResumeErrors(t *testing.T) {
 	res, events, did := s.resume()
 	require.Equal(t, "c/2", did)
 	require.Equal(t, 6, res.Summary.Trials.Passed)
-	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c passed\nrun_complete completed\nend completed\n", outline(events))
-	_, err := resume(t, s.r, s.id)
+	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c passed\nrun_complete completed\nend completed\n", runnertest.Outline(events))
+	_, err := runnertest.Resume(t, s.r, s.id)
 	require.EqualError(t, err, "run "+s.id+" has nothing left to run: it is completed")
-	require.Equal(t, runner.StatusCompleted, resultOf(t, reopened(t, s.r, s.id)).Status, "and it is as it was")
+	require.Equal(t, record.StatusCompleted, runnertest.ResultOf(t, runnertest.Reopened(t, s.r, s.id)).Status, "and it is as it was")
 }
 
 // What has changed in the suite runs anew, what is new is added, what is gone is left
@@ -207,14 +210,14 @@ func TestResumeChangedSuite(t *testing.T) {
 	res, events, did := s.resume()
 	require.Equal(t, "a/1 a/2 c/1 c/2 new/1 new/2", did)
 	require.Contains(t, events[0].Message, "0 of 6 trials are kept; 2 are done anew, for their task has changed; 2 are done again")
-	require.Contains(t, logs(events), "warning no longer in the suite, and left out: b\nwarning new in the suite: new\n")
+	require.Contains(t, runnertest.Logs(events), "warning no longer in the suite, and left out: b\nwarning new in the suite: new\n")
 	require.Equal(t, 3, res.Summary.Total)
 	require.Equal(t, 6, res.Summary.Trials.Total)
 	require.Equal(t, []string{"new", "c", "a"}, []string{res.Tasks[0].ID, res.Tasks[1].ID, res.Tasks[2].ID})
 	for _, task := range res.Tasks {
 		require.Len(t, task.Trials, 2)
 	}
-	p, err := reopened(t, s.r, s.id).Progress()
+	p, err := runnertest.Reopened(t, s.r, s.id).Progress()
 	require.NoError(t, err)
 	require.Equal(t, 6, p.Trials.Passed)
 	require.Equal(t, 6, p.Trials.Total)
@@ -227,30 +230,30 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	s := newScene(t)
 	s.set(s.hang, "c/2")
 	before, _ := s.run(strings.Replace(threeTasks, "contains: [OUT]", "contains: [a-1]", 1))
-	require.Equal(t, runner.Failed, before.Tasks[0].Verdict, "one of two passed")
+	require.Equal(t, record.Failed, before.Tasks[0].Verdict, "one of two passed")
 	s.set(s.hang)
 	s.edit("  - {id: a,", "  - {id: a, pass_threshold: 0.5,")
 	res, events, did := s.resume()
 	require.Equal(t, "c/2", did)
-	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
 	require.Equal(t, 3, res.Summary.Passed)
-	require.Contains(t, outline(events), "task_complete a passed")
-	require.NotContains(t, outline(events), "task_complete b")
+	require.Contains(t, runnertest.Outline(events), "task_complete a passed")
+	require.NotContains(t, runnertest.Outline(events), "task_complete b")
 
-	cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	runnertest.Cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
 	s.edit("trials_per_task: 2", "trials_per_task: 1")
 	res, events, did = s.resume()
 	require.Empty(t, did)
 	require.Equal(t, 3, res.Summary.Trials.Total)
 	require.Len(t, res.Tasks[2].Trials, 1)
-	require.Equal(t, 3, strings.Count(outline(events), "task_complete"), "each is told anew")
+	require.Equal(t, 3, strings.Count(runnertest.Outline(events), "task_complete"), "each is told anew")
 
-	cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	runnertest.Cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
 	s.edit("trials_per_task: 1", "trials_per_task: 3")
 	res, _, did = s.resume()
 	require.Equal(t, "a/2 a/3 b/2 b/3 c/2 c/3", did, "those that were left out are forgotten")
 	require.Equal(t, 9, res.Summary.Trials.Total)
-	require.Equal(t, runner.Failed, res.Tasks[0].Verdict, "one of three passed")
+	require.Equal(t, record.Failed, res.Tasks[0].Verdict, "one of three passed")
 }
 
 // before2 keeps all lines but the last that hold the text, and those after it.
@@ -272,15 +275,15 @@ func TestResumeFailFast(t *testing.T) {
 	files = strings.Replace(files, "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}", "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [b-1]}}]}", 1)
 	before, did := s.run(files)
 	require.Equal(t, "a/1 a/2 b/1 b/2", did)
-	require.Equal(t, runner.Skipped, before.Tasks[2].Verdict)
+	require.Equal(t, record.Skipped, before.Tasks[2].Verdict)
 	s.set(s.fail)
 	res, _, did := s.resume()
 	require.Equal(t, "a/2", did)
-	require.Equal(t, runner.Passed, res.Tasks[0].Verdict)
-	require.Equal(t, runner.Skipped, res.Tasks[2].Verdict)
+	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Skipped, res.Tasks[2].Verdict)
 	require.Equal(t, 2, res.Summary.Trials.Skipped)
 	require.Contains(t, res.Tasks[2].Trials[0].Error, "fail_fast is on")
-	_, err := resume(t, s.r, s.id)
+	_, err := runnertest.Resume(t, s.r, s.id)
 	var nothing *runner.NothingLeftError
 	require.ErrorAs(t, err, &nothing)
 	s.edit("contains: [b-1]", "contains: [OUT]")
@@ -314,11 +317,11 @@ tasks:`, 1))
 func TestResumePairwise(t *testing.T) {
 	t.Parallel()
 	for _, hooks := range []string{"", "hooks: {before_task: [{command: 'true'}]}\n"} {
-		j := &pairJudge{}
+		j := &runnertest.PairJudge{}
 		s := newScene(t)
 		s.pairs = true
 		files := "\n-- eval.yaml --\nname: pairs\nbaseline: true\nconfig: {executor: agent, skill_directories: [skills], trials_per_task: 2}\n" + hooks +
-			"graders: [" + j.grader(t) + "]\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n" + skill
+			"graders: [" + j.Grader(t) + "]\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n" + runnertest.Skill
 		want, _ := s.run(files)
 		require.Equal(t, 2, want.Summary.Passed)
 		s.set(s.hang, "b/1")
@@ -326,8 +329,8 @@ func TestResumePairwise(t *testing.T) {
 		s.set(s.hang)
 		res, _, did := s.resume()
 		require.Equal(t, "b/1 b/2", did)
-		equalResults(t, want, res)
-		require.Empty(t, j.strange)
+		runnertest.EqualResults(t, want, res)
+		require.Empty(t, j.Strange)
 	}
 }
 
@@ -338,28 +341,28 @@ func TestResumeAmended(t *testing.T) {
 	s := newScene(t)
 	s.set(s.hang, "c/1")
 	s.run(threeTasks)
-	flip(t, s.r, s.id, 0, 2)
-	require.Error(t, s.r.Amender().Amend(t.Context(), s.id, func(_ context.Context, a *runner.Amendment) error {
-		return errors.Join(flipIn(a, 1, 1), os.Remove(filepath.Join(s.state, "none")))
+	runnertest.Flip(t, s.r, s.id, 0, 2)
+	require.Error(t, s.r.Amender().Amend(t.Context(), s.id, func(_ context.Context, a *regrade.Amendment) error {
+		return errors.Join(runnertest.FlipIn(a, 1, 1), os.Remove(filepath.Join(s.state, "none")))
 	}))
 	s.set(s.hang)
 	res, _, did := s.resume()
 	require.Equal(t, "c/1 c/2", did)
-	require.Equal(t, runner.Failed, res.Tasks[0].Trials[1].Verdict)
+	require.Equal(t, record.Failed, res.Tasks[0].Trials[1].Verdict)
 	require.Equal(t, 2, res.Summary.Trials.Failed)
 	require.Equal(t, 4, res.Summary.Trials.Passed)
 	require.Equal(t, 6, res.Summary.Trials.Total)
-	flip(t, s.r, s.id, 2, 1)
-	h := reopened(t, s.r, s.id)
+	runnertest.Flip(t, s.r, s.id, 2, 1)
+	h := runnertest.Reopened(t, s.r, s.id)
 	p, err := h.Progress()
 	require.NoError(t, err)
 	require.Equal(t, 3, p.Trials.Failed)
 	require.NotNil(t, p.AmendedAt)
-	all := follow(t, h, 1)
+	all := runnertest.Follow(t, h, 1)
 	for i, e := range all {
 		require.EqualValues(t, i+1, e.Seq)
 	}
-	require.Equal(t, 1, strings.Count(outline(all), "\nend "))
+	require.Equal(t, 1, strings.Count(runnertest.Outline(all), "\nend "))
 }
 
 // What sessions before spent counts: the budget is the run's.
@@ -371,16 +374,16 @@ func TestResumeBudget(t *testing.T) {
 	s.set(s.hang)
 	res, _, did := s.resume()
 	require.Equal(t, "b/2 c/1", did, "each takes a token, and four were taken, one of them in vain")
-	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Equal(t, record.StatusCancelled, res.Status)
 	require.Contains(t, res.Error, "config.max_tokens of 6")
 	res, _, did = s.resume()
 	require.Empty(t, did)
-	require.Equal(t, runner.StatusCancelled, res.Status)
+	require.Equal(t, record.StatusCancelled, res.Status)
 	require.Equal(t, 5, res.Summary.Trials.Passed)
 	s.edit("max_tokens: 6", "max_tokens: 60")
 	res, _, did = s.resume()
 	require.Equal(t, "c/2", did)
-	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, record.StatusCompleted, res.Status)
 }
 
 // A run lasts as long as its sessions together, not as long as it lay between them.
@@ -402,7 +405,7 @@ func TestResumeDuration(t *testing.T) {
 	}
 	left := state{s.record, []byte(strings.Join(lines, "")), nil}
 	again := left.takesUp(t, id, want)
-	var res result
+	var res runnertest.Result
 	require.NoError(t, json.Unmarshal(again.result, &res))
 	before := int64(len(lines)-1) * 1000
 	require.GreaterOrEqual(t, res.Summary.DurationMS, before)

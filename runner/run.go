@@ -15,7 +15,11 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/journal"
+	"waza/runner/plan"
 	"waza/runner/proc"
+	"waza/runner/record"
+	"waza/runner/replay"
+	"waza/runner/workspace"
 )
 
 var errCancelled = errors.New("the run was cancelled")
@@ -31,10 +35,10 @@ const hookGrace = 3 * time.Second
 // processes ask for. All methods are safe for concurrent use.
 type Run struct {
 	runner *Runner
-	plan   *Plan
-	rec    *Record
+	plan   *plan.Plan
+	rec    *record.Run
 	log    *journal.Writer
-	fold   *fold
+	fold   *replay.Fold
 	feed   *feed
 	// earlier is what is kept of the sessions before; nil unless the run was
 	// taken up again.
@@ -52,11 +56,11 @@ type Run struct {
 	done chan struct{} // closed when nothing of the run is left to do
 }
 
-func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *Run {
+func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state *replay.Fold) *Run {
 	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: state, stops: make(chan struct{}), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.ctx, run.hooked = proc.WithScope(run.ctx)
-	run.feed = newFeed(log, run.fold, p.pool.Redactor(), func(err error) {
+	run.feed = newFeed(log, run.fold, p.Pool.Redactor(), func(err error) {
 		run.cancel(unrecorded(err))
 	})
 	return run
@@ -66,16 +70,16 @@ func newRun(r *Runner, p *Plan, rec *Record, log *journal.Writer, state *fold) *
 func (r *Run) ID() string { return r.rec.RunID }
 
 // Record is what was asked.
-func (r *Run) Record() *Record { return r.rec }
+func (r *Run) Record() *record.Run { return r.rec }
 
 // Progress is how far the run has come; the error is always nil.
-func (r *Run) Progress() (Progress, error) { return r.fold.progress(), nil }
+func (r *Run) Progress() (record.Progress, error) { return r.fold.Progress(), nil }
 
 // Results are those of the tasks so far; the error is always nil.
-func (r *Run) Results() ([]*TaskResult, error) { return r.fold.snapshot().results(), nil }
+func (r *Run) Results() ([]*record.Task, error) { return r.fold.Snapshot().Results(), nil }
 
 // State is a copy of the run's state so far; the error is always nil.
-func (r *Run) State() (*foldState, error) { return r.fold.snapshot(), nil }
+func (r *Run) State() (*replay.State, error) { return r.fold.Snapshot(), nil }
 
 // Files is the directory of the run's record.
 func (r *Run) Files() *journal.Run { return r.log.Run() }
@@ -107,10 +111,10 @@ func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), errCance
 
 // Status is that of Progress but for a run that was cancelled: it is, from then
 // on, even while its processes are being ended.
-func (r *Run) Status() Status {
-	status := r.fold.progress().Status
-	if status == StatusRunning && r.Cancelled() {
-		return StatusCancelled
+func (r *Run) Status() record.Status {
+	status := r.fold.Progress().Status
+	if status == record.StatusRunning && r.Cancelled() {
+		return record.StatusCancelled
 	}
 	return status
 }
@@ -120,7 +124,7 @@ func (r *Run) Status() Status {
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Subscribe follows the run.
-func (r *Run) Subscribe(fromSeq int64) Subscription {
+func (r *Run) Subscribe(fromSeq int64) record.Subscription {
 	return &liveSubscription{feed: r.feed, next: max(1, fromSeq)}
 }
 
@@ -129,7 +133,7 @@ type liveSubscription struct {
 	next int64
 }
 
-func (s *liveSubscription) Next(ctx context.Context) ([]*Event, error) {
+func (s *liveSubscription) Next(ctx context.Context) ([]*record.Event, error) {
 	events, err := s.feed.next(ctx, s.next)
 	if err != nil {
 		return nil, err
@@ -144,34 +148,34 @@ func (r *Run) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return r.writeResult(w, resultOptions{damage: damage})
+	return r.writeResult(w, replay.ResultOptions{Damage: damage})
 }
 
-func (r *Run) writeResult(w io.Writer, o resultOptions) error {
-	files, err := openTrials(r.log.Run())
+func (r *Run) writeResult(w io.Writer, o replay.ResultOptions) error {
+	files, err := replay.OpenTrials(r.log.Run())
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	return writeResult(w, files, r.rec, r.fold.snapshot(), o)
+	return replay.WriteResult(w, files, r.rec, r.fold.Snapshot(), o)
 }
 
 // Trials visits the trials that have ended so far.
-func (r *Run) Trials(visit func(task int, t *TrialResult) error) error {
-	return visitTrials(r.log.Run(), r.fold.snapshot(), visit)
+func (r *Run) Trials(visit func(task int, t *record.Trial) error) error {
+	return replay.VisitTrials(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
 // Damage tells of what was lost of the journal before the run was gone on with.
-func (r *Run) Damage() (*Damage, error) {
-	d, _, err := damageOf(r.log.Run())
+func (r *Run) Damage() (*record.Damage, error) {
+	d, _, err := replay.DamageOf(r.log.Run())
 	if err != nil {
 		return nil, err
 	}
-	return d.orNil(), nil
+	return d.OrNil(), nil
 }
 
 // Blobs opens what trials have left so far; what comes later it may not find.
-func (r *Run) Blobs() (Blobs, error) { return r.log.Run().Blobs() }
+func (r *Run) Blobs() (record.Blobs, error) { return r.log.Run().Blobs() }
 
 func (r *Run) logf(level, format string, args ...any) {
 	r.logTask(nil, level, format, args...)
@@ -181,7 +185,7 @@ func (r *Run) logf(level, format string, args ...any) {
 const maxLogBytes = 16 << 10
 
 func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
-	if level != "debug" || r.plan.verbose {
+	if level != "debug" || r.plan.Verbose {
 		r.feed.emit(logEvent(t, level, fmt.Sprintf(format, args...)))
 	}
 }
@@ -194,7 +198,7 @@ func (r *Run) logRetry(t *taskRun, num, attempt int, level, why string) {
 }
 
 // logTrial logs why a trial is in error.
-func (r *Run) logTrial(t *taskRun, res *TrialResult) {
+func (r *Run) logTrial(t *taskRun, res *record.Trial) {
 	e := logEvent(t, "error", fmt.Sprintf("task %s, trial %d: %s", t.ID, res.TrialNum, cmp.Or(res.Error, "error")))
 	e.TrialNum, e.Verdict = res.TrialNum, res.Verdict
 	r.feed.emit(e)
@@ -208,8 +212,8 @@ func clipReason(reason string) string {
 	return strings.ToValidUTF8(reason[:maxLogBytes], "") + " …"
 }
 
-func logEvent(t *taskRun, level, msg string) *Event {
-	e := &Event{Type: Log, Level: level, Message: clipReason(msg)}
+func logEvent(t *taskRun, level, msg string) *record.Event {
+	e := &record.Event{Type: record.Log, Level: level, Message: clipReason(msg)}
 	if t != nil {
 		e.TaskID, e.TaskName, e.TaskNum = t.ID, t.Name, t.num
 	}
@@ -230,18 +234,18 @@ func (r *Run) main() {
 	s := newScheduler(r)
 	s.settle()
 	err := r.execute(s)
-	status := StatusCompleted
+	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errCancelled):
-		status, err = StatusCancelled, nil
+		status, err = record.StatusCancelled, nil
 	case cause != nil:
-		status, err = StatusFailed, cause
+		status, err = record.StatusFailed, cause
 	case err != nil:
-		status = StatusFailed
+		status = record.StatusFailed
 	case r.stop.Load():
-		status = StatusCancelled
+		status = record.StatusCancelled
 		if why := r.halted.Load(); why != nil {
-			err = fmt.Errorf("the run was stopped: %w", r.plan.pool.Budget().Current(why))
+			err = fmt.Errorf("the run was stopped: %w", r.plan.Pool.Budget().Current(why))
 		}
 	}
 	if r.asked.Load() {
@@ -257,8 +261,8 @@ func (r *Run) main() {
 // itself could not go on.
 func (r *Run) execute(s *scheduler) (err error) {
 	p := r.plan
-	env := append(slices.Clone(p.inherited()), "WAZA_RUN_ID="+r.ID())
-	timeout := seconds(p.config.TimeoutSeconds)
+	env := append(slices.Clone(p.Inherited()), "WAZA_RUN_ID="+r.ID())
+	timeout := plan.Seconds(p.Config.TimeoutSeconds)
 	before := proc.Started()
 	defer func() {
 		if proc.Started() != before { // looking at every process takes milliseconds
@@ -318,26 +322,26 @@ func (r *Run) afterContext() (context.Context, context.CancelFunc) {
 }
 
 // finish emits the last events, and writes the result once they are recorded.
-func (r *Run) finish(status Status, err error, sum *Summary) {
+func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
 	msg := ""
 	if err != nil {
 		msg = err.Error()
 		r.logf("error", "%s", msg)
 	}
-	r.feed.emit(&Event{Type: RunComplete, Status: status, Summary: sum, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
+	r.feed.emit(&record.Event{Type: record.RunComplete, Status: status, Summary: sum, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
 	if ferr := r.feed.sync(); ferr != nil && err == nil {
-		status, msg = StatusFailed, unrecorded(ferr).Error()
+		status, msg = record.StatusFailed, unrecorded(ferr).Error()
 	}
-	r.feed.emit(&Event{Type: End, Status: status, Summary: sum, Error: msg})
+	r.feed.emit(&record.Event{Type: record.End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, resultOptions{stored: true}) }); werr != nil {
+	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, replay.ResultOptions{Stored: true}) }); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
 	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {
 		r.runner.log.Error("journal not closed", "run", r.ID(), "error", cerr)
 	}
-	if rerr := removeAll(r.log.WorkDir()); rerr != nil {
+	if rerr := workspace.RemoveAll(r.log.WorkDir()); rerr != nil {
 		r.runner.log.Warn("workspaces not removed", "run", r.ID(), "error", rerr)
 	}
 	r.cancel(nil)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"waza/runner/trial"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,9 +36,9 @@ func TestAfterContext(t *testing.T) {
 // The pause before a retry doubled without end, and overflowed.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, retryDelay, backoff(1))
-	require.Equal(t, 2*retryDelay, backoff(2))
+	require.Equal(t, trial.RetryDelay, trial.Backoff(1))
+	require.Equal(t, 2*trial.RetryDelay, trial.Backoff(2))
 	for _, n := range []int{10, 50, 64, 1 << 40} {
-		require.Equal(t, maxRetryDelay, backoff(n))
+		require.Equal(t, trial.MaxRetryDelay, trial.Backoff(n))
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -25,9 +24,15 @@ import (
 	"sync"
 	"time"
 
+	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/replay"
+	"waza/runner/workspace"
 )
 
 // Options say how a [Runner] works. The zero value works.
@@ -56,9 +61,9 @@ type Options struct {
 
 // Runner starts runs and finds those of the past. It is safe for concurrent use.
 type Runner struct {
-	catalog *Catalog
-	planner *Planner
-	amender *Amender
+	catalog *catalog.Catalog
+	planner *plan.Planner
+	amender *regrade.Amender
 	store   *journal.Store
 	reports []Report
 	log     *slog.Logger
@@ -76,9 +81,6 @@ type Runner struct {
 	amends   map[chan struct{}]struct{} // closed when each amendment is over
 	closed   bool
 }
-
-// ErrRunNotFound says that no run has the id.
-var ErrRunNotFound = errors.New("no such run")
 
 // ErrClosed says that the runner takes no more runs.
 var ErrClosed = errors.New("shutting down: no more runs are started")
@@ -106,24 +108,24 @@ func New(o Options) (*Runner, error) {
 	}
 	r.store = journal.NewStore(dir)
 	r.store.Sync = o.Sync
-	r.catalog = NewCatalog(r.store, r.liveRun, r.log)
-	r.planner = NewPlanner(o.Executors, o.Graders, r.catalog, r.log)
-	r.amender = &Amender{Catalog: r.catalog, Planner: r.planner, Begin: r.beginAmend, Ended: r.writeReports, Log: r.log}
+	r.catalog = catalog.New(r.store, r.liveRun, r.log)
+	r.planner = plan.New(o.Executors, o.Graders, r.catalog, r.log)
+	r.amender = &regrade.Amender{Catalog: r.catalog, Planner: r.planner, Begin: r.beginAmend, Ended: r.writeReports, Log: r.log}
 	return r, nil
 }
 
 // Catalog finds and lists runs, those of the past and of other processes included.
-func (r *Runner) Catalog() *Catalog { return r.catalog }
+func (r *Runner) Catalog() *catalog.Catalog { return r.catalog }
 
 // Planner makes suites ready to run.
-func (r *Runner) Planner() *Planner { return r.planner }
+func (r *Runner) Planner() *plan.Planner { return r.planner }
 
 // Amender grades recorded runs again and takes persons' scores.
-func (r *Runner) Amender() *Amender { return r.amender }
+func (r *Runner) Amender() *regrade.Amender { return r.amender }
 
 // Start records the plan as a run and begins it. The run goes on by itself; it
 // ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
-func (r *Runner) Start(p *Plan) (*Run, error) {
+func (r *Runner) Start(p *plan.Plan) (*Run, error) {
 	run, err := r.begin(p)
 	if err != nil {
 		p.Close()
@@ -135,12 +137,12 @@ func (r *Runner) Start(p *Plan) (*Run, error) {
 
 // begin records what is asked. The lock is not held while it writes, so the
 // runner may be closed meanwhile.
-func (r *Runner) begin(p *Plan) (*Run, error) {
+func (r *Runner) begin(p *plan.Plan) (*Run, error) {
 	if r.isClosed() {
 		return nil, ErrClosed
 	}
 	now := time.Now().UTC()
-	rec := p.record(newRunID(now), now, os.Getpid())
+	rec := p.Record(newRunID(now), now, os.Getpid())
 	b, err := marshalRecord(p, rec)
 	if err != nil {
 		return nil, err
@@ -154,7 +156,7 @@ func (r *Runner) begin(p *Plan) (*Run, error) {
 	if r.closed {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
-	run := newRun(r, p, rec, log, newFold(rec))
+	run := newRun(r, p, rec, log, replay.NewFold(rec))
 	r.adoptLocked(run)
 	return run, nil
 }
@@ -181,62 +183,16 @@ func (r *Runner) isClosed() bool {
 // sweep removes the workspaces of runs whose process was killed.
 func (r *Runner) sweep() {
 	for _, dir := range r.store.Leftovers() {
-		if err := removeAll(dir); err != nil {
+		if err := workspace.RemoveAll(dir); err != nil {
 			r.log.Warn("workspaces of a killed run not removed", "dir", dir, "error", err)
 		}
 	}
 }
 
-// idTime is how an id begins.
-const idTime = "20060102-150405.000"
-
 // newRunID gives an id that begins with the time, so that ids sort by age, and
 // ends in enough chance to be unique across processes and restarts.
 func newRunID(now time.Time) string {
-	return now.Format(idTime) + "-" + strings.ToLower(rand.Text()[:10])
-}
-
-// Handle is access to a run, be it of this process, of another or of the past.
-type Handle interface {
-	ID() string
-	// Record is what was asked. The caller must not change it.
-	Record() *Record
-	// Progress is how far the run has come.
-	Progress() (Progress, error)
-	// Results are those of the tasks, in the order of the record, amendments
-	// included; nil for one that has not ended.
-	Results() ([]*TaskResult, error)
-	// Subscribe follows the run from the event with that number on; numbers
-	// below 1 mean from the first.
-	Subscribe(fromSeq int64) Subscription
-	// Trials calls visit for each trial that has ended, in the order of the
-	// record, with the index of its task; amendments are included. One trial at
-	// a time is in memory, and belongs to visit. An error of visit ends it.
-	Trials(visit func(task int, t *TrialResult) error) error
-	// Damage tells what is lost of the run's journal; nil when all is there. It
-	// goes through the whole file.
-	Damage() (*Damage, error)
-	// Blobs opens the contents that entries of trials' workspaces name. The
-	// caller closes it.
-	Blobs() (Blobs, error)
-	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
-	WriteResult(w io.Writer) error
-}
-
-// Blobs reads contents that a run's journal keeps beside its events.
-type Blobs interface {
-	// Get returns a content whole; the error says that it is gone or damaged.
-	Get(b journal.Blob) ([]byte, error)
-	Close() error
-}
-
-// Subscription delivers the events of a run in order, each exactly once. It
-// belongs to one goroutine and needs no closing.
-type Subscription interface {
-	// Next returns at least one event, waiting for it if need be. It returns
-	// io.EOF after the last event of a run that has ended, and the cause of
-	// ctx when that ends first. The events are shared: do not change them.
-	Next(ctx context.Context) ([]*Event, error)
+	return now.Format(record.IdTime) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
 // Live returns the run with that id if it goes on in this process, else nil.
@@ -247,7 +203,7 @@ func (r *Runner) Live(id string) *Run {
 }
 
 // liveRun is Live for the catalog.
-func (r *Runner) liveRun(id string) Live {
+func (r *Runner) liveRun(id string) catalog.Live {
 	if run := r.Live(id); run != nil {
 		return run
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	res, events := run(t, twoTasks, runner.Request{})
+	res, events := runnertest.Run(t, runnertest.TwoTasks, record.Request{})
 	require.Equal(t, `run_start
 task_start a
 trial_start a 1/2
@@ -29,11 +30,11 @@ trial_complete b 2/2 passed
 task_complete b failed
 run_complete completed
 end completed
-`, outline(events))
+`, runnertest.Outline(events))
 	for i, e := range events {
 		require.EqualValues(t, i+1, e.Seq)
 	}
-	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 2, res.Summary.Total)
 	require.Equal(t, 1, res.Summary.Passed)
 	require.Equal(t, 1, res.Summary.Failed)
@@ -44,14 +45,14 @@ end completed
 	require.True(t, res.Tasks[1].Flaky)
 	require.Len(t, res.Tasks[1].Trials, 2)
 	require.Equal(t, "Mock response for: be bad", res.Tasks[1].Trials[0].Output)
-	require.Equal(t, []runner.Reason{{Verdict: runner.Failed, Grader: "says_good", Message: res.Tasks[1].Trials[0].Graders[0].Feedback, Trials: 1}}, res.Tasks[1].Reasons)
+	require.Equal(t, []record.Reason{{Verdict: record.Failed, Grader: "says_good", Message: res.Tasks[1].Trials[0].Graders[0].Feedback, Trials: 1}}, res.Tasks[1].Reasons)
 }
 
 // Errors are neither failures nor passes: they are retried, reported apart, and
 // no pass rate counts them.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	res, events := run(t, `
+	res, events := runnertest.Run(t, `
 -- eval.yaml --
 name: errors
 config:
@@ -60,23 +61,23 @@ config:
 tasks:
   - {id: broken, prompt: broken}
   - {id: fine, prompt: fine}
-`, runner.Request{})
+`, record.Request{})
 	trial := res.Tasks[0].Trials[0]
-	require.Equal(t, runner.Errored, trial.Verdict)
+	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, "no network", trial.Error)
 	require.Nil(t, trial.Score)
 	require.Len(t, trial.Attempts, 1)
-	require.Equal(t, runner.Errored, res.Tasks[0].Verdict)
-	require.Nil(t, res.Tasks[0].TaskResult.Trials.PassRate)
+	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
+	require.Nil(t, res.Tasks[0].Task.Trials.PassRate)
 	require.Equal(t, 1, res.Summary.Errors)
 	require.Equal(t, 1.0, *res.Summary.PassRate)
-	require.Contains(t, logs(events), "task broken, trial 1: no network; trying again")
+	require.Contains(t, runnertest.Logs(events), "task broken, trial 1: no network; trying again")
 }
 
 // A trial whose graders failed is tried again; the last attempt counts, and all are recorded.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
-	res, _ := run(t, `
+	res, _ := runnertest.Run(t, `
 -- eval.yaml --
 name: attempts
 config:
@@ -89,19 +90,19 @@ tasks:
   - id: never
     prompt: x
     graders: [{type: text, config: {contains: ["attempt 4"]}}]
-`, runner.Request{})
+`, record.Request{})
 	third, never := res.Tasks[0].Trials[0], res.Tasks[1].Trials[0]
-	require.Equal(t, runner.Passed, third.Verdict)
+	require.Equal(t, record.Passed, third.Verdict)
 	require.Len(t, third.Attempts, 2)
 	require.Equal(t, "attempt 1", third.Attempts[0].Output)
-	require.Equal(t, runner.Failed, third.Attempts[0].Verdict)
-	require.Equal(t, runner.Failed, never.Verdict)
+	require.Equal(t, record.Failed, third.Attempts[0].Verdict)
+	require.Equal(t, record.Failed, never.Verdict)
 	require.Equal(t, "attempt 3", never.Output)
 }
 
 func TestFailFast(t *testing.T) {
 	t.Parallel()
-	res, events := run(t, `
+	res, events := runnertest.Run(t, `
 -- eval.yaml --
 name: fast
 config: {fail_fast: true, trials_per_task: 2}
@@ -109,20 +110,20 @@ tasks:
   - {id: a, prompt: x}
   - {id: b, prompt: x, graders: [{type: text, config: {contains: [nothing like it]}}]}
   - {id: c, prompt: x}
-`, runner.Request{})
-	require.Equal(t, runner.StatusCompleted, res.Status)
-	require.Equal(t, runner.Skipped, res.Tasks[2].Verdict)
+`, record.Request{})
+	require.Equal(t, record.StatusCompleted, res.Status)
+	require.Equal(t, record.Skipped, res.Tasks[2].Verdict)
 	require.Len(t, res.Tasks[2].Trials, 2, "skipped trials are listed")
 	require.Equal(t, 1, res.Summary.Skipped)
-	require.NotContains(t, outline(events), "task_start c")
-	require.Contains(t, outline(events), "trial_complete c 2/2 skipped")
+	require.NotContains(t, runnertest.Outline(events), "task_start c")
+	require.Contains(t, runnertest.Outline(events), "trial_complete c 2/2 skipped")
 }
 
 // An executor that cannot be had makes errors that say so, at once and not by
 // trying again.
 func TestAgentMissing(t *testing.T) {
 	t.Parallel()
-	res, _ := run(t, `
+	res, _ := runnertest.Run(t, `
 -- eval.yaml --
 name: missing
 config:
@@ -130,7 +131,7 @@ config:
   agent: {preset: copilot, command: no-such-agent-here}
   trials_per_task: 2
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	require.Equal(t, "acp", res.Config["executor"])
 	require.Equal(t, 2, res.Summary.Trials.Errors)
 	require.Contains(t, res.Tasks[0].Trials[0].Error, "no-such-agent-here is not installed; install it: npm install -g @github/copilot")
@@ -141,12 +142,12 @@ tasks: [{id: a, prompt: x}]
 // reason: they used to be as many as trials.
 func TestReasonsWithoutWorkspace(t *testing.T) {
 	t.Parallel()
-	res, _ := run(t, `
+	res, _ := runnertest.Run(t, `
 -- eval.yaml --
 name: broken
 config: {executor: command, command: 'echo "$PWD/agent: no such file" >&2; exit 2', trials_per_task: 3, retry_errors: 0}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	require.Len(t, res.Tasks[0].Reasons, 1)
 	require.Contains(t, res.Tasks[0].Reasons[0].Message, "$WAZA_WORKSPACE_DIR/agent: no such file")
 	require.Equal(t, 3, res.Tasks[0].Reasons[0].Trials)
@@ -172,15 +173,15 @@ echo started
 if [ "$prompt" = sleep ]; then sleep 1000; fi
 `
 	// On a busy machine the time may be up before the agent has said anything.
-	var res result
+	var res runnertest.Result
 	for _, seconds := range []string{"0.5", "5", "60"} {
-		res, _ = run(t, strings.Replace(files, "SECONDS", seconds, 1), runner.Request{})
+		res, _ = runnertest.Run(t, strings.Replace(files, "SECONDS", seconds, 1), record.Request{})
 		if res.Tasks[0].Trials[0].Output != "" && res.Tasks[1].Trials[0].Output != "" {
 			break
 		}
 	}
 	for _, task := range res.Tasks {
-		require.Equal(t, runner.TimedOut, task.Verdict, task.ID)
+		require.Equal(t, record.TimedOut, task.Verdict, task.ID)
 		require.Equal(t, "timeout exceeded", task.Trials[0].Error)
 		require.Equal(t, "started", task.Trials[0].Output, "what there was is kept")
 	}
@@ -193,7 +194,7 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 func TestEmptyPromptIsAsked(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	res, _ := runAgent(t, `
+	res, _ := runnertest.RunAgent(t, `
 -- eval.yaml --
 name: s
 config: {executor: agent}
@@ -206,7 +207,7 @@ tasks:
 -- rows.csv --
 id,prompt
 row,
-`, runner.Request{}, func(_ context.Context, tr *executor.Trial) (string, error) {
+`, record.Request{}, func(_ context.Context, tr *executor.Trial) (string, error) {
 		asked = append(asked, tr.Task.ID+strings.TrimSpace(tr.Prompt))
 		return "What shall I do?", nil
 	})

@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/tally"
 )
 
 // scheduler hands the trials of a run to its workers, in the order of the
@@ -20,9 +22,9 @@ import (
 // the task begins before its first and ends after its last.
 type scheduler struct {
 	run   *Run
-	execs map[*cell]executor.Executor // of the cells that have tasks
+	execs map[*plan.Setup]executor.Executor // of the cells that have tasks
 	tasks []*taskRun
-	tally *runTally
+	tally *tally.Run
 	queue *queue
 	index *indexer
 
@@ -31,7 +33,7 @@ type scheduler struct {
 
 // taskRun is a task while it runs.
 type taskRun struct {
-	*PlannedTask
+	*plan.Task
 	num     int // 1-based
 	caps    executor.Capabilities
 	graders []*grader.Bound
@@ -53,21 +55,21 @@ type taskRun struct {
 	broken error
 
 	mu    sync.Mutex // guards the fields below
-	tally taskTally
+	tally tally.Task
 	left  int  // trials that have not ended
 	noted bool // in the index of what later runs may take over
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, tally: newRunTally(r.rec), index: newIndexer(r)}
-	runs := make(map[*PlannedTask]*taskRun)
+	s := &scheduler{run: r, tally: tally.NewRun(r.rec), index: newIndexer(r)}
+	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
-		tr := &taskRun{PlannedTask: t, num: i + 1, left: t.Trials, tally: newTaskTally(&r.rec.Tasks[i], t.threshold)}
-		if t.Role == RoleBaseline {
+		tr := &taskRun{Task: t, num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
+		if t.Role == record.RoleBaseline {
 			runs[t] = tr
 		}
-		if t.baseline != nil {
-			tr.baseline = runs[t.baseline]
+		if t.Baseline != nil {
+			tr.baseline = runs[t.Baseline]
 		}
 		s.tasks = append(s.tasks, tr)
 	}
@@ -85,7 +87,7 @@ func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index]
 // executes reports whether a trial of the task has to be executed.
 func (t *taskRun) executes() bool {
 	for i := range t.Trials {
-		if !t.isKept(i) && t.earlier[t.First+i] == nil {
+		if !t.isKept(i) && t.Earlier[t.First+i] == nil {
 			return true
 		}
 	}
@@ -94,34 +96,20 @@ func (t *taskRun) executes() bool {
 
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
-// environ is the environment of a task's processes: what they get of this process's,
-// then the task's own, then those that say where they are.
-func (t *PlannedTask) environ(inherited []string, runID string) []string {
-	env := slices.Clone(inherited)
-	for k, v := range t.Inputs.Environment {
-		env = append(env, k+"="+v)
-	}
-	for name, value := range t.cell.params {
-		env = append(env, eval.EnvName(name)+"="+value)
-	}
-	env = append(env, "WAZA_RUN_ID="+runID, "WAZA_TASK_ID="+t.Task.ID)
-	return env[:len(env):len(env)]
-}
-
 // open opens the executor of each cell that has trials. Close what it opened, also
 // after an error.
 func (s *scheduler) open(ctx context.Context) error {
-	s.execs = map[*cell]executor.Executor{}
+	s.execs = map[*plan.Setup]executor.Executor{}
 	for _, t := range s.tasks {
-		c := t.cell
+		c := t.Setup
 		if s.execs[c] != nil || !t.executes() {
 			continue
 		}
-		settings := c.settings
+		settings := c.Settings
 		settings.Temp = s.run.log.WorkDir()
-		exec, err := c.executor.Open(ctx, settings)
+		exec, err := c.Executor.Open(ctx, settings)
 		if err != nil {
-			return fmt.Errorf("executor %s: %w", c.executor.Name, err)
+			return fmt.Errorf("executor %s: %w", c.Executor.Name, err)
 		}
 		s.execs[c] = exec
 	}
@@ -131,7 +119,7 @@ func (s *scheduler) open(ctx context.Context) error {
 func (s *scheduler) close() {
 	for c, exec := range s.execs {
 		if err := exec.Close(); err != nil {
-			s.run.logf("warning", "executor %s: close: %v", c.executor.Name, err)
+			s.run.logf("warning", "executor %s: close: %v", c.Executor.Name, err)
 		}
 	}
 }
@@ -139,85 +127,22 @@ func (s *scheduler) close() {
 // bind builds the graders of all tasks.
 func (s *scheduler) bind() error {
 	for _, t := range s.tasks {
-		t.caps = t.cell.can()
-		if !t.grades() {
+		t.caps = t.Setup.Can()
+		if !t.Grades() {
 			continue
 		}
 		var err error
-		if t.graders, err = s.run.plan.bind(t.PlannedTask); err != nil {
+		if t.graders, err = s.run.plan.Bind(t.Task); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// boundGrader is a grader, or one that stands for it when err says why it cannot
-// be built.
-type boundGrader struct {
-	*grader.Bound
-	err error
-}
-
-// bind builds the graders of a task, each once per run: a grader of the suite
-// serves all tasks.
-func (p *Plan) bind(t *PlannedTask) ([]*grader.Bound, error) {
-	caps := t.cell.can()
-	var graders []*grader.Bound
-	for _, spec := range t.Effective {
-		b := p.boundGrader(spec)
-		// A canned reply only tries a suite out, which needs no judge.
-		if executor.AsStop(b.err) != nil && !caps.Canned {
-			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
-		}
-		graders = append(graders, b.Bound)
-	}
-	expected := p.config.GradeExpected == eval.GradeExpectedTrue ||
-		p.config.GradeExpected != eval.GradeExpectedFalse && !caps.Canned
-	if expected && t.Expected != nil {
-		synthetic, err := grader.ForExpected(t.Task, caps)
-		if err != nil {
-			return nil, fmt.Errorf("task %s: expected: %w", t.ID, err)
-		}
-		for _, b := range synthetic {
-			if t.Role != RoleBaseline || !b.SkillsOnly {
-				graders = append(graders, b)
-			}
-		}
-	}
-	if t.trigger != nil {
-		graders = append(graders, grader.ForTrigger(t.trigger.Skill, t.trigger.ShouldTrigger))
-	}
-	return graders, nil
-}
-
-func (p *Plan) boundGrader(spec *eval.Grader) boundGrader {
-	if b, ok := p.bound[spec]; ok {
-		return b
-	}
-	var b boundGrader
-	if b.Bound, b.err = p.graders.Bind(spec, p.env); b.err != nil {
-		b.Bound = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(b.err)})
-		b.SkillsOnly = grader.IsSkillsOnly(spec)
-	}
-	if p.bound == nil {
-		p.bound = map[*eval.Grader]boundGrader{}
-	}
-	p.bound[spec] = b
-	return b
-}
-
-// brokenGrader stands for a grader that could not be built: the trials it
-// applies to end in error.
-type brokenGrader struct{ err error }
-
-func (g brokenGrader) Grade(context.Context, *grader.Subject) (grader.Score, error) {
-	return grader.Score{}, g.err
-}
-
 // work does all trials and returns when the last has ended.
 func (s *scheduler) work() {
 	var workers sync.WaitGroup
-	for range min(s.run.plan.config.ActualWorkers, s.run.plan.TotalTrials()) {
+	for range min(s.run.plan.Config.ActualWorkers, s.run.plan.TotalTrials()) {
 		workers.Go(func() {
 			for {
 				t, num := s.claim()
@@ -243,16 +168,16 @@ func (s *scheduler) claim() (*taskRun, int) {
 
 // skipRest gives every trial that was not started its verdict, so that each
 // trial of a run has exactly one.
-func (s *scheduler) skipRest(status Status) {
+func (s *scheduler) skipRest(status record.Status) {
 	const failedFast = "not started: an earlier task failed and fail_fast is on"
-	verdict, reason := Skipped, failedFast
+	verdict, reason := record.Skipped, failedFast
 	switch {
 	case s.failFast.Load():
 	case s.run.stop.Load():
 		reason = notStartedStopped
-	case status == StatusCancelled:
-		verdict, reason = Cancelled, "not started: the run was cancelled"
-	case status == StatusFailed:
+	case status == record.StatusCancelled:
+		verdict, reason = record.Cancelled, "not started: the run was cancelled"
+	case status == record.StatusFailed:
 		reason = "not started: the run failed"
 	}
 	for {
@@ -261,7 +186,7 @@ func (s *scheduler) skipRest(status Status) {
 			return
 		}
 		if t.held {
-			s.complete(t, t.notStarted(num, Skipped, failedFast))
+			s.complete(t, t.notStarted(num, record.Skipped, failedFast))
 		} else {
 			s.complete(t, t.notStarted(num, verdict, reason))
 		}
@@ -271,10 +196,10 @@ func (s *scheduler) skipRest(status Status) {
 const notStartedStopped = "not started: the run was stopped"
 
 // notStarted is the result of a trial that never began.
-func (t *taskRun) notStarted(num int, verdict Verdict, reason string) *TrialResult {
-	return &TrialResult{
-		TaskID: t.ID, TrialNum: num, Hash: t.trialHash(num), Verdict: verdict, Error: reason,
-		Graders: []grader.Result{}, Transcript: []executor.Entry{},
+func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *record.Trial {
+	return &record.Trial{
+		TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: verdict, Error: reason,
+		Graders: []record.Grade{}, Transcript: []record.Entry{},
 	}
 }
 
@@ -283,9 +208,9 @@ func (t *taskRun) notStarted(num int, verdict Verdict, reason string) *TrialResu
 func (s *scheduler) start(t *taskRun) {
 	t.begin.Do(func() {
 		r := s.run
-		t.env = t.environ(r.plan.inherited(), r.ID())
-		r.feed.emit(&Event{
-			Type: TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
+		t.env = t.Environ(r.plan.Inherited(), r.ID())
+		r.feed.emit(&record.Event{
+			Type: record.TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
 		})
 		r.logTask(t, "info", "Running task: %s", t.Name)
@@ -300,7 +225,7 @@ func (s *scheduler) start(t *taskRun) {
 
 // hooked reports whether hooks run around the task: they are written for tasks of
 // the suite, and for their execution.
-func (t *taskRun) hooked() bool { return t.Role != RoleTrigger && t.executes() }
+func (t *taskRun) hooked() bool { return t.Role != record.RoleTrigger && t.executes() }
 
 // trial does one trial from its start to its record: a worker whose process is killed
 // loses at most the trial that it is about to record.
@@ -313,13 +238,13 @@ func (s *scheduler) trial(t *taskRun, num int) {
 func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	s.start(t)
 	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
-		return s.complete(t, t.notStarted(num, Skipped, notStartedStopped))
+		return s.complete(t, t.notStarted(num, record.Skipped, notStartedStopped))
 	}
-	s.run.feed.emit(&Event{
-		Type: TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
+	s.run.feed.emit(&record.Event{
+		Type: record.TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,
 	})
-	if e := t.earlier[num]; e != nil {
+	if e := t.Earlier[num]; e != nil {
 		return s.complete(t, s.takeOver(t, num, e))
 	}
 	return s.complete(t, s.attempts(t, num))
@@ -327,27 +252,27 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 
 // complete announces how a trial ended and, after the task's last, the task. It
 // returns the number of the trial's event.
-func (s *scheduler) complete(t *taskRun, res *TrialResult) (seq int64) {
-	if res.Verdict == Errored {
+func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
+	if res.Verdict == record.Errored {
 		s.run.logTrial(t, res)
 	}
-	seq = s.run.feed.emit(&Event{
-		Type: TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
+	seq = s.run.feed.emit(&record.Event{
+		Type: record.TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
 		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
 	})
-	s.tally.addTrial(t.num-1, res)
+	s.tally.AddTrial(t.num-1, res)
 	t.mu.Lock()
-	t.tally.add(res)
-	decided := t.tally.early.add(res.TrialNum-t.First, res.Verdict)
-	why := t.tally.early.decided
+	t.tally.Add(res)
+	decided := t.tally.Early.Add(res.TrialNum-t.First, res.Verdict)
+	why := t.tally.Early.Decided
 	t.left--
 	last := t.left == 0
-	note := !t.noted && res.Verdict.cacheable()
+	note := !t.noted && res.Verdict.Cacheable()
 	t.noted = t.noted || note
 	t.mu.Unlock()
 	if note {
-		s.index.note(t.PlannedTask)
+		s.index.note(t.Task)
 	}
 	if last {
 		s.completeTask(t)
@@ -367,28 +292,23 @@ func (s *scheduler) completeTask(t *taskRun) {
 		ctx, cancel := r.afterContext()
 		defer cancel()
 		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
-			t.tally.broken = err.Error()
+			t.tally.Broken = err.Error()
 			r.logTask(t, "error", "%v", err)
 		}
 	}
-	res := t.tally.result(t.threshold)
-	t.tally, t.env = taskTally{}, nil // not needed any more, and there may be many tasks
-	if r.plan.failsFast(t.PlannedTask, res.Verdict) {
+	res := t.tally.Result(t.Threshold)
+	t.tally, t.env = tally.Task{}, nil // not needed any more, and there may be many tasks
+	if r.plan.FailsFast(t.Task, res.Verdict) {
 		s.failFast.Store(true)
 	}
 	s.announceTask(t, res)
 }
 
-// failsFast reports whether no further task is to begin after one with that verdict.
-func (p *Plan) failsFast(t *PlannedTask, v Verdict) bool {
-	return p.config.FailFast && t.Role == RoleTask && (v == Failed || v == TimedOut)
-}
-
 // announceTask tells how a task ended.
-func (s *scheduler) announceTask(t *taskRun, res *TaskResult) {
-	s.tally.addTask(t.num-1, res)
-	e := &Event{
-		Type: TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
+func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
+	s.tally.AddTask(t.num-1, res)
+	e := &record.Event{
+		Type: record.TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
 	}
 	if res.Score != nil {
@@ -400,8 +320,21 @@ func (s *scheduler) announceTask(t *taskRun, res *TaskResult) {
 	s.run.feed.emit(e)
 }
 
-func (s *scheduler) summary(took time.Duration) *Summary {
-	sum := s.tally.summary(s.run.rec.Metrics)
+func (s *scheduler) summary(took time.Duration) *record.Summary {
+	sum := s.tally.Summary(s.run.rec.Metrics)
 	sum.DurationMS = took.Milliseconds()
 	return sum
+}
+
+// skipDecided skips the trials of a task that are not started yet, for its verdict is
+// decided. Those that run may end.
+func (s *scheduler) skipDecided(t *taskRun, why *record.Decided) {
+	nums := s.queue.drop(t)
+	if len(nums) == 0 {
+		return
+	}
+	s.run.logTask(t, "info", "%s", tally.DecisionText(why))
+	for _, num := range nums {
+		s.complete(t, t.notStarted(num, record.Skipped, "not started: "+tally.DecisionText(why)))
+	}
 }

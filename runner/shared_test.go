@@ -10,11 +10,12 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 // runShared runs a suite that other people wrote, as it is, with the mock executor.
-func runShared(t *testing.T, name string) (result, decode.Diagnostics) {
+func runShared(t *testing.T, name string) (runnertest.Result, decode.Diagnostics) {
 	t.Helper()
 	file := filepath.Join("..", "..", "shared", "suites", filepath.FromSlash(name), "eval.yaml")
 	if _, err := os.Stat(file); err != nil {
@@ -23,17 +24,17 @@ func runShared(t *testing.T, name string) (result, decode.Diagnostics) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
-	r := newRunner(t)
+	r := runnertest.NewRunner(t)
 	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, record.Request{})
 	require.NoError(t, err)
 	require.Empty(t, plan.Preflight(t.Context()).Errors())
 	run, err := r.Start(plan)
 	require.NoError(t, err)
 	<-run.Done()
-	return resultOf(t, run), ds
+	return runnertest.ResultOf(t, run), ds
 }
 
 func TestSharedCodeExplainer(t *testing.T) {
@@ -64,16 +65,16 @@ func TestSharedCosmosDB(t *testing.T) {
 func TestSharedGraderShowcase(t *testing.T) {
 	t.Parallel()
 	res, _ := runShared(t, "microsoft-waza/grader-showcase")
-	got := map[string]runner.Verdict{}
+	got := map[string]record.Verdict{}
 	for _, task := range res.Tasks {
 		got[task.ID] = task.Verdict
 	}
-	require.Equal(t, map[string]runner.Verdict{
-		"action-sequence-demo-001": runner.Failed,
-		"behavior-demo-001":        runner.Errored,
-		"code-demo-001":            runner.Failed,
-		"file-demo-001":            runner.Failed,
-		"regex-demo-001":           runner.Failed,
-		"skill-invocation-001":     runner.Errored,
+	require.Equal(t, map[string]record.Verdict{
+		"action-sequence-demo-001": record.Failed,
+		"behavior-demo-001":        record.Errored,
+		"code-demo-001":            record.Failed,
+		"file-demo-001":            record.Failed,
+		"regex-demo-001":           record.Failed,
+		"skill-invocation-001":     record.Errored,
 	}, got)
 }

@@ -10,6 +10,8 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 // starting is an executor that takes its time, and says how much of it was startup.
@@ -25,19 +27,19 @@ func (starting) Close() error { return nil }
 // What graders know as the time of a trial is without the agent's start.
 func TestStartupIsNotDuration(t *testing.T) {
 	t.Parallel()
-	for startup, want := range map[time.Duration]runner.Verdict{
-		-time.Hour: runner.Failed, 0: runner.Failed,
-		time.Hour: runner.Passed, // it cannot be more than all
+	for startup, want := range map[time.Duration]record.Verdict{
+		-time.Hour: record.Failed, 0: record.Failed,
+		time.Hour: record.Passed, // it cannot be more than all
 	} {
 		r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(executor.Kind{
 			Kind: eval.Kind{Name: "agent"},
 			Open: func(context.Context, executor.Settings) (executor.Executor, error) { return starting(startup), nil },
 		})})
 		require.NoError(t, err)
-		live := start(t, r, "-- eval.yaml --\nname: t\nconfig: {executor: agent}\ntasks: [{id: a, prompt: x}]\n"+
-			"graders: [{name: g, type: behavior, config: {max_duration_ms: 19}}]\n", runner.Request{})
+		live := runnertest.Start(t, r, "-- eval.yaml --\nname: t\nconfig: {executor: agent}\ntasks: [{id: a, prompt: x}]\n"+
+			"graders: [{name: g, type: behavior, config: {max_duration_ms: 19}}]\n", record.Request{})
 		<-live.Done()
-		trial := resultOf(t, live).Tasks[0].Trials[0]
+		trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
 		require.Equal(t, want, trial.Verdict, startup)
 		require.GreaterOrEqual(t, trial.StartupMS+trial.ExecutorMS, int64(19))
 	}

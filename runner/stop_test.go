@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/runnertest"
 )
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, `
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, `
 -- eval.yaml --
 name: long
 config:
@@ -23,25 +25,25 @@ config:
   workers: 4
   mock: {latency_ms: 1000000}
 tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	sub := live.Subscribe(1)
 	for seen := 0; seen < 4; {
 		events, err := sub.Next(t.Context())
 		require.NoError(t, err)
 		for _, e := range events {
-			if e.Type == runner.TrialStart {
+			if e.Type == record.TrialStart {
 				seen++
 			}
 		}
 	}
 	live.Cancel()
-	events := follow(t, live, 1)
+	events := runnertest.Follow(t, live, 1)
 	<-live.Done()
-	require.Equal(t, runner.End, events[len(events)-1].Type)
+	require.Equal(t, record.End, events[len(events)-1].Type)
 	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
-	res := resultOf(t, h)
-	require.Equal(t, runner.StatusCancelled, res.Status)
+	res := runnertest.ResultOf(t, h)
+	require.Equal(t, record.StatusCancelled, res.Status)
 	require.Equal(t, 20, res.Summary.Trials.Cancelled)
 	require.Equal(t, 2, res.Summary.Cancelled)
 	require.Nil(t, res.Summary.PassRate)
@@ -50,19 +52,19 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 // A run that is stopped finishes what runs and skips the rest.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, `
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, `
 -- eval.yaml --
 name: long
 config: {trials_per_task: 1000, mock: {latency_ms: 100}} # longer than any machine is busy
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	sub := live.Subscribe(1)
 	for stopped := false; !stopped; {
 		events, err := sub.Next(t.Context())
 		require.NoError(t, err)
 		for _, e := range events {
-			if e.Type == runner.TrialComplete && !stopped {
+			if e.Type == record.TrialComplete && !stopped {
 				live.Stop()
 				stopped = true
 			}
@@ -71,32 +73,24 @@ tasks: [{id: a, prompt: x}]
 	<-live.Done()
 	p, err := live.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, p.Status)
+	require.Equal(t, record.StatusCancelled, p.Status)
 	require.Positive(t, p.Trials.Passed)
 	require.Positive(t, p.Trials.Skipped)
 	require.Equal(t, 1000, p.Trials.Done())
 	// It used to pass with the trials it had.
-	require.Equal(t, runner.Skipped, resultOf(t, live).Tasks[0].Verdict)
+	require.Equal(t, record.Skipped, runnertest.ResultOf(t, live).Tasks[0].Verdict)
 }
-
-// endless is a suite whose run does not end by itself while a test goes on.
-const endless = `
--- eval.yaml --
-name: long
-config: {mock: {latency_ms: 1000000}}
-tasks: [{id: a, prompt: x}]
-`
 
 // A closed runner ends its runs and starts no more.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, endless, runner.Request{})
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, runnertest.Endless, record.Request{})
 	require.NoError(t, r.Close(t.Context()))
 	p, err := live.Progress()
 	require.NoError(t, err)
-	require.Equal(t, runner.StatusCancelled, p.Status)
-	plan, err := r.Planner().Plan(t.Context(), load(t, r, twoTasks), runner.Request{})
+	require.Equal(t, record.StatusCancelled, p.Status)
+	plan, err := r.Planner().Plan(t.Context(), runnertest.Load(t, r, runnertest.TwoTasks), record.Request{})
 	require.NoError(t, err)
 	_, err = r.Start(plan)
 	require.ErrorIs(t, err, runner.ErrClosed)
@@ -106,32 +100,32 @@ func TestClose(t *testing.T) {
 // its verdict was that of the attempt before.
 func TestCancelBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, `
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, `
 -- eval.yaml --
 name: retries
 config: {retry_errors: 1000, mock: {replies: [{error: no network}]}}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	sub := live.Subscribe(1)
 	for waiting := false; !waiting; {
 		events, err := sub.Next(t.Context())
 		require.NoError(t, err)
-		waiting = strings.Contains(logs(events), "trying again")
+		waiting = strings.Contains(runnertest.Logs(events), "trying again")
 	}
 	live.Cancel()
 	<-live.Done()
-	trial := resultOf(t, live).Tasks[0].Trials[0]
-	require.Equal(t, runner.Cancelled, trial.Verdict)
-	require.Equal(t, runner.Errored, trial.Attempts[0].Verdict)
+	trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
+	require.Equal(t, record.Cancelled, trial.Verdict)
+	require.Equal(t, record.Errored, trial.Attempts[0].Verdict)
 }
 
 // A run that was cancelled is listed so from then on. One that ended while the
 // list was made was listed as running.
 func TestListOfCancelled(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	live := start(t, r, endless, runner.Request{})
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, runnertest.Endless, record.Request{})
 	live.Cancel()
 	for ended := false; !ended; {
 		select {
@@ -142,7 +136,7 @@ func TestListOfCancelled(t *testing.T) {
 		infos, err := r.Catalog().List(0)
 		require.NoError(t, err)
 		require.Len(t, infos, 1)
-		require.Equal(t, runner.StatusCancelled, infos[0].Status)
+		require.Equal(t, record.StatusCancelled, infos[0].Status)
 	}
 }
 
@@ -156,24 +150,24 @@ func TestStopBetweenAttempts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live := start(t, newRunner(t), `
+			live := runnertest.Start(t, runnertest.NewRunner(t), `
 -- eval.yaml --
 name: retries
 config: `+config+`
 tasks: [{id: a, prompt: x, graders: [{type: text, config: {contains: [right]}}]}]
-`, runner.Request{})
+`, record.Request{})
 			sub := live.Subscribe(1)
 			for retried := false; !retried; {
 				events, err := sub.Next(t.Context())
 				require.NoError(t, err)
 				for _, e := range events {
-					retried = retried || e.Attempt == 2 && e.TrialNum == 1 && e.Type == runner.Log
+					retried = retried || e.Attempt == 2 && e.TrialNum == 1 && e.Type == record.Log
 				}
 			}
 			live.Stop()
 			<-live.Done()
-			trial := resultOf(t, live).Tasks[0].Trials[0]
-			require.Equal(t, runner.Cancelled, trial.Verdict)
+			trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
+			require.Equal(t, record.Cancelled, trial.Verdict)
 			require.Contains(t, trial.Error, "stopped before")
 			require.Nil(t, trial.Score)
 			require.NotEmpty(t, trial.Attempts)
@@ -185,21 +179,21 @@ tasks: [{id: a, prompt: x, graders: [{type: text, config: {contains: [right]}}]}
 func TestStopDuringHooks(t *testing.T) {
 	t.Parallel()
 	goOn := filepath.Join(t.TempDir(), "go")
-	live := start(t, newRunner(t), `
+	live := runnertest.Start(t, runnertest.NewRunner(t), `
 -- eval.yaml --
 name: hooks
 hooks: {before_task: [{command: "while [ ! -e '`+goOn+`' ]; do sleep 0.01; done"}]}
 tasks: [{id: a, prompt: x}]
-`, runner.Request{})
+`, record.Request{})
 	sub := live.Subscribe(1)
 	for started := false; !started; {
 		events, err := sub.Next(t.Context())
 		require.NoError(t, err)
-		started = strings.Contains(outline(events), "task_start")
+		started = strings.Contains(runnertest.Outline(events), "task_start")
 	}
 	live.Stop()
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
-	events := follow(t, live, 1)
-	require.NotContains(t, outline(events), "trial_start")
-	require.Contains(t, outline(events), "trial_complete a 1/1 skipped")
+	events := runnertest.Follow(t, live, 1)
+	require.NotContains(t, runnertest.Outline(events), "trial_start")
+	require.Contains(t, runnertest.Outline(events), "trial_complete a 1/1 skipped")
 }

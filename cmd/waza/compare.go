@@ -13,6 +13,9 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/terminal"
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/compare"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -81,11 +84,11 @@ func compareRuns(e *env, c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	result, err := runner.Compare(ctx, sources, o)
+	result, err := compare.Compare(ctx, sources, o)
 	switch {
 	case err != nil && ctx.Err() != nil && c.Context.Err() == nil:
 		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
-	case errors.Is(err, runner.ErrNothingCompared):
+	case errors.Is(err, compare.ErrNothingCompared):
 		return exit.Usagef("tasks are matched by their ids", "%w", err)
 	case err != nil:
 		return err
@@ -104,7 +107,7 @@ func compareRuns(e *env, c *cli.Context) error {
 	return exit.With(compareCode(result, c.String("fail-on")))
 }
 
-func compareOptionsOf(c *cli.Context) (o runner.CompareOptions, err error) {
+func compareOptionsOf(c *cli.Context) (o compare.Options, err error) {
 	if err := flags.OneOf("format", c.String("format"), "text", "markdown"); err != nil {
 		return o, err
 	}
@@ -116,7 +119,7 @@ func compareOptionsOf(c *cli.Context) (o runner.CompareOptions, err error) {
 	if c.Bool("bisect") && !c.IsSet("fail-on") {
 		return o, exit.Usagef("--fail-on regression, for example", "--bisect needs --fail-on: otherwise nothing is bad")
 	}
-	o = runner.CompareOptions{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task")}
+	o = compare.Options{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task")}
 	if c.IsSet("confidence") && !(o.Confidence >= 0.5 && o.Confidence <= 0.999) {
 		return o, exit.Usagef("0.95 is usual", "--confidence: %g is not between 0.5 and 0.999", o.Confidence)
 	}
@@ -128,26 +131,26 @@ func compareOptionsOf(c *cli.Context) (o runner.CompareOptions, err error) {
 
 // compareSources turns the arguments into what is compared. One alone is compared
 // with what goes before it.
-func compareSources(rn *runner.Runner, args []string, suite string) ([]runner.Source, error) {
+func compareSources(rn *runner.Runner, args []string, suite string) ([]compare.Source, error) {
 	switch len(args) {
 	case 0:
-		args = []string{runner.LatestRun}
+		args = []string{catalog.LatestRun}
 		fallthrough
 	case 1:
 		if flags.IsFile(args[0]) || namesFile(args[0]) {
-			args = []string{args[0], runner.LatestRun}
+			args = []string{args[0], catalog.LatestRun}
 			break
 		}
 		h, err := findRun(rn, args[0])
 		if err != nil {
 			return nil, err
 		}
-		if cells := runner.FromCells(h); len(cells) > 1 {
+		if cells := compare.FromCells(h); len(cells) > 1 {
 			return cells, nil
 		}
 		args = []string{h.ID() + "~1", h.ID()}
 	}
-	var sources []runner.Source
+	var sources []compare.Source
 	for _, arg := range args {
 		s, err := compareSource(rn, arg, suite)
 		if err != nil {
@@ -158,16 +161,16 @@ func compareSources(rn *runner.Runner, args []string, suite string) ([]runner.So
 	return sources, nil
 }
 
-func compareSource(rn *runner.Runner, arg, suite string) (runner.Source, error) {
+func compareSource(rn *runner.Runner, arg, suite string) (compare.Source, error) {
 	if !flags.IsFile(arg) && !namesFile(arg) {
 		h, err := findRun(rn, arg)
 		if err != nil {
 			return nil, err
 		}
-		return runner.FromRun(h), nil
+		return compare.FromRun(h), nil
 	}
-	s, err := runner.FromFile(arg, suite)
-	var bad *runner.ResultFileError
+	s, err := compare.FromFile(arg, suite)
+	var bad *compare.ResultFileError
 	switch {
 	case errors.As(err, &bad) && len(bad.Suites) > 0:
 		return nil, exit.Usagef("--suite NAME says which", "%w", err)
@@ -184,13 +187,13 @@ func namesFile(arg string) bool {
 
 // compareCode is the code that --fail-on asks for. What was shown counts, whatever
 // could not be compared beside it.
-func compareCode(c *runner.Comparison, failOn string) int {
+func compareCode(c *compare.Comparison, failOn string) int {
 	code := exit.Passed
 	for i := range c.Comparisons {
 		x := &c.Comparisons[i]
 		switch {
 		case failOn == "":
-		case x.Regressed > 0 || x.Outcome == runner.OutcomeWorse, failOn == failOnDrop && x.Dropped() > 0:
+		case x.Regressed > 0 || x.Outcome == compare.OutcomeWorse, failOn == failOnDrop && x.Dropped() > 0:
 			return exit.Failed
 		case x.Partial():
 			code = exit.Error
@@ -200,9 +203,9 @@ func compareCode(c *runner.Comparison, failOn string) int {
 }
 
 // findRun finds a run as [runner.Runner.Find] does.
-func findRun(rn *runner.Runner, ref string) (runner.Handle, error) {
+func findRun(rn *runner.Runner, ref string) (record.Handle, error) {
 	h, err := rn.Catalog().Find(ref)
-	if !errors.Is(err, runner.ErrRunNotFound) || ref != runner.LatestRun {
+	if !errors.Is(err, record.ErrRunNotFound) || ref != catalog.LatestRun {
 		return h, err
 	}
 	if infos, lerr := rn.Catalog().List(1); lerr == nil && len(infos) == 0 {

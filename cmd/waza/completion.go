@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/plan"
 )
 
 var (
@@ -158,7 +159,7 @@ func flagWords(flags []cli.Flag) []string {
 func valuesOf(f cli.Flag) []string {
 	switch f.Names()[0] {
 	case "executor":
-		return runner.Executors.Names()
+		return plan.Executors.Names()
 	case "fsync":
 		return journal.SyncNames()
 	case "log-level":

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/cmd/waza/exit"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // The tests of this file end a run in the midst of its work, over and over, by
@@ -221,10 +221,10 @@ func (c *crash) sessionOver() {
 		if err != nil {
 			return // a last line that was cut off tells nothing
 		}
-		var e runner.Event
+		var e record.Event
 		require.NoError(c, json.Unmarshal(line, &e))
 		name := fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)
-		if _, known := c.finished[name]; !known && e.Type == runner.TrialComplete && (e.Verdict == runner.Passed || e.Verdict == runner.Failed) {
+		if _, known := c.finished[name]; !known && e.Type == record.TrialComplete && (e.Verdict == record.Passed || e.Verdict == record.Failed) {
 			c.finished[name] = times[name]
 		}
 	}
@@ -298,13 +298,13 @@ func (c *crash) replay() {
 	seq := int64(0)
 	ends := 0
 	for line := range bytes.Lines(out.Bytes()) {
-		var e runner.Event
+		var e record.Event
 		if json.Unmarshal(line, &e) != nil || e.Seq == 0 {
 			continue // stderr
 		}
 		seq++
 		require.Equal(c, seq, e.Seq)
-		if e.Type == runner.End {
+		if e.Type == record.End {
 			ends++
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"waza/eval/decode"
 	"waza/eval/schema"
 	"waza/rpc"
-	"waza/runner"
 	"waza/runner/grader"
+	"waza/runner/plan"
 	"waza/runner/report"
 )
 
@@ -67,7 +67,7 @@ func firstDifference(have, want string) string {
 }
 
 func vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: runner.Executors.Kinds(), Graders: grader.Builtin.Kinds()}
+	return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: grader.Builtin.Kinds()}
 }
 
 // documents are all generated files by their paths in the repository.

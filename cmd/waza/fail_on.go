@@ -5,7 +5,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // failOnUnmeasured is what --fail-on may be where a run's exit code is its result.
@@ -26,7 +26,7 @@ func checkFailOn(c *cli.Context) error {
 }
 
 // failOn is the exit code of a run with --fail-on what.
-func failOn(what string, code int, sum *runner.Summary) int {
+func failOn(what string, code int, sum *record.Summary) int {
 	if code == exit.Passed && what == failOnUnmeasured && sum != nil && len(sum.Unmeasured()) > 0 {
 		return exit.Failed
 	}

@@ -20,6 +20,8 @@ import (
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
+	"waza/runner/regrade"
 	"waza/runner/report"
 )
 
@@ -55,12 +57,12 @@ Exit codes: as of waza run, by how the run stands now.
 // graded is what `waza grade --json` prints.
 type graded struct {
 	RunID        string             `json:"runId"`
-	Status       runner.Status      `json:"status"`
+	Status       record.Status      `json:"status"`
 	Graded       int                `json:"graded"`
 	Kept         int                `json:"kept"`
-	Changed      []runner.Change    `json:"changed"`
+	Changed      []regrade.Change   `json:"changed"`
 	TotalChanged int                `json:"totalChanged"`
-	Summary      *runner.Summary    `json:"summary"`
+	Summary      *record.Summary    `json:"summary"`
 	Warnings     []string           `json:"warnings,omitempty"`
 	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty"`
 	// Error says why it ended before all was graded.
@@ -88,8 +90,8 @@ func gradeRun(e *env, c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	g, err := rn.Amender().Grade(ctx, h.ID(), suite, runner.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
-	var ungradable *runner.UngradableError
+	g, err := rn.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
+	var ungradable *regrade.UngradableError
 	if errors.As(err, &ungradable) {
 		if perr := e.printDiagnostics(ungradable.Diagnostics); perr != nil {
 			return perr
@@ -112,7 +114,7 @@ func gradeRun(e *env, c *cli.Context) error {
 }
 
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
-func suiteToGrade(e *env, rn *runner.Runner, rec *runner.Record, path string) (*eval.Suite, error) {
+func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, path string) (*eval.Suite, error) {
 	if path == "" {
 		path = rec.Suite.Path
 	}
@@ -158,14 +160,14 @@ func gradeProgress(e *env) func(done, total int) {
 	}
 }
 
-func printGrading(e *env, h runner.Handle, g *runner.Grading, why error, asJSON bool) error {
+func printGrading(e *env, h record.Handle, g *regrade.Grading, why error, asJSON bool) error {
 	if asJSON {
 		out := graded{
 			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
 			Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
 		}
 		if out.Changed == nil {
-			out.Changed = []runner.Change{}
+			out.Changed = []regrade.Change{}
 		}
 		if why != nil {
 			out.Error = why.Error()
@@ -189,7 +191,7 @@ func printGrading(e *env, h runner.Handle, g *runner.Grading, why error, asJSON 
 // mostChanges bounds the changes that are printed one by one; --json has more.
 const mostChanges = 50
 
-func printChanges(e *env, g *runner.Grading) {
+func printChanges(e *env, g *regrade.Grading) {
 	for i, c := range g.Changes {
 		if i == mostChanges {
 			fmt.Fprintf(e.stdout, "and %d more\n", g.Changed-i)

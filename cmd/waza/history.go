@@ -11,7 +11,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/history"
 	"waza/runner/report"
 )
 
@@ -35,7 +35,7 @@ Examples:
   waza history demo --task 'sql-*' --json`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
-			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: runner.DefaultHistory, DefaultText: "20"},
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: history.DefaultRuns, DefaultText: "20"},
 			flags.JSON("print the history as JSON"),
 		},
 		Action: e.do(showHistory),
@@ -49,7 +49,7 @@ func showHistory(e *env, c *cli.Context) error {
 	if c.Int("limit") < 1 {
 		return exit.Usagef("leave it out for 20", "--limit: %d is not a number from 1 on", c.Int("limit"))
 	}
-	o := runner.HistoryOptions{Tasks: c.StringSlice("task"), Limit: c.Int("limit")}
+	o := history.Options{Tasks: c.StringSlice("task"), Limit: c.Int("limit")}
 	if name := c.Args().First(); name != "" {
 		o.Suites = []string{name}
 		if abs, err := filepath.Abs(name); err == nil {
@@ -62,8 +62,8 @@ func showHistory(e *env, c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	h, err := rn.Catalog().History(ctx, o)
-	var none *runner.NoHistoryError
+	h, err := history.Read(ctx, rn.Catalog(), o)
+	var none *history.NoHistoryError
 	switch {
 	case errors.As(err, &none):
 		return exit.Usagef("waza runs lists the runs and their suites", "%w", err)

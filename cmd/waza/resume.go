@@ -12,6 +12,8 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/runner"
+	"waza/runner/plan"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -91,8 +93,8 @@ func flagOf(c *cli.Context, name string) string {
 
 // goOn takes a run up again and shows it. One that has nothing left to run is told
 // of as it stands.
-func (s *session) goOn(h runner.Handle) (int, error) {
-	code, err := s.carryOut(h.Record().Suite.Path, func(plan *runner.Plan) (*runner.Run, error) {
+func (s *session) goOn(h record.Handle) (int, error) {
+	code, err := s.carryOut(h.Record().Suite.Path, func(plan *plan.Plan) (*runner.Run, error) {
 		return s.runner.Resume(s.stop.Context(), h.ID(), plan)
 	})
 	var nothing *runner.NothingLeftError
@@ -111,12 +113,12 @@ func (s *session) goOn(h runner.Handle) (int, error) {
 }
 
 // runToResume finds the run that an argument means, which may be empty.
-func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
+func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
 	if arg == "" {
 		return newestUnfinished(rn, "", "no run was cut short")
 	}
 	h, err := findRun(rn, arg)
-	if !errors.Is(err, runner.ErrRunNotFound) {
+	if !errors.Is(err, record.ErrRunNotFound) {
 		return h, err
 	}
 	if _, serr := os.Stat(arg); serr != nil {
@@ -136,7 +138,7 @@ func runToResume(e *env, rn *runner.Runner, arg string) (runner.Handle, error) {
 	return newestUnfinished(rn, path, paths[0]+": no run of this suite was cut short")
 }
 
-func newestUnfinished(rn *runner.Runner, suite, none string) (runner.Handle, error) {
+func newestUnfinished(rn *runner.Runner, suite, none string) (record.Handle, error) {
 	id, err := rn.Catalog().Unfinished(suite)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner"
+	"waza/runner/regrade"
 	"waza/runner/report"
 )
 
@@ -133,7 +134,7 @@ func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options,
 	if err != nil {
 		return exit.Usagef("", "--score: %w", err)
 	}
-	done, err := rn.Amender().Review(ctx, o.Run, runner.Review{
+	done, err := rn.Amender().Review(ctx, o.Run, regrade.Review{
 		TaskID: o.Task, Trial: o.Trial, Grader: o.Grader, Score: score, Comment: comment, Reviewer: o.Reviewer,
 	})
 	if err != nil {
@@ -158,7 +159,7 @@ func listQuestions(e *env, rn *runner.Runner, o review.Options) error {
 	if err := o.FindRun(rn); err != nil {
 		return err
 	}
-	var list []runner.Question
+	var list []regrade.Question
 	if o.Run != "" {
 		var err error
 		if list, err = o.Questions(rn); err != nil {

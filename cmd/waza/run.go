@@ -20,6 +20,8 @@ import (
 	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/plan"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -57,7 +59,7 @@ Exit codes:
 ` + exit.Codes,
 		Flags: append([]cli.Flag{
 			taskFlag(), tagFlag(),
-			&cli.IntFlag{Name: "trials", Category: which, Usage: fmt.Sprintf("do each task `N` times; a run has at most %d trials", runner.MaxTrials), DefaultText: "the suite's"},
+			&cli.IntFlag{Name: "trials", Category: which, Usage: fmt.Sprintf("do each task `N` times; a run has at most %d trials", plan.MaxTrials), DefaultText: "the suite's"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "do only the trial of number `N`", DefaultText: "all"},
 			&cli.BoolFlag{Name: "cache", Category: which, Usage: "take trials over that an earlier run has done, and do the others; edited graders grade what was recorded"},
 			&cli.BoolFlag{Name: "resume", Category: which, Usage: "go on with a run: the one named, the newest unfinished one of the suite named, or of all; see waza runs resume --help"},
@@ -90,7 +92,7 @@ func printFlags(category string) []cli.Flag {
 
 // runOptions are the flags of waza run.
 type runOptions struct {
-	request      runner.Request
+	request      record.Request
 	verbose      bool
 	json, events bool
 	output       string
@@ -101,7 +103,7 @@ type runOptions struct {
 
 func runOptionsOf(c *cli.Context) (runOptions, error) {
 	o := runOptions{
-		request: runner.Request{
+		request: record.Request{
 			Executor: executorOf(c), Agent: c.String("agent"),
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: c.Duration("timeout"),
@@ -156,7 +158,7 @@ func executorOf(c *cli.Context) string {
 	if name := c.String("executor"); name != "" || c.String("agent") == "" {
 		return name
 	}
-	return runner.AgentExecutor
+	return plan.AgentExecutor
 }
 
 func runSuites(e *env, c *cli.Context) error {
@@ -284,7 +286,7 @@ func (s *session) refuse(path string, ds decode.Diagnostics, err error) int {
 func (s *session) runOne(path string) (int, error) { return s.carryOut(path, s.runner.Start) }
 
 // carryOut plans a suite and shows the run that begin makes of it.
-func (s *session) carryOut(path string, begin func(*runner.Plan) (*runner.Run, error)) (int, error) {
+func (s *session) carryOut(path string, begin func(*plan.Plan) (*runner.Run, error)) (int, error) {
 	plan, ds, err := s.plan(path)
 	if err != nil && s.stop.Level() > 0 {
 		return exit.Interrupted, nil
@@ -328,7 +330,7 @@ func (s *session) follow(run *runner.Run, rep *report.Report) bool {
 }
 
 // plan makes a suite ready to run, and prints what there is to say of it.
-func (s *session) plan(path string) (*runner.Plan, decode.Diagnostics, error) {
+func (s *session) plan(path string) (*plan.Plan, decode.Diagnostics, error) {
 	req := s.options.request
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Planner().Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
 	if err != nil {
@@ -376,7 +378,7 @@ func (s *session) invalid(path string, ds decode.Diagnostics) error {
 		hint += " --agent " + s.options.request.Agent
 	}
 	req := s.options.request
-	if req.Executor != "" && (s.options.request.Agent == "" || req.Executor != runner.AgentExecutor) {
+	if req.Executor != "" && (s.options.request.Agent == "" || req.Executor != plan.AgentExecutor) {
 		hint += " --executor " + req.Executor
 	}
 	if req.ContextDir != "" {
@@ -387,7 +389,7 @@ func (s *session) invalid(path string, ds decode.Diagnostics) error {
 }
 
 // tell prints what was asked for of a run that has ended.
-func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
+func (s *session) tell(run record.Handle, rep *report.Report) (int, error) {
 	paths, failed := s.reports.Write(run)
 	for _, err := range failed {
 		s.fail(err)
@@ -423,7 +425,7 @@ func (s *session) tell(run runner.Handle, rep *report.Report) (int, error) {
 
 // writeProjectResults writes results.json where the project keeps results. Nobody
 // asked for it in this call, so that a failure is a warning and changes nothing.
-func (s *session) writeProjectResults(run runner.Handle) {
+func (s *session) writeProjectResults(run record.Handle) {
 	if err := s.reports.WriteProject(run, s.suite); err != nil {
 		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the results are in the record of the run all the same\n", output.Clean(s.suite.Project.File), output.Clean(err.Error()))
 	}

@@ -8,6 +8,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/help"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // runsCommand holds what is done with recorded runs, one file per subcommand.
@@ -44,7 +45,7 @@ Examples:
 }
 
 // oneRun finds the run that is the only argument of a command.
-func oneRun(e *env, c *cli.Context) (*runner.Runner, runner.Handle, error) {
+func oneRun(e *env, c *cli.Context) (*runner.Runner, record.Handle, error) {
 	if c.NArg() != 1 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, not %d", c.Command.HelpName, c.NArg())
 	}
@@ -56,7 +57,7 @@ func oneRun(e *env, c *cli.Context) (*runner.Runner, runner.Handle, error) {
 }
 
 // someRuns finds the runs that are the arguments of a command, each once.
-func someRuns(e *env, c *cli.Context) (*runner.Runner, []runner.Handle, error) {
+func someRuns(e *env, c *cli.Context) (*runner.Runner, []record.Handle, error) {
 	if c.NArg() == 0 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run or more", c.Command.HelpName)
 	}
@@ -64,13 +65,13 @@ func someRuns(e *env, c *cli.Context) (*runner.Runner, []runner.Handle, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var runs []runner.Handle
+	var runs []record.Handle
 	for _, id := range c.Args().Slice() {
 		h, err := findRun(rn, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !slices.ContainsFunc(runs, func(o runner.Handle) bool { return o.ID() == h.ID() }) {
+		if !slices.ContainsFunc(runs, func(o record.Handle) bool { return o.ID() == h.ID() }) {
 			runs = append(runs, h)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/progress"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 func runsCancelCommand(e *env) *cli.Command {
@@ -50,10 +51,10 @@ const defaultCancelWait = time.Minute
 type ended struct {
 	RunID string `json:"runId"`
 	// Was is its status before, Status afterwards.
-	Was    runner.Status `json:"was"`
-	Status runner.Status `json:"status"`
-	Tasks  runner.Counts `json:"tasks"`
-	Trials runner.Counts `json:"trials"`
+	Was    record.Status `json:"was"`
+	Status record.Status `json:"status"`
+	Tasks  record.Counts `json:"tasks"`
+	Trials record.Counts `json:"trials"`
 	Error  string        `json:"error,omitempty"`
 	err    error
 }
@@ -91,7 +92,7 @@ type canceller struct {
 	bounded bool // whether wait holds
 }
 
-func (o *canceller) end(ctx context.Context, h runner.Handle) ended {
+func (o *canceller) end(ctx context.Context, h record.Handle) ended {
 	e := ended{RunID: h.ID()}
 	if e.err = o.try(ctx, h, &e); e.err != nil {
 		e.Error = e.err.Error()
@@ -99,13 +100,13 @@ func (o *canceller) end(ctx context.Context, h runner.Handle) ended {
 	return e
 }
 
-func (o *canceller) try(ctx context.Context, h runner.Handle, e *ended) error {
+func (o *canceller) try(ctx context.Context, h record.Handle, e *ended) error {
 	before, err := h.Progress()
 	if err != nil {
 		return err
 	}
 	e.Was, e.Status, e.Tasks, e.Trials = before.Status, before.Status, before.Tasks, before.Trials
-	if before.Status != runner.StatusRunning {
+	if before.Status != record.StatusRunning {
 		return nil
 	}
 	ask := o.runner.Cancel
@@ -129,7 +130,7 @@ func (o *canceller) try(ctx context.Context, h runner.Handle, e *ended) error {
 	if perr != nil {
 		return errors.Join(err, perr)
 	}
-	if e.Tasks, e.Trials = after.Tasks, after.Trials; after.Status != runner.StatusRunning {
+	if e.Tasks, e.Trials = after.Tasks, after.Trials; after.Status != record.StatusRunning {
 		e.Status = after.Status
 	}
 	return err
@@ -159,11 +160,11 @@ func printEnded(e *env, list []ended, json, interrupted bool) error {
 func (e *ended) text() string {
 	trials := progress.Counts(e.Trials, "trial", "trials")
 	switch {
-	case e.Was == runner.StatusInterrupted:
+	case e.Was == record.StatusInterrupted:
 		return fmt.Sprintf("run %s was interrupted, its process ended before it did: %s", e.RunID, trials)
-	case e.Was != runner.StatusRunning:
+	case e.Was != record.StatusRunning:
 		return fmt.Sprintf("run %s was over already: %s, %s", e.RunID, e.Was, trials)
-	case e.Status == runner.StatusRunning:
+	case e.Status == record.StatusRunning:
 		return fmt.Sprintf("run %s starts no more trials: %s so far", e.RunID, trials)
 	}
 	return fmt.Sprintf("run %s: %s, %s", e.RunID, e.Status, trials)

@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval/decode"
 	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -118,7 +119,7 @@ func exportAgainst(rn *runner.Runner, format report.Format, earlier string) (rep
 	if err != nil {
 		return format, err
 	}
-	format.Write = func(w io.Writer, h runner.Handle) error {
+	format.Write = func(w io.Writer, h record.Handle) error {
 		return report.HTML(w, h, report.HTMLOptions{Against: against})
 	}
 	return format, nil

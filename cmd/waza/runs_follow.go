@@ -11,7 +11,7 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/progress"
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -75,12 +75,12 @@ func followRun(e *env, c *cli.Context) error {
 }
 
 // leftRun says what becomes of a run that is not followed any more.
-func leftRun(e *env, h runner.Handle) error {
+func leftRun(e *env, h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
 		return err
 	}
-	if progress.Status != runner.StatusRunning {
+	if progress.Status != record.StatusRunning {
 		return exit.New(exit.Interrupted, fmt.Errorf("run %s is over: %s", h.ID(), progress.Status), "waza runs show "+h.ID()+" tells how it went")
 	}
 	return exit.New(exit.Interrupted, fmt.Errorf("run %s goes on", h.ID()), fmt.Sprintf("waza runs follow %s shows it again, waza runs cancel %[1]s ends it", h.ID()))
@@ -88,7 +88,7 @@ func leftRun(e *env, h runner.Handle) error {
 
 // printRun prints what was asked for of a run of any process that is over, and
 // returns its exit code.
-func printRun(e *env, h runner.Handle, json, events bool, fail string) error {
+func printRun(e *env, h record.Handle, json, events bool, fail string) error {
 	rep, err := report.Of(h)
 	if err != nil {
 		return err

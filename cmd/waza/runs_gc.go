@@ -13,7 +13,8 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 func runsCollectCommand(e *env) *cli.Command {
@@ -45,8 +46,8 @@ Exit codes:
 	}
 }
 
-func retentionOf(c *cli.Context) (runner.Retention, error) {
-	var o runner.Retention
+func retentionOf(c *cli.Context) (catalog.Retention, error) {
+	var o catalog.Retention
 	if c.IsSet("keep") {
 		n := c.Int("keep")
 		if n < 0 {
@@ -56,15 +57,15 @@ func retentionOf(c *cli.Context) (runner.Retention, error) {
 	}
 	if age := c.String("older-than"); c.IsSet("older-than") {
 		var err error
-		if o.OlderThan, err = runner.ParseAge(age); err != nil {
+		if o.OlderThan, err = catalog.ParseAge(age); err != nil {
 			return o, exit.Usagef("--keep 0 deletes runs of any age", "--older-than: %w", err)
 		}
 	}
 	for _, s := range c.StringSlice("status") {
-		if !slices.Contains(runner.EndStatuses(), runner.Status(s)) {
+		if !slices.Contains(record.EndStatuses(), record.Status(s)) {
 			return o, exit.Usagef("known are completed, failed, cancelled and interrupted", "--status: unknown value %q", s)
 		}
-		o.Statuses = append(o.Statuses, runner.Status(s))
+		o.Statuses = append(o.Statuses, record.Status(s))
 	}
 	return o, nil
 }
@@ -87,7 +88,7 @@ func collectRuns(e *env, c *cli.Context) error {
 	list, err := rn.Catalog().Collect(ctx, o, dry)
 	if c.Bool("json") {
 		if list == nil {
-			list = []runner.Removed{}
+			list = []catalog.Removed{}
 		}
 		if perr := e.stdout.JSON(map[string]any{"removed": list, "bytes": bytesOf(list), "dryRun": dry}); perr != nil {
 			return perr
@@ -101,7 +102,7 @@ func collectRuns(e *env, c *cli.Context) error {
 	return err
 }
 
-func bytesOf(list []runner.Removed) (sum int64) {
+func bytesOf(list []catalog.Removed) (sum int64) {
 	for _, what := range list {
 		sum += what.Bytes
 	}
@@ -109,7 +110,7 @@ func bytesOf(list []runner.Removed) (sum int64) {
 }
 
 // printRemoved lists the runs, and counts what is no run.
-func printRemoved(e *env, list []runner.Removed, dry bool) {
+func printRemoved(e *env, list []catalog.Removed, dry bool) {
 	verb := "removed"
 	if dry {
 		verb = "would remove"
@@ -118,18 +119,18 @@ func printRemoved(e *env, list []runner.Removed, dry bool) {
 	for _, what := range list {
 		counts[what.What]++
 		sums[what.What] += what.Bytes
-		if what.What == runner.RemovedRun {
+		if what.What == catalog.RemovedRun {
 			fmt.Fprintf(e.stdout, "%s run %s of %s, %s, %s\n", verb, output.Clean(what.RunID), what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, output.Size(what.Bytes))
 		}
 	}
 	var parts []string
 	for _, kind := range []struct{ what, one, many string }{
-		{runner.RemovedRun, "run", "runs"},
+		{catalog.RemovedRun, "run", "runs"},
 		{"workspaces", "run's workspaces", "runs' workspaces"},
 		{"trash", "run that was removed by half", "runs that were removed by half"},
 		{"unrecorded", "run that never began", "runs that never began"},
 		{"file", "unfinished file", "unfinished files"},
-		{runner.RemovedIndex, "cache index tidied up", "cache indexes tidied up"},
+		{catalog.RemovedIndex, "cache index tidied up", "cache indexes tidied up"},
 	} {
 		if n := counts[kind.what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s, %s", text.Count(n, kind.one, kind.many), output.Size(sums[kind.what])))

@@ -9,7 +9,8 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -68,14 +69,14 @@ func listRuns(e *env, c *cli.Context) error {
 }
 
 // warnDamage reports that the record of a run is damaged.
-func warnDamage(e *env, id string, damage *runner.Damage) {
+func warnDamage(e *env, id string, damage *record.Damage) {
 	if damage != nil {
 		fmt.Fprintf(e.stderr, "waza: warning: run %s: %v\n", output.Clean(id), damage)
 	}
 }
 
 // doneBy is the executor of a run with its agent, and how many models did it.
-func doneBy(i runner.Info) string {
+func doneBy(i catalog.Info) string {
 	text := strings.TrimSpace(i.Executor + " " + i.Agent)
 	if n := len(i.Models); n > 0 {
 		text += fmt.Sprintf(" (%d models)", n)

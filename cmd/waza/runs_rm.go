@@ -11,6 +11,8 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 func runsRemoveCommand(e *env) *cli.Command {
@@ -45,14 +47,14 @@ func removeRuns(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	removed, failed := []runner.Removed{}, error(nil)
+	removed, failed := []catalog.Removed{}, error(nil)
 	for _, id := range ids {
 		bytes, err := rn.Catalog().Remove(id)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		removed = append(removed, runner.Removed{What: runner.RemovedRun, RunID: id, Bytes: bytes})
+		removed = append(removed, catalog.Removed{What: catalog.RemovedRun, RunID: id, Bytes: bytes})
 		if !c.Bool("json") {
 			fmt.Fprintf(e.stdout, "removed run %s, %s\n", output.Clean(id), output.Size(bytes))
 		}
@@ -72,11 +74,11 @@ func idsOf(rn *runner.Runner, names []string) ([]string, error) {
 	for _, id := range names {
 		h, err := findRun(rn, id)
 		var pr *exit.Problem
-		var ambiguous *runner.AmbiguousRunError
+		var ambiguous *catalog.AmbiguousRunError
 		switch {
 		case err == nil:
 			id = h.ID()
-		case errors.Is(err, runner.ErrRunNotFound), errors.As(err, &ambiguous), errors.As(err, &pr):
+		case errors.Is(err, record.ErrRunNotFound), errors.As(err, &ambiguous), errors.As(err, &pr):
 			return nil, err
 		}
 		if !slices.Contains(ids, id) {

@@ -17,7 +17,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // patience is how long a test waits for what must come.
@@ -71,15 +71,15 @@ func suiteDirs(t *testing.T, root string) []string {
 }
 
 // expectedVerdicts reads lines of "task-id verdict".
-func expectedVerdicts(t *testing.T, file string) map[string]runner.Verdict {
+func expectedVerdicts(t *testing.T, file string) map[string]record.Verdict {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
-	verdicts := map[string]runner.Verdict{}
+	verdicts := map[string]record.Verdict{}
 	for line := range strings.Lines(string(content)) {
 		fields := strings.Fields(line)
 		require.Len(t, fields, 2, "%s: %q", file, line)
-		verdicts[fields[0]] = runner.Verdict(fields[1])
+		verdicts[fields[0]] = record.Verdict(fields[1])
 	}
 	return verdicts
 }
@@ -102,12 +102,12 @@ func wantsPython(t *testing.T, dir string) bool {
 }
 
 // runSuite runs a suite to its end and returns the verdict of each task.
-func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Verdict, []*runner.TrialResult) {
+func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]record.Verdict, []*record.Trial) {
 	t.Helper()
 	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, found.HasErrors(), "%v", found)
-	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, record.Request{})
 	require.NoError(t, err)
 	findings := plan.Preflight(t.Context())
 	require.False(t, findings.HasErrors(), "%v", findings)
@@ -115,8 +115,8 @@ func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Ver
 	require.NoError(t, err)
 	t.Cleanup(func() { run.Cancel(); <-run.Done() })
 
-	verdicts := map[string]runner.Verdict{}
-	var trials []*runner.TrialResult
+	verdicts := map[string]record.Verdict{}
+	var trials []*record.Trial
 	for events := run.Subscribe(1); ; {
 		batch, err := events.Next(t.Context())
 		if errors.Is(err, io.EOF) {
@@ -125,7 +125,7 @@ func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Ver
 		require.NoError(t, err)
 		for _, e := range batch {
 			switch {
-			case e.Type == runner.TaskComplete:
+			case e.Type == record.TaskComplete:
 				verdicts[e.TaskID] = e.Verdict
 			case e.Trial != nil:
 				trials = append(trials, e.Trial)
@@ -138,21 +138,21 @@ func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]runner.Ver
 
 // requireChildrenGone looks for the processes whose numbers the agents of the
 // suite reported.
-func requireChildrenGone(t *testing.T, trials []*runner.TrialResult) {
+func requireChildrenGone(t *testing.T, trials []*record.Trial) {
 	t.Helper()
 	child := regexp.MustCompile(`^child (\d+)$`)
 	require.NotEmpty(t, trials)
 	for _, trial := range trials {
 		reported := false
 		for _, entry := range trial.Transcript {
-			if m := child.FindStringSubmatch(entry.Text); m != nil && entry.Type == executor.EntryMessage {
+			if m := child.FindStringSubmatch(entry.Text); m != nil && entry.Type == record.EntryMessage {
 				reported = true
 				require.Eventually(t, func() bool { return !sleeps(t, m[1]) }, patience, 10*time.Millisecond,
 					"task %s: child %s still runs", trial.TaskID, m[1])
 			}
 		}
 		// On a very slow machine the time may be up before the agent has come so far.
-		require.True(t, reported || trial.Verdict == runner.TimedOut, "task %s: the agent reported no child", trial.TaskID)
+		require.True(t, reported || trial.Verdict == record.TimedOut, "task %s: the agent reported no child", trial.TaskID)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -77,7 +78,7 @@ func listTasks(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := taskInfos(c.Context, rn, suite, runner.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	tasks, err := taskInfos(c.Context, rn, suite, record.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func listTasks(e *env, c *cli.Context) error {
 }
 
 // taskInfos asks the plan of a run, so that what is shown is what would be run.
-func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req runner.Request) ([]taskInfo, error) {
+func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req record.Request) ([]taskInfo, error) {
 	if len(suite.Tasks) == 0 {
 		return nil, nil
 	}
@@ -107,7 +108,7 @@ func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req ru
 	defer plan.Close()
 	var tasks []taskInfo
 	for _, t := range plan.Tasks {
-		if t.Role != runner.RoleTask {
+		if t.Role != record.RoleTask {
 			continue
 		}
 		if last := len(tasks) - 1; last >= 0 && tasks[last].ID == t.Task.ID {

@@ -17,6 +17,8 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner"
+	"waza/runner/plan"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -167,27 +169,27 @@ func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Opt
 
 // planFindings looks for what this machine lacks for the suite.
 func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) decode.Diagnostics {
-	plan, err := rn.Planner().Plan(ctx, suite, runner.Request{Executor: o.Executor, ContextDir: o.ContextDir})
-	if selection := (*runner.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
+	p, err := rn.Planner().Plan(ctx, suite, record.Request{Executor: o.Executor, ContextDir: o.ContextDir})
+	if selection := (*record.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
 		return nil // trigger tests alone, and an executor that cannot measure them
 	}
 	if err != nil {
 		d := decode.Diagnostic{File: path, Severity: decode.Error, Code: decode.CodeUnreadable, Message: err.Error()}
-		if content := (*runner.ContentError)(nil); errors.As(err, &content) {
+		if content := (*plan.ContentError)(nil); errors.As(err, &content) {
 			d = content.Diagnostic(path)
 		}
-		if limit := (*runner.LimitError)(nil); errors.As(err, &limit) {
+		if limit := (*record.LimitError)(nil); errors.As(err, &limit) {
 			d.Code = decode.CodeInvalidValue
 		}
 		return decode.Diagnostics{d}
 	}
-	defer plan.Close()
-	return preflight(ctx, plan, path)
+	defer p.Close()
+	return preflight(ctx, p, path)
 }
 
 // preflight returns the plan's findings in order, those about the suite file
 // under the name that it was called by.
-func preflight(ctx context.Context, plan *runner.Plan, path string) decode.Diagnostics {
+func preflight(ctx context.Context, plan *plan.Plan, path string) decode.Diagnostics {
 	ds := plan.Preflight(ctx)
 	for i := range ds {
 		if ds[i].File == plan.Suite.File {

@@ -16,8 +16,8 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/report"
+	"waza/runner/watch"
 )
 
 // checkWatch refuses what makes no sense for runs without an end.
@@ -36,7 +36,7 @@ func checkWatch(o runOptions, paths []string) error {
 // interrupts it. That is how it ends well, and yet no success.
 func (s *session) watch(path string) int {
 	req := s.options.request
-	w, err := s.runner.Watch(s.stop.Context(), runner.WatchOptions{
+	w, err := watch.New(s.stop.Context(), s.runner, watch.Options{
 		Path: path, Request: req, Load: eval.Options{Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir},
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *session) watch(path string) int {
 }
 
 // endWatch waits for a run that was started and not shown yet.
-func (s *session) endWatch(w *runner.Watch) {
+func (s *session) endWatch(w *watch.Watch) {
 	w.Close()
 	if s.stop.Level() < interrupt.Leave {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
@@ -70,7 +70,7 @@ func (s *session) endWatch(w *runner.Watch) {
 
 // watchProblem says what to do where files cannot be watched.
 func watchProblem(err error) error {
-	var e *runner.WatchError
+	var e *watch.Error
 	if errors.As(err, &e) {
 		return exit.New(exit.Error, err, e.Hint)
 	}
@@ -78,7 +78,7 @@ func watchProblem(err error) error {
 }
 
 // round tells what has changed, and shows the run of it.
-func (s *session) round(path string, r *runner.Round) int {
+func (s *session) round(path string, r *watch.Round) int {
 	if len(r.Files) > 0 {
 		fmt.Fprintln(s.stderr, output.Clean(changed(r)))
 	}
@@ -113,7 +113,7 @@ func (s *session) round(path string, r *runner.Round) int {
 }
 
 // changed tells of a round in one line.
-func changed(r *runner.Round) string {
+func changed(r *watch.Round) string {
 	const most = 3
 	var names []string
 	for _, file := range r.Files[:min(len(r.Files), most)] {

@@ -9,6 +9,7 @@ import (
 
 	"waza/eval/discover"
 	"waza/runner"
+	"waza/runner/record"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -29,11 +30,11 @@ func TestFaultOf(t *testing.T) {
 		{&SuiteError{Err: errors.New("permission denied")}, -32000},
 		{&InvalidSuiteError{}, -32001},
 		{&TaskNotFoundError{}, -32004},
-		{&runner.SelectionError{What: "task"}, -32004},
-		{&runner.SelectionError{What: "tag"}, -32602},
-		{&runner.UnknownExecutorError{}, -32602},
-		{&runner.LimitError{}, -32005},
-		{runner.ErrRunNotFound, -32003},
+		{&record.SelectionError{What: "task"}, -32004},
+		{&record.SelectionError{What: "tag"}, -32602},
+		{&record.UnknownExecutorError{}, -32602},
+		{&record.LimitError{}, -32005},
+		{record.ErrRunNotFound, -32003},
 		{runner.ErrClosed, -32007},
 		{&RunFailedError{Err: errors.New("disk full")}, -32002},
 		{&RunFailedError{Err: runner.ErrClosed}, -32007},

@@ -11,6 +11,8 @@ import (
 	"waza/eval/text"
 	"waza/rpc/wire"
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/regrade"
 )
 
 // CodeDoc is an error code with its message and one sentence for documents.
@@ -108,12 +110,12 @@ func FaultOf(err error) *wire.Error {
 		suite     *SuiteError
 		invalid   *InvalidSuiteError
 		task      *TaskNotFoundError
-		selection *runner.SelectionError
-		unknown   *runner.UnknownExecutorError
-		limit     *runner.LimitError
+		selection *record.SelectionError
+		unknown   *record.UnknownExecutorError
+		limit     *record.LimitError
 		run       *RunFailedError
-		review    *runner.ReviewError
-		busy      *runner.BusyError
+		review    *regrade.ReviewError
+		busy      *record.BusyError
 	)
 	switch {
 	case errors.As(err, &fault):
@@ -147,7 +149,7 @@ func FaultOf(err error) *wire.Error {
 		return reviewFault(review)
 	case errors.As(err, &busy):
 		return busyFault(busy)
-	case errors.Is(err, runner.ErrRunNotFound):
+	case errors.Is(err, record.ErrRunNotFound):
 		return NewFault(wire.CodeRunNotFound, "", nil)
 	case errors.Is(err, runner.ErrClosed):
 		return ErrShuttingDown
@@ -202,7 +204,7 @@ func suiteFault(e *SuiteError) *wire.Error {
 
 // selectionFault tells of filters that leave nothing: a task that is named and
 // not there is one thing, a tag or trial that nothing has another.
-func selectionFault(e *runner.SelectionError) *wire.Error {
+func selectionFault(e *record.SelectionError) *wire.Error {
 	data := map[string]any{"reason": e.Error(), "patterns": e.Patterns, "known": Some(e.Known)}
 	if e.What == "task" {
 		data["taskId"] = strings.Join(e.Patterns, ", ")
@@ -213,7 +215,7 @@ func selectionFault(e *runner.SelectionError) *wire.Error {
 }
 
 // reviewFault tells what a review names that is not there.
-func reviewFault(e *runner.ReviewError) *wire.Error {
+func reviewFault(e *regrade.ReviewError) *wire.Error {
 	data := map[string]any{
 		"reason": e.Error(), "runId": e.RunID, "known": Some(e.Known), "suggestion": decode.Nearest(e.Given, e.Known),
 	}
@@ -227,7 +229,7 @@ func reviewFault(e *runner.ReviewError) *wire.Error {
 
 // busyFault says that the record of a run cannot be changed now: not before it is
 // over, or not before somebody else has done so.
-func busyFault(e *runner.BusyError) *wire.Error {
+func busyFault(e *record.BusyError) *wire.Error {
 	if e.GoesOn {
 		data := map[string]any{"reason": e.Error(), "runId": e.RunID}
 		if e.PID != 0 {

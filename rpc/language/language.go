@@ -19,6 +19,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 // Client is what an [Editor] needs of its connection; a wire.Stream is one. Its
@@ -37,9 +39,9 @@ type Suites interface {
 	// Vocabulary are the words that suites may use.
 	Vocabulary() *eval.Vocabulary
 	// ListBy lists runs, newest first.
-	ListBy(runner.Filter) ([]runner.Info, error)
+	ListBy(catalog.Filter) ([]catalog.Info, error)
 	// Standing tells how the suite of these runs fared.
-	Standing(ctx context.Context, runs []runner.Info) (*runner.SuiteStanding, error)
+	Standing(ctx context.Context, runs []catalog.Info) (*catalog.SuiteStanding, error)
 }
 
 // Options are what an [Editor] works with. All are required.
@@ -55,7 +57,7 @@ type Options struct {
 	// nil when it does not receive the run.
 	Sent func(runID string) <-chan struct{}
 	// Failure is the sentence that says why a run did not complete.
-	Failure func(status runner.Status, reason string) string
+	Failure func(status record.Status, reason string) string
 }
 
 // An Editor is what is known of a client that is an editor. Other clients have one, too,

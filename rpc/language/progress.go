@@ -11,6 +11,7 @@ import (
 
 	"waza/rpc/dispatch"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // progressEvery is how often the client is told of a run's progress, at most.
@@ -85,7 +86,7 @@ func (w *workDone) follow() {
 			return // the client is gone
 		}
 		for _, e := range events {
-			if e.Type == runner.End {
+			if e.Type == record.End {
 				w.end(e)
 				return
 			}
@@ -95,18 +96,18 @@ func (w *workDone) follow() {
 	}
 }
 
-func (w *workDone) take(e *runner.Event) {
+func (w *workDone) take(e *record.Event) {
 	switch e.Type {
-	case runner.RunStart:
+	case record.RunStart:
 		w.total = e.TotalTrials
-	case runner.RunResumed:
+	case record.RunResumed:
 		w.total, w.done = e.TotalTrials, e.KeptTrials
-	case runner.TrialComplete:
+	case record.TrialComplete:
 		w.done++
 		switch e.Verdict {
-		case runner.Failed, runner.TimedOut:
+		case record.Failed, record.TimedOut:
 			w.failed++
-		case runner.Errored:
+		case record.Errored:
 			w.errors++
 		}
 	}
@@ -138,7 +139,7 @@ func (w *workDone) text() string {
 }
 
 // end says what came out.
-func (w *workDone) end(e *runner.Event) {
+func (w *workDone) end(e *record.Event) {
 	text, grave := outcomeText(e, w.e.o.Failure)
 	if w.shown {
 		w.tell(&protocol.WorkDoneProgressEnd{Kind: "end", Message: &text})
@@ -147,9 +148,9 @@ func (w *workDone) end(e *runner.Event) {
 	w.e.ShowMessage(grave, "waza: "+w.run.Record().Suite.Name+": "+text)
 }
 
-func outcomeText(e *runner.Event, failure func(runner.Status, string) string) (string, protocol.MessageType) {
+func outcomeText(e *record.Event, failure func(record.Status, string) string) (string, protocol.MessageType) {
 	switch {
-	case e.Status == runner.StatusCompleted && e.Summary != nil:
+	case e.Status == record.StatusCompleted && e.Summary != nil:
 		c := e.Summary.Counts
 		text := fmt.Sprintf("%d/%d tasks passed", c.Passed, c.Total)
 		switch {
@@ -159,7 +160,7 @@ func outcomeText(e *runner.Event, failure func(runner.Status, string) string) (s
 			return text, protocol.MessageTypeWarning
 		}
 		return text, protocol.MessageTypeInfo
-	case e.Status == runner.StatusCancelled:
+	case e.Status == record.StatusCancelled:
 		return "the run was cancelled", protocol.MessageTypeWarning
 	}
 	return failure(e.Status, e.Error), protocol.MessageTypeError

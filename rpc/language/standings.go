@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"waza/runner"
+	"waza/runner/catalog"
 )
 
 // Standings remember how suites stand, for as long as their runs are the same. To
@@ -20,7 +20,7 @@ type Standings struct {
 type standing struct {
 	runs   string    // what the list said of them
 	looked time.Time // when it was asked; zero when a run has ended since
-	is     *runner.SuiteStanding
+	is     *catalog.SuiteStanding
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 )
 
 // of tells how a suite stands.
-func (s *Standings) of(ctx context.Context, r Suites, suite string) (*runner.SuiteStanding, error) {
+func (s *Standings) of(ctx context.Context, r Suites, suite string) (*catalog.SuiteStanding, error) {
 	s.mu.Lock()
 	known := s.bySuite[suite]
 	s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Standings) of(ctx context.Context, r Suites, suite string) (*runner.Sui
 		return known.is, nil
 	}
 	now := &standing{looked: time.Now()}
-	runs, err := r.ListBy(runner.Filter{Path: suite, Limit: runsLookedAt})
+	runs, err := r.ListBy(catalog.Filter{Path: suite, Limit: runsLookedAt})
 	if err != nil {
 		return nil, err
 	}

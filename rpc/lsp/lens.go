@@ -10,8 +10,9 @@ import (
 
 	"waza/eval"
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/catalog"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // The commands of workspace/executeCommand. Each takes one object.
@@ -44,9 +45,9 @@ type ShowArgument struct {
 
 // Lenses are what stands above the suite and the tasks that are in a document: run,
 // debug and, where there is one, the last result. standing may be nil.
-func Lenses(doc *Document, suite *eval.Suite, standing *runner.SuiteStanding) []protocol.CodeLens {
+func Lenses(doc *Document, suite *eval.Suite, standing *catalog.SuiteStanding) []protocol.CodeLens {
 	if standing == nil {
-		standing = &runner.SuiteStanding{}
+		standing = &catalog.SuiteStanding{}
 	}
 	lenses := []protocol.CodeLens{}
 	if suite.File == doc.Path {
@@ -89,7 +90,7 @@ type lensLine struct {
 	suite string
 }
 
-func (l lensLine) lenses(what string, tasks []string, s *runner.Standing, result func(*runner.Standing) string) []protocol.CodeLens {
+func (l lensLine) lenses(what string, tasks []string, s *catalog.Standing, result func(*catalog.Standing) string) []protocol.CodeLens {
 	run := RunArgument{Path: l.suite, Tasks: tasks}
 	list := []protocol.CodeLens{
 		l.lens("▶ Run", "Run "+what, CommandRun, run),
@@ -116,7 +117,7 @@ func (l lensLine) lens(title, tooltip, command string, argument any) protocol.Co
 }
 
 // taskResult tells of a task's trials: "7/10 [0.40–0.89] ▼ from 10/10".
-func taskResult(s *runner.Standing) string {
+func taskResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
 		return verdictWord(now.Verdict)
@@ -129,7 +130,7 @@ func taskResult(s *runner.Standing) string {
 }
 
 // suiteResult tells of a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
-func suiteResult(s *runner.Standing) string {
+func suiteResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
 		return "no result for " + text.Count(now.Counts.Total, "task", "tasks")
@@ -141,11 +142,11 @@ func suiteResult(s *runner.Standing) string {
 	return line + trend(s, share)
 }
 
-func share(c runner.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
+func share(c record.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
 
 // rate is the interval of a pass rate or, while some wait for a person's score, the
 // rates it can become.
-func rate(r *runner.LastResult) string {
+func rate(r *catalog.LastResult) string {
 	i := r.PassRateInterval
 	if r.PassRateBounds != nil {
 		i = r.PassRateBounds
@@ -156,7 +157,7 @@ func rate(r *runner.LastResult) string {
 	return " [" + figure.ScoreInterval(i.Low, i.High) + "]"
 }
 
-func reviews(c runner.Counts) string {
+func reviews(c record.Counts) string {
 	if c.NeedsReview == 0 {
 		return ""
 	}
@@ -164,7 +165,7 @@ func reviews(c runner.Counts) string {
 }
 
 // trend tells which way the pass rate went; nothing where it is the same.
-func trend(s *runner.Standing, share func(runner.Counts) string) string {
+func trend(s *catalog.Standing, share func(record.Counts) string) string {
 	switch s.Trend() {
 	case 1:
 		return " ▲ from " + share(s.Before.Counts)
@@ -174,8 +175,8 @@ func trend(s *runner.Standing, share func(runner.Counts) string) string {
 	return ""
 }
 
-func verdictWord(v runner.Verdict) string {
-	if v == runner.NeedsReview {
+func verdictWord(v record.Verdict) string {
+	if v == record.NeedsReview {
 		return "needs review"
 	}
 	return string(v)

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
-	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/catalog"
+	"waza/runner/record"
 )
 
 // The trials that failed are known before those that wait for a person, so a lens
@@ -17,14 +17,14 @@ func TestLensOfWaitingTrials(t *testing.T) {
 	var docs Documents
 	docs, path, err := docs.Open(item("file:///s/eval.yaml", "name: demo\n"), UTF16)
 	require.NoError(t, err)
-	last := func(c runner.Counts) *runner.Standing {
+	last := func(c record.Counts) *catalog.Standing {
 		low, high := float64(c.Passed)/float64(c.Total), float64(c.Passed+c.NeedsReview)/float64(c.Total)
-		return &runner.Standing{Now: &runner.LastResult{Counts: c, Rate: runner.Rate{PassRateBounds: &stats.Interval{Low: low, High: high}}}}
+		return &catalog.Standing{Now: &catalog.LastResult{Counts: c, Rate: record.Rate{PassRateBounds: &record.Interval{Low: low, High: high}}}}
 	}
 	suite := &eval.Suite{File: path, Tasks: []*eval.Task{{ID: "a", File: path, Line: 1}}}
-	lenses := Lenses(docs.At(path), suite, &runner.SuiteStanding{
-		Suite: *last(runner.Counts{Total: 4, Passed: 1, Failed: 1, NeedsReview: 2}),
-		Tasks: map[string]*runner.Standing{"a": last(runner.Counts{Total: 10, Failed: 3, NeedsReview: 7})},
+	lenses := Lenses(docs.At(path), suite, &catalog.SuiteStanding{
+		Suite: *last(record.Counts{Total: 4, Passed: 1, Failed: 1, NeedsReview: 2}),
+		Tasks: map[string]*catalog.Standing{"a": last(record.Counts{Total: 10, Failed: 3, NeedsReview: 7})},
 	})
 	require.Len(t, lenses, 6)
 	require.Equal(t, "1/2 tasks passed [0.25–0.75], 2 to review", lenses[2].Command.Title)

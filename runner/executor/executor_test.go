@@ -12,6 +12,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // A transcript is bounded and says what it dropped; nothing comes after its end.
@@ -43,7 +44,7 @@ func TestTranscriptConcurrently(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				tr.ToolCall(executor.ToolCall{Name: "bash"})
+				tr.ToolCall(record.ToolCall{Name: "bash"})
 			}
 		})
 	}
@@ -78,9 +79,9 @@ func TestRegistry(t *testing.T) {
 // recorded, and the run failed.
 func TestUsageStaysFinite(t *testing.T) {
 	t.Parallel()
-	u := executor.Usage{InputTokens: math.MaxInt64, OutputTokens: 2, CostUSD: math.MaxFloat64}
+	u := record.Usage{InputTokens: math.MaxInt64, OutputTokens: 2, CostUSD: math.MaxFloat64}
 	sum := u.Add(u)
-	require.Equal(t, executor.Usage{InputTokens: math.MaxInt64, OutputTokens: 4, CostUSD: math.MaxFloat64}, sum)
+	require.Equal(t, record.Usage{InputTokens: math.MaxInt64, OutputTokens: 4, CostUSD: math.MaxFloat64}, sum)
 	require.EqualValues(t, math.MaxInt64, sum.Total())
 }
 
@@ -90,27 +91,27 @@ func TestTranscriptCountsNames(t *testing.T) {
 	t.Parallel()
 	tr := executor.NewTranscript()
 	long := strings.Repeat("n", executor.MaxTranscriptBytes/3)
-	tr.ToolCall(executor.ToolCall{Name: long})
-	tr.ToolCall(executor.ToolCall{ID: long})
-	tr.ToolCall(executor.ToolCall{Status: long, Kind: "k"})
-	tr.ToolCall(executor.ToolCall{Name: long})
+	tr.ToolCall(record.ToolCall{Name: long})
+	tr.ToolCall(record.ToolCall{ID: long})
+	tr.ToolCall(record.ToolCall{Status: long, Kind: "k"})
+	tr.ToolCall(record.ToolCall{Name: long})
 	entries := tr.Close()
 	require.Len(t, entries, 4)
-	require.Equal(t, executor.EntryDropped, entries[3].Type)
+	require.Equal(t, record.EntryDropped, entries[3].Type)
 }
 
 // A call that goes on stands where it began, with what was known of it last.
 func TestTranscriptTrack(t *testing.T) {
 	t.Parallel()
 	tr := executor.NewTranscript()
-	update := tr.Track(executor.ToolCall{Name: "bash", Status: "pending"})
+	update := tr.Track(record.ToolCall{Name: "bash", Status: "pending"})
 	tr.Message("assistant", "meanwhile")
-	update(executor.ToolCall{Name: "bash", Status: "completed"})
-	big := executor.ToolCall{Name: "bash", Title: strings.Repeat("x", executor.MaxTranscriptBytes+1)}
+	update(record.ToolCall{Name: "bash", Status: "completed"})
+	big := record.ToolCall{Name: "bash", Title: strings.Repeat("x", executor.MaxTranscriptBytes+1)}
 	update(big)
-	tr.Track(big)(executor.ToolCall{Name: "not taken"})
+	tr.Track(big)(record.ToolCall{Name: "not taken"})
 	entries := tr.Close()
-	update(executor.ToolCall{Name: "late"})
+	update(record.ToolCall{Name: "late"})
 	require.Len(t, entries, 3)
 	require.Equal(t, "completed", entries[0].Tool.Status)
 	require.Equal(t, "meanwhile", entries[1].Text)

@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 func spending(in, out int64) func(*Subject) {
-	return func(s *Subject) { s.Usage = &executor.Usage{InputTokens: in, OutputTokens: out} }
+	return func(s *Subject) { s.Usage = &record.Usage{InputTokens: in, OutputTokens: out} }
 }
 
 func saying(texts ...string) func(*Subject) {
 	return func(s *Subject) {
-		s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntryMessage, Role: "user", Text: "go"})
+		s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryMessage, Role: "user", Text: "go"})
 		for _, text := range texts {
-			s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntryMessage, Role: "assistant", Text: text})
+			s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryMessage, Role: "assistant", Text: text})
 		}
 	}
 }

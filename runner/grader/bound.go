@@ -10,36 +10,8 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
-
-// Result is what one grader made of one trial.
-type Result struct {
-	Name   string  `json:"name"`
-	Type   string  `json:"type"`
-	Score  float64 `json:"score"`
-	Passed bool    `json:"passed"`
-	Weight float64 `json:"weight"`
-	// Feedback tells a person why; empty when all is well.
-	Feedback string `json:"feedback,omitempty"`
-	// Details are the single checks or measures, as the grader's reference tells.
-	Details     any   `json:"details,omitempty"`
-	DurationMS  int64 `json:"durationMs"`
-	NeedsReview bool  `json:"needsReview,omitempty"`
-	// SkillsOnly: the grader says nothing of an agent without skills, so the
-	// comparison with the baseline leaves it out.
-	SkillsOnly bool `json:"skillsOnly,omitempty"`
-	// Hash names what was asked, of graders that ask models: a later grading
-	// takes the result over when it would ask the same.
-	Hash string `json:"hash,omitempty"`
-	// Error says why the grader could not do its work; Score and Passed mean
-	// nothing then, and the trial is an error.
-	Error string `json:"error,omitempty"`
-	// Usage is what asking models cost this time, beside an error as well; nil when
-	// none was asked, and for a result that was taken over. It is recorded as part of
-	// what the trial spent.
-	Usage *executor.Usage `json:"-"`
-}
 
 // Bound is a grader ready for use, with the name and weight that the suite
 // gives it. It is safe for concurrent use.
@@ -63,10 +35,10 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 
 // Grade scores one trial. The error means that the grader could not do its work,
 // and is in the result too. It never panics: a panic in the grader is an error.
-func (b *Bound) Grade(ctx context.Context, s *Subject) (Result, error) {
+func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	start := time.Now()
 	score, err := b.grade(ctx, s)
-	r := Result{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), Usage: score.Usage, DurationMS: time.Since(start).Milliseconds()}
+	r := record.Grade{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), Usage: score.Usage, DurationMS: time.Since(start).Milliseconds()}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

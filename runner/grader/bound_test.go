@@ -12,6 +12,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 func TestBound(t *testing.T) {
@@ -19,16 +20,16 @@ func TestBound(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		grade graderFunc
-		want  Result
+		want  record.Grade
 	}{
 		{"as it is", func() (Score, error) { return Score{Score: 0.5, Feedback: "half", Details: []int{1}}, nil },
-			Result{Score: 0.5, Feedback: "half", Details: []int{1}}},
-		{"too much", func() (Score, error) { return Score{Score: 7, Passed: true}, nil }, Result{Score: 1, Passed: true}},
-		{"too little", func() (Score, error) { return Score{Score: math.Inf(-1)}, nil }, Result{}},
-		{"not a number", func() (Score, error) { return Score{Score: math.NaN(), Passed: true}, nil }, Result{Error: "the score is not a number"}},
-		{"error", func() (Score, error) { return Score{Score: 1, Passed: true}, errors.New("no \xff") }, Result{Error: "no \uFFFD"}},
-		{"bytes", func() (Score, error) { return Score{Feedback: "\xff"}, nil }, Result{Feedback: "\uFFFD"}},
-		{"review", func() (Score, error) { return Score{NeedsReview: true}, nil }, Result{NeedsReview: true}},
+			record.Grade{Score: 0.5, Feedback: "half", Details: []int{1}}},
+		{"too much", func() (Score, error) { return Score{Score: 7, Passed: true}, nil }, record.Grade{Score: 1, Passed: true}},
+		{"too little", func() (Score, error) { return Score{Score: math.Inf(-1)}, nil }, record.Grade{}},
+		{"not a number", func() (Score, error) { return Score{Score: math.NaN(), Passed: true}, nil }, record.Grade{Error: "the score is not a number"}},
+		{"error", func() (Score, error) { return Score{Score: 1, Passed: true}, errors.New("no \xff") }, record.Grade{Error: "no \uFFFD"}},
+		{"bytes", func() (Score, error) { return Score{Feedback: "\xff"}, nil }, record.Grade{Feedback: "\uFFFD"}},
+		{"review", func() (Score, error) { return Score{NeedsReview: true}, nil }, record.Grade{NeedsReview: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +67,7 @@ func TestBoundCancelled(t *testing.T) {
 
 func TestResultJSON(t *testing.T) {
 	t.Parallel()
-	data, err := json.Marshal(Result{Name: "n", Type: "t", Score: 0.5, Weight: 1, Feedback: "f", Details: []Check{{Check: "c"}}, DurationMS: 3})
+	data, err := json.Marshal(record.Grade{Name: "n", Type: "t", Score: 0.5, Weight: 1, Feedback: "f", Details: []Check{{Check: "c"}}, DurationMS: 3})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"n","type":"t","score":0.5,"passed":false,"weight":1,"feedback":"f","details":[{"check":"c","passed":false}],"durationMs":3}`, string(data))
 }

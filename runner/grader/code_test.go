@@ -16,6 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader/assertion"
+	"waza/runner/record"
 )
 
 func needPython(t testing.TB) {
@@ -48,11 +49,11 @@ func richSubject(t *testing.T) *Subject {
 			s.Duration = 1500 * time.Millisecond
 			s.Task = &eval.Task{Inputs: eval.Inputs{Context: map[string]any{"lang": "go", "n": 3, "deep": map[string]any{"x": []any{1, 2}}}}}
 			s.Transcript = append(s.Transcript,
-				executor.Entry{Type: executor.EntryMessage, Role: "assistant", Text: "looking"},
-				executor.Entry{Type: executor.EntryToolCall, Tool: &executor.ToolCall{
+				record.Entry{Type: record.EntryMessage, Role: "assistant", Text: "looking"},
+				record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
 					Name: "bash", Arguments: json.RawMessage(`{"command": "ls -l <dir>", "opts": {"deep": true}}`), Result: json.RawMessage(`"a.txt"`), Status: "ok"}},
-				executor.Entry{Type: executor.EntryToolCall, Tool: &executor.ToolCall{Name: "odd", Arguments: json.RawMessage(`{not json`)}},
-				executor.Entry{Type: executor.EntryError, Text: "rate limited"})
+				record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "odd", Arguments: json.RawMessage(`{not json`)}},
+				record.Entry{Type: record.EntryError, Text: "rate limited"})
 		})
 }
 

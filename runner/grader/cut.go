@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // What an agent leaves is bounded, and what goes beyond is dropped. Nothing can be
@@ -38,9 +38,9 @@ func (s *Subject) transcriptCut() error {
 }
 
 // dropped returns what the transcript says of entries that were dropped.
-func dropped(transcript []executor.Entry) string {
+func dropped(transcript []record.Entry) string {
 	for i := range transcript {
-		if e := &transcript[i]; e.Type == executor.EntryDropped {
+		if e := &transcript[i]; e.Type == record.EntryDropped {
 			return e.Text
 		}
 	}

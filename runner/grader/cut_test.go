@@ -7,6 +7,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // cutOutput says that the output had more than was kept of it.
@@ -14,7 +15,7 @@ func cutOutput(s *Subject) { s.OutputDropped = 7 }
 
 // cutTranscript says that the transcript had more entries than were kept.
 func cutTranscript(s *Subject) {
-	s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntryDropped, Text: "3 entries were dropped"})
+	s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryDropped, Text: "3 entries were dropped"})
 }
 
 // A forbidden word behind the cut of a long output was taken for absent, and so was
@@ -104,7 +105,7 @@ func TestCutTranscript(t *testing.T) {
 	require.True(t, mustGrade(t, ForTrigger("mine", true), cut).Passed)
 }
 
-func mustGrade(t *testing.T, b *Bound, s *Subject) Result {
+func mustGrade(t *testing.T, b *Bound, s *Subject) record.Grade {
 	t.Helper()
 	res, err := b.Grade(t.Context(), s)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Grader scores finished trials. It is built once per run from one grader of a
@@ -36,7 +37,7 @@ type Score struct {
 	// NeedsReview: a person has to give the score.
 	NeedsReview bool
 	// Usage is what asking models cost, beside an error as well; nil when none was asked.
-	Usage *executor.Usage
+	Usage *record.Usage
 }
 
 // Check is one thing a grader looked at, for Score.Details.
@@ -59,14 +60,14 @@ type Subject struct {
 	// OutputDropped is how many bytes of the output are missing in Output, because
 	// they were beyond a limit.
 	OutputDropped int64
-	Transcript    []executor.Entry
+	Transcript    []record.Entry
 	// ToolCalls and Skills are those of the transcript, in order.
-	ToolCalls []executor.ToolCall
+	ToolCalls []record.ToolCall
 	Skills    []string
 	// Errors are the error entries of the transcript.
 	Errors []string
 	// Usage is nil when the executor reported none.
-	Usage    *executor.Usage
+	Usage    *record.Usage
 	Duration time.Duration
 	// Dir returns the workspace as the executor left it. It is made at the
 	// first call, so a grader that needs none should not ask.
@@ -110,13 +111,13 @@ func NewSubject(s Subject) *Subject {
 	s.entriesDropped = dropped(s.Transcript)
 	for i := range s.Transcript {
 		switch e := &s.Transcript[i]; e.Type {
-		case executor.EntryToolCall:
+		case record.EntryToolCall:
 			if e.Tool != nil {
 				s.ToolCalls = append(s.ToolCalls, *e.Tool)
 			}
-		case executor.EntrySkill:
+		case record.EntrySkill:
 			s.Skills = append(s.Skills, e.Text)
-		case executor.EntryError:
+		case record.EntryError:
 			s.Errors = append(s.Errors, e.Text)
 		}
 	}

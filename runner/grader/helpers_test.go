@@ -15,8 +15,8 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/runner/executor"
 	"waza/runner/grader/assertion"
+	"waza/runner/record"
 )
 
 func TestMain(m *testing.M) {
@@ -102,11 +102,11 @@ func calling(calls ...string) func(*Subject) {
 	return func(s *Subject) {
 		for _, c := range calls {
 			name, args, _ := strings.Cut(c, " ")
-			call := &executor.ToolCall{Name: name}
+			call := &record.ToolCall{Name: name}
 			if args != "" {
 				call.Arguments = json.RawMessage(args)
 			}
-			s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntryToolCall, Tool: call})
+			s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryToolCall, Tool: call})
 		}
 	}
 }
@@ -116,7 +116,7 @@ func using(skills ...string) func(*Subject) {
 	return func(s *Subject) {
 		s.Capabilities.Skills = true
 		for _, name := range skills {
-			s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntrySkill, Text: name})
+			s.Transcript = append(s.Transcript, record.Entry{Type: record.EntrySkill, Text: name})
 		}
 	}
 }
@@ -135,7 +135,7 @@ func scores(score float64, feedback ...string) verdict {
 }
 func errs(text string) verdict { return verdict{err: text} }
 
-func requireVerdict(t *testing.T, b *Bound, s *Subject, want verdict) Result {
+func requireVerdict(t *testing.T, b *Bound, s *Subject, want verdict) record.Grade {
 	t.Helper()
 	got, err := b.Grade(context.Background(), s)
 	if want.err != "" {

@@ -8,30 +8,27 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/runner/record"
 )
 
 // human and humanCalibration leave the score to a person: see [Review].
 var (
 	human = kindOf(eval.Kind{
-		Name:    typeHuman,
+		Name:    record.TypeHuman,
 		Summary: "Asks a person. The trial waits in state needs_review until someone has given a score, with `waza review` or `run.review`.",
-		Options: func() any { return &HumanOptions{Threshold: defaultPass} },
+		Options: func() any { return &HumanOptions{Threshold: record.DefaultPass} },
 	}, checkHuman, newHuman)
 	humanCalibration = func() Kind {
 		k := kindOf(eval.Kind{
-			Name: typeHumanCalibration,
+			Name: record.TypeHumanCalibration,
 			Summary: "Collects a person's scores to compare another grader's with, mostly a judge's. It has no part in the trial's verdict or score, " +
 				"and no trial waits for it; the run's summary tells how far the two agree.",
-			Options: func() any { return &HumanCalibrationOptions{Threshold: defaultPass} },
+			Options: func() any { return &HumanCalibrationOptions{Threshold: record.DefaultPass} },
 		}, checkHumanCalibration, newHumanCalibration)
 		k.Preflight = preflightCalibration
 		return k
 	}()
 )
-
-// defaultPass is the least score of a person that passes when the suite does
-// not say.
-const defaultPass = 0.5
 
 // HumanOptions are the options of the human grader.
 type HumanOptions struct {
@@ -87,7 +84,7 @@ func newHumanCalibration(o *HumanCalibrationOptions, _ *Env) (Grader, error) {
 }
 
 func (g *personGrader) Grade(_ context.Context, s *Subject) (Score, error) {
-	r := Review{Instructions: strings.TrimSpace(s.expand(g.instructions)), Threshold: g.threshold, Calibrates: g.calibrates}
+	r := record.Review{Instructions: strings.TrimSpace(s.expand(g.instructions)), Threshold: g.threshold, Calibrates: g.calibrates}
 	for _, c := range g.criteria {
 		r.Criteria = append(r.Criteria, s.expand(c))
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 	"time"
+	"waza/runner/record"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -16,12 +17,12 @@ func TestHuman(t *testing.T) {
 	shouting := func(s *Subject) { s.Expand = func(text string) string { return text + "!" } }
 	for _, c := range []struct {
 		typ, config string
-		want        Review
+		want        record.Review
 	}{
-		{"human", "{}", Review{Instructions: "!", Threshold: 0.5}},
-		{"human", "instructions: look\ncriteria: [a, b]\nthreshold: 0.8", Review{Instructions: "look!", Criteria: []string{"a!", "b!"}, Threshold: 0.8}},
-		{"human", "pass_score: 1", Review{Instructions: "!", Threshold: 1}},
-		{"human_calibration", "calibrate_grader: g\ncriteria: [a]\nthreshold: 0.25", Review{Instructions: "!", Criteria: []string{"a!"}, Threshold: 0.25, Calibrates: "g"}},
+		{"human", "{}", record.Review{Instructions: "!", Threshold: 0.5}},
+		{"human", "instructions: look\ncriteria: [a, b]\nthreshold: 0.8", record.Review{Instructions: "look!", Criteria: []string{"a!", "b!"}, Threshold: 0.8}},
+		{"human", "pass_score: 1", record.Review{Instructions: "!", Threshold: 1}},
+		{"human_calibration", "calibrate_grader: g\ncriteria: [a]\nthreshold: 0.25", record.Review{Instructions: "!", Criteria: []string{"a!"}, Threshold: 0.25, Calibrates: "g"}},
 	} {
 		b, _ := bind(t, c.typ, c.config, nil)
 		r, err := b.Grade(context.Background(), subject("", shouting))
@@ -34,11 +35,11 @@ func TestHuman(t *testing.T) {
 }
 
 // reread gives a result as a reader of the record has it.
-func reread(t *testing.T, r Result) *Result {
+func reread(t *testing.T, r record.Grade) *record.Grade {
 	t.Helper()
 	b, err := json.Marshal(r)
 	require.NoError(t, err)
-	back := new(Result)
+	back := new(record.Grade)
 	require.NoError(t, json.Unmarshal(b, back))
 	return back
 }
@@ -78,49 +79,49 @@ func TestCalibrationPreflight(t *testing.T) {
 	}
 }
 
-func pending(name, typ string, details Review) Result {
-	return Result{Name: name, Type: typ, Weight: 1, NeedsReview: true, Details: details}
+func pending(name, typ string, details record.Review) record.Grade {
+	return record.Grade{Name: name, Type: typ, Weight: 1, NeedsReview: true, Details: details}
 }
 
 func TestSetReview(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	r := pending("h", "human", Review{Instructions: "look", Threshold: 0.7})
+	r := pending("h", "human", record.Review{Instructions: "look", Threshold: 0.7})
 	for score, passed := range map[float64]bool{0: false, 0.69: false, 0.7: true, 1: true, 0.7 - 1e-12: true} {
-		require.NoError(t, r.SetReview(score, "  so\xff so\n", "Ada", at))
+		require.NoError(t, SetReview(&r, score, "  so\xff so\n", "Ada", at))
 		require.Equal(t, passed, r.Passed, score)
 		require.Equal(t, score, r.Score)
 		require.False(t, r.NeedsReview)
 		require.Equal(t, "so\uFFFD so", r.Feedback)
-		require.Equal(t, Review{Instructions: "look", Threshold: 0.7, Reviewer: "Ada", ReviewedAt: &at}, reread(t, r).Review())
+		require.Equal(t, record.Review{Instructions: "look", Threshold: 0.7, Reviewer: "Ada", ReviewedAt: &at}, reread(t, r).Review())
 	}
 	for _, score := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		require.ErrorContains(t, r.SetReview(score, "", "", at), "from 0 to 1")
+		require.ErrorContains(t, SetReview(&r, score, "", "", at), "from 0 to 1")
 	}
-	require.ErrorContains(t, (&Result{Name: "x", Type: "text"}).SetReview(1, "", "", at), `grader "x" is of type text, which asks no person`)
-	require.ErrorContains(t, (&Result{Name: "x", Type: "human", Error: "gone"}).SetReview(1, "", "", at), "could not do its work: gone")
-	odd := Result{Name: "h", Type: "human", NeedsReview: true, Details: "rubbish"}
-	require.NoError(t, odd.SetReview(0.5, "", "", at))
+	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "text"}), 1, "", "", at), `grader "x" is of type text, which asks no person`)
+	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "human", Error: "gone"}), 1, "", "", at), "could not do its work: gone")
+	odd := record.Grade{Name: "h", Type: "human", NeedsReview: true, Details: "rubbish"}
+	require.NoError(t, SetReview(&odd, 0.5, "", "", at))
 	require.True(t, odd.Passed)
 }
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
-	judge := Result{Name: "judge", Type: "prompt", Score: 0.75, Passed: true}
-	results := []Result{judge, pending("c", "human_calibration", Review{Threshold: 0.5, Calibrates: "judge"})}
+	judge := record.Grade{Name: "judge", Type: "prompt", Score: 0.75, Passed: true}
+	results := []record.Grade{judge, pending("c", "human_calibration", record.Review{Threshold: 0.5, Calibrates: "judge"})}
 	Compare(results)
 	require.Nil(t, results[1].Review().Comparison, "no person's score yet")
 
-	require.NoError(t, results[1].SetReview(0.25, "", "", at))
+	require.NoError(t, SetReview(&results[1], 0.25, "", "", at))
 	Compare(results)
-	want := &Comparison{Person: 0.25, Grader: 0.75, GraderPassed: true, Difference: 0.5}
+	want := &record.Calibration{Person: 0.25, Grader: 0.75, GraderPassed: true, Difference: 0.5}
 	require.Empty(t, cmp.Diff(want, results[1].Review().Comparison))
 
 	results[1] = *reread(t, results[1])
 	results[0].Score, results[0].Passed = 0.25, false // graded anew
 	Compare(results)
-	require.Empty(t, cmp.Diff(&Comparison{Person: 0.25, Grader: 0.25, Agree: true}, results[1].Review().Comparison))
+	require.Empty(t, cmp.Diff(&record.Calibration{Person: 0.25, Grader: 0.25, Agree: true}, results[1].Review().Comparison))
 
 	results[0].Error = "unreachable"
 	Compare(results)
@@ -130,23 +131,23 @@ func TestCompare(t *testing.T) {
 func TestKeepReviews(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	before := []Result{
-		pending("a", "human", Review{Threshold: 0.5}), pending("b", "human", Review{Threshold: 0.5}),
-		pending("c", "human", Review{Threshold: 0.5}), {Name: "d", Type: "text", Score: 1, Passed: true},
+	before := []record.Grade{
+		pending("a", "human", record.Review{Threshold: 0.5}), pending("b", "human", record.Review{Threshold: 0.5}),
+		pending("c", "human", record.Review{Threshold: 0.5}), {Name: "d", Type: "text", Score: 1, Passed: true},
 	}
-	require.NoError(t, before[0].SetReview(0.6, "fine", "Ada", at))
-	require.NoError(t, before[1].SetReview(0.6, "fine", "Ada", at))
+	require.NoError(t, SetReview(&before[0], 0.6, "fine", "Ada", at))
+	require.NoError(t, SetReview(&before[1], 0.6, "fine", "Ada", at))
 	before[0] = *reread(t, before[0])
-	results := []Result{
-		pending("a", "human", Review{Threshold: 0.8, Instructions: "today's"}), // the suite asks for more now
-		pending("b", "human_calibration", Review{Threshold: 0.5}),              // another question
-		pending("c", "human", Review{Threshold: 0.5}), pending("d", "human", Review{Threshold: 0.5}),
+	results := []record.Grade{
+		pending("a", "human", record.Review{Threshold: 0.8, Instructions: "today's"}), // the suite asks for more now
+		pending("b", "human_calibration", record.Review{Threshold: 0.5}),              // another question
+		pending("c", "human", record.Review{Threshold: 0.5}), pending("d", "human", record.Review{Threshold: 0.5}),
 	}
 	KeepReviews(results, before)
 	require.Equal(t, 0.6, results[0].Score)
 	require.False(t, results[0].Passed || results[0].NeedsReview)
 	require.Equal(t, "fine", results[0].Feedback)
-	require.Empty(t, cmp.Diff(Review{Threshold: 0.8, Instructions: "today's", Reviewer: "Ada", ReviewedAt: &at}, results[0].Review()))
+	require.Empty(t, cmp.Diff(record.Review{Threshold: 0.8, Instructions: "today's", Reviewer: "Ada", ReviewedAt: &at}, results[0].Review()))
 	for _, r := range results[1:] {
 		require.True(t, r.NeedsReview, r.Name)
 	}
@@ -155,14 +156,14 @@ func TestKeepReviews(t *testing.T) {
 // Of two graders of one name both were given the last one's score.
 func TestKeepReviewsOfOneName(t *testing.T) {
 	t.Parallel()
-	ask := func() []Result {
-		return []Result{pending("a", "human", Review{Threshold: 0.5}), pending("a", "human", Review{Threshold: 0.5})}
+	ask := func() []record.Grade {
+		return []record.Grade{pending("a", "human", record.Review{Threshold: 0.5}), pending("a", "human", record.Review{Threshold: 0.5})}
 	}
 	before, results := ask(), ask()
-	require.NoError(t, before[0].SetReview(0.2, "", "", time.Now()))
+	require.NoError(t, SetReview(&before[0], 0.2, "", "", time.Now()))
 	KeepReviews(results, before)
 	require.True(t, results[1].NeedsReview)
-	require.NoError(t, before[1].SetReview(0.9, "", "", time.Now()))
+	require.NoError(t, SetReview(&before[1], 0.9, "", "", time.Now()))
 	KeepReviews(results, before)
 	require.Equal(t, []float64{0.2, 0.9}, []float64{results[0].Score, results[1].Score})
 }

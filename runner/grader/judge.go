@@ -13,6 +13,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/figure"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // judgeGrader asks its judges, all at once, and makes one verdict of theirs:
@@ -68,9 +69,9 @@ type judgement struct {
 	Mode     string    `json:"mode"`
 	Opinions []opinion `json:"opinions"`
 	// Agreement is the share of judges, 0 to 1, whose opinion is the verdict's.
-	Agreement float64         `json:"agreement"`
-	Aggregate string          `json:"aggregate,omitempty"`
-	Usage     *executor.Usage `json:"usage,omitempty"`
+	Agreement float64       `json:"agreement"`
+	Aggregate string        `json:"aggregate,omitempty"`
+	Usage     *record.Usage `json:"usage,omitempty"`
 }
 
 func (g *judgeGrader) Grade(ctx context.Context, s *Subject) (Score, error) {
@@ -147,7 +148,7 @@ func (g *judgeGrader) verdict(opinions []opinion) Score {
 }
 
 // usageOf is what the opinions cost; nil when nobody answered.
-func usageOf(opinions []opinion) *executor.Usage {
+func usageOf(opinions []opinion) *record.Usage {
 	var sum provider.Usage
 	for _, o := range opinions {
 		sum = sum.Add(o.usage)
@@ -155,7 +156,7 @@ func usageOf(opinions []opinion) *executor.Usage {
 	if sum.Tokens() == 0 {
 		return nil
 	}
-	return &executor.Usage{InputTokens: sum.InputTokens, OutputTokens: sum.OutputTokens, CostUSD: sum.CostUSD}
+	return &record.Usage{InputTokens: sum.InputTokens, OutputTokens: sum.OutputTokens, CostUSD: sum.CostUSD}
 }
 
 // threshold compares with a margin: a mean of floats is not exact.

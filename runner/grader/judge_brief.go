@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/text"
-	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // Bounds on what a judge is shown.
@@ -160,14 +160,14 @@ func (g *judgeGrader) digest(s *Subject, room, perEntry int) string {
 	return strings.Join(append(append(lines[:head:head], left), lines[tail:]...), "\n")
 }
 
-func (g *judgeGrader) digestEntry(e *executor.Entry, room int) string {
+func (g *judgeGrader) digestEntry(e *record.Entry, room int) string {
 	short := func(s string) string { return text.ClipMiddle(g.redact.Text(s), room) } // half a key is not recognised
 	if e.Tool != nil {
 		return fmt.Sprintf("tool %s %s -> %s %s", text.Clip(e.Tool.Name, 100), short(string(e.Tool.Arguments)),
 			e.Tool.Status, short(string(e.Tool.Result)))
 	}
 	who := string(e.Type)
-	if e.Type == executor.EntryMessage {
+	if e.Type == record.EntryMessage {
 		who = e.Role
 	}
 	return who + ": " + short(e.Text)

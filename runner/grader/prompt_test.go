@@ -17,6 +17,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // scripted is a model whose answers the test writes. It is asked with the model's
@@ -230,7 +231,7 @@ func TestDigestIsBounded(t *testing.T) {
 	t.Parallel()
 	s := subject("", func(s *Subject) {
 		for i := range 500 {
-			s.Transcript = append(s.Transcript, executor.Entry{Type: executor.EntryMessage, Role: "assistant", Text: fmt.Sprintf("%d %s", i, strings.Repeat("é", 1000))})
+			s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryMessage, Role: "assistant", Text: fmt.Sprintf("%d %s", i, strings.Repeat("é", 1000))})
 		}
 	})
 	g := &judgeGrader{redact: &provider.Redactor{}}

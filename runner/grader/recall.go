@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"waza/runner/record"
 )
 
 // asking is a [Grader] that asks models, so that its results cost money and may
@@ -33,7 +34,7 @@ func (b *Bound) hash(s *Subject) string {
 // Recall finds among results of the same trial one that need not be asked for
 // again: of a grader that asks models, and asked the same. It gets the name and
 // the weight that the grader has now. The index is that of the result, -1 for none.
-func (b *Bound) Recall(s *Subject, before []Result) (r Result, index int) {
+func (b *Bound) Recall(s *Subject, before []record.Grade) (r record.Grade, index int) {
 	hash := b.hash(s)
 	if hash == "" {
 		return r, -1

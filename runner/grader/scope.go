@@ -9,7 +9,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Bounds on what assertions see of a workspace. The text of a file beyond them
@@ -65,7 +65,7 @@ type scopeCall struct {
 	DurationMS int64           `json:"duration_ms"`
 }
 
-func newScopeCall(c *executor.ToolCall) scopeCall {
+func newScopeCall(c *record.ToolCall) scopeCall {
 	args := validJSON(c.Arguments)
 	if string(args) == "null" {
 		args = json.RawMessage("{}")

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // expand fills the template variables of a text of the suite.
@@ -44,7 +44,7 @@ func (s *Subject) calledTools() string { return listed(s.toolNames()) }
 func (s *Subject) turns() int {
 	n := 0
 	for i := range s.Transcript {
-		if e := &s.Transcript[i]; e.Type == executor.EntryMessage && e.Role != "user" && e.Role != "system" {
+		if e := &s.Transcript[i]; e.Type == record.EntryMessage && e.Role != "user" && e.Role != "system" {
 			n++
 		}
 	}

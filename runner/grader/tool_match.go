@@ -13,7 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // ToolSpec says which tool calls are meant: those of which all that is given
@@ -217,7 +217,7 @@ func decodedCalls(s *Subject) []toolCall {
 	return calls
 }
 
-func decodedCall(c *executor.ToolCall) toolCall {
+func decodedCall(c *record.ToolCall) toolCall {
 	call := toolCall{name: c.Name, text: string(c.Arguments)}
 	if json.Unmarshal(c.Arguments, &call.args) != nil {
 		call.args = string(c.Arguments)

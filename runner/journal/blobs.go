@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"waza/runner/record"
 )
 
 // blobFile holds contents one after the other, each compressed on its own.
@@ -19,14 +21,6 @@ const blobFile = "files.gz"
 // maxKnownBlobs bounds what is remembered to keep a content only once: a few
 // megabytes of memory.
 const maxKnownBlobs = 100_000
-
-// Blob names a content that a run keeps: by its hash, and where it is.
-type Blob struct {
-	Hash   string `json:"hash"`
-	Size   int64  `json:"size"`             // of the content, in bytes
-	At     int64  `json:"at,omitempty"`     // offset in the file of contents
-	Length int64  `json:"length,omitempty"` // of what is there, in bytes; 0 for no content at all
-}
 
 // Blobs keeps contents beside a journal, such as files that trials left, each
 // once. The file is made with the first. It is safe for concurrent use and closed
@@ -38,7 +32,7 @@ type Blobs struct {
 	mu    sync.Mutex // guards the fields below
 	file  *os.File
 	end   int64
-	known map[string]Blob
+	known map[string]record.Blob
 	dirty bool // something was written since the last flush
 	made  bool // so was the file itself
 }
@@ -51,11 +45,11 @@ var compressors = sync.Pool{New: func() any {
 
 // Put keeps a content. A Blob that it returns is whole on this machine's side of
 // a crash of the process; what an error or a crash leaves belongs to no Blob.
-func (b *Blobs) Put(content []byte) (Blob, error) {
+func (b *Blobs) Put(content []byte) (record.Blob, error) {
 	if len(content) == 0 {
-		return Blob{Hash: hashOf(nil)}, nil
+		return record.Blob{Hash: hashOf(nil)}, nil
 	}
-	blob := Blob{Hash: hashOf(content), Size: int64(len(content))}
+	blob := record.Blob{Hash: hashOf(content), Size: int64(len(content))}
 	if known, ok := b.find(blob.Hash); ok {
 		return known, nil
 	}
@@ -64,22 +58,22 @@ func (b *Blobs) Put(content []byte) (Blob, error) {
 	defer compressors.Put(z)
 	z.Reset(&packed)
 	if _, err := z.Write(content); err != nil {
-		return Blob{}, err
+		return record.Blob{}, err
 	}
 	if err := z.Close(); err != nil {
-		return Blob{}, err
+		return record.Blob{}, err
 	}
 	return b.write(blob, packed.Bytes())
 }
 
-func (b *Blobs) find(hash string) (Blob, bool) {
+func (b *Blobs) find(hash string) (record.Blob, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	blob, ok := b.known[hash]
 	return blob, ok
 }
 
-func (b *Blobs) write(blob Blob, packed []byte) (Blob, error) {
+func (b *Blobs) write(blob record.Blob, packed []byte) (record.Blob, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known, ok := b.known[blob.Hash]; ok { // by another goroutine, just now
@@ -87,11 +81,11 @@ func (b *Blobs) write(blob Blob, packed []byte) (Blob, error) {
 	}
 	if b.file == nil {
 		if err := b.openLocked(); err != nil {
-			return Blob{}, err
+			return record.Blob{}, err
 		}
 	}
 	if _, err := b.file.WriteAt(packed, b.end); err != nil {
-		return Blob{}, err
+		return record.Blob{}, err
 	}
 	b.dirty = true
 	blob.At, blob.Length = b.end, int64(len(packed))
@@ -119,12 +113,12 @@ func (b *Blobs) openLocked() error {
 
 func (b *Blobs) learnLocked() {
 	if b.known == nil {
-		b.known = map[string]Blob{}
+		b.known = map[string]record.Blob{}
 	}
 }
 
 // Know tells of a content that is kept already, so that Put need not keep it again.
-func (b *Blobs) Know(blob Blob) {
+func (b *Blobs) Know(blob record.Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.learnLocked()
@@ -185,7 +179,7 @@ func (b *BlobReader) Empty() bool { return b.file == nil }
 
 // Get returns a content. The error tells of one that is not there any more, or
 // that is another than it was.
-func (b *BlobReader) Get(blob Blob) ([]byte, error) {
+func (b *BlobReader) Get(blob record.Blob) ([]byte, error) {
 	if blob.Length == 0 && blob.Hash == hashOf(nil) {
 		return []byte{}, nil
 	}

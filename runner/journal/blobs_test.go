@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/journal"
+	"waza/runner/record"
 )
 
 // Contents come back as they were, and each takes room once.
@@ -20,7 +21,7 @@ func TestBlobs(t *testing.T) {
 	require.NoError(t, err)
 	contents := [][]byte{nil, []byte("a"), bytes.Repeat([]byte("long "), 100_000), {0, 255, 0}}
 	const times = 8
-	blobs := make([][times]journal.Blob, len(contents))
+	blobs := make([][times]record.Blob, len(contents))
 	var all sync.WaitGroup
 	for i, c := range contents {
 		for j := range times {
@@ -60,7 +61,7 @@ func TestDamagedBlobs(t *testing.T) {
 	require.NoError(t, err)
 	r, err := w.Run().Blobs()
 	require.NoError(t, err)
-	_, err = r.Get(journal.Blob{Hash: "00", Size: 1, Length: 1})
+	_, err = r.Get(record.Blob{Hash: "00", Size: 1, Length: 1})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, r.Close())
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"waza/runner/record"
 )
 
 // The files of a run's directory, and the directory of all workspaces.
@@ -31,7 +32,7 @@ const (
 )
 
 // ErrNotFound says that there is no such run.
-var ErrNotFound = errors.New("no such run")
+var ErrNotFound = record.ErrRunNotFound
 
 // ErrVanished says that the record of a run was deleted while it was written.
 var ErrVanished = errors.New("the record vanished while it was written")

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // baseline tells what difference the skills make.
@@ -35,7 +35,7 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 	writeTable(b, baselineRows(base), o)
 }
 
-func baselineRows(base *runner.BaselineResult) []row {
+func baselineRows(base *record.BaselineResult) []row {
 	rows := []row{{
 		cells:   []string{"Task", "Became", "With", "Without", "Points", "Score"},
 		colours: []colour{bold, bold, bold, bold, bold, bold},
@@ -57,12 +57,12 @@ func baselineRows(base *runner.BaselineResult) []row {
 }
 
 // classCounts counts tasks by what skills, or a later run, made of them.
-func classCounts(n runner.ClassCounts) string {
+func classCounts(n record.ClassCounts) string {
 	return fmt.Sprintf("%d improved, %d regressed, %d unchanged, %d without a difference, %d undecided", n.Improved, n.Regressed, n.Unchanged, n.NoDifference, n.Undecided)
 }
 
 // gainColour marks a gain whose interval excludes 0.
-func gainColour(g *runner.Gain) colour {
+func gainColour(g *record.Gain) colour {
 	switch {
 	case g.Interval == nil:
 	case g.Interval.Low > 0:
@@ -110,8 +110,8 @@ func quotient(x *float64) string {
 }
 
 // answers says how many prompts were answered rightly, and what became of the others.
-func answers(t *runner.TriggerResult, o Options) string {
-	var c runner.Counts
+func answers(t *record.TriggerResult, o Options) string {
+	var c record.Counts
 	for _, p := range t.Results {
 		c.Add(p.Verdict)
 	}
@@ -135,13 +135,13 @@ func answers(t *runner.TriggerResult, o Options) string {
 const promptColumns = 60
 
 // promptRows are the prompts that were not all answered rightly.
-func promptRows(t *runner.TriggerResult) []row {
+func promptRows(t *record.TriggerResult) []row {
 	rows := []row{{
 		cells:   []string{"Prompt", "Verdict", "Used it", "Text"},
 		colours: []colour{bold, bold, bold, bold},
 	}}
 	for _, p := range t.Results {
-		if p.Verdict == runner.Passed && p.Errors+p.Timeouts == 0 {
+		if p.Verdict == record.Passed && p.Errors+p.Timeouts == 0 {
 			continue
 		}
 		cells := []string{Clean(p.ID), string(p.Verdict), fmt.Sprintf("%d/%d", p.Triggered, p.Answered), Clip(Clean(p.Prompt), promptColumns)}

@@ -6,56 +6,55 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/record"
 )
 
 // besideExample is a run of two tasks with baselines, and of trigger tests.
-func besideExample() (*Report, *runner.Summary) {
-	rec := &runner.Record{RunID: "20261121-101500-abc", Suite: runner.SuiteRef{Name: "demo"}}
-	add := func(id string, role runner.Role) {
-		rec.Tasks = append(rec.Tasks, runner.TaskRef{ID: id, Trials: 2, Role: role})
+func besideExample() (*Report, *record.Summary) {
+	rec := &record.Run{RunID: "20261121-101500-abc", Suite: record.SuiteRef{Name: "demo"}}
+	add := func(id string, role record.Role) {
+		rec.Tasks = append(rec.Tasks, record.TaskRef{ID: id, Trials: 2, Role: role})
 	}
-	add("a#baseline", runner.RoleBaseline)
-	add("a", runner.RoleTask)
-	add("b#baseline", runner.RoleBaseline)
-	add("b", runner.RoleTask)
-	add("should_trigger#1", runner.RoleTrigger)
+	add("a#baseline", record.RoleBaseline)
+	add("a", record.RoleTask)
+	add("b#baseline", record.RoleBaseline)
+	add("b", record.RoleTask)
+	add("should_trigger#1", record.RoleTrigger)
 	r := New(rec)
-	for i, res := range []*runner.TaskResult{
-		result(runner.Failed, counts(0, 2, 0, 0, 0, 0), 0, 9, runner.Reason{Verdict: runner.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
-		result(runner.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
-		result(runner.Passed, counts(1, 0, 1, 0, 0, 0), 1, 9, runner.Reason{Verdict: runner.Errored, Message: "connection refused", Trials: 1}),
-		result(runner.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
-		result(runner.Failed, counts(1, 1, 0, 0, 0, 0), 0.5, 9, runner.Reason{Verdict: runner.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
+	for i, res := range []*record.Task{
+		result(record.Failed, counts(0, 2, 0, 0, 0, 0), 0, 9, record.Reason{Verdict: record.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
+		result(record.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
+		result(record.Passed, counts(1, 0, 1, 0, 0, 0), 1, 9, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
+		result(record.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
+		result(record.Failed, counts(1, 1, 0, 0, 0, 0), 0.5, 9, record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
 	} {
-		r.Add(&runner.Event{Type: runner.TaskComplete, TaskID: rec.Tasks[i].ID, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
+		r.Add(&record.Event{Type: record.TaskComplete, TaskID: rec.Tasks[i].ID, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
 	}
-	prompt := func(id, text string, verdict runner.Verdict, triggered, answered, errors, timeouts int) runner.TriggerPrompt {
-		return runner.TriggerPrompt{ID: id, TriggerRef: runner.TriggerRef{Prompt: text}, Verdict: verdict,
+	prompt := func(id, text string, verdict record.Verdict, triggered, answered, errors, timeouts int) record.TriggerPrompt {
+		return record.TriggerPrompt{ID: id, TriggerRef: record.TriggerRef{Prompt: text}, Verdict: verdict,
 			Triggered: triggered, Answered: answered, Errors: errors, Timeouts: timeouts}
 	}
-	return r, &runner.Summary{
+	return r, &record.Summary{
 		Counts: counts(2, 0, 0, 0, 0, 0), DurationMS: 1200,
-		Trials: runner.TrialCounts{Counts: counts(4, 0, 0, 0, 0, 0)},
-		Baseline: &runner.BaselineResult{
-			Measured: true, Pairs: 2, ClassCounts: runner.ClassCounts{Improved: 1, Unchanged: 1}, Errors: 1,
-			PassRate: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5, Interval: &stats.Interval{Low: -0.004, High: 1}},
-			Score:    &runner.Gain{With: 1, Without: 0.75, Gain: 0.25, Interval: &stats.Interval{Low: 0, High: 0.5}},
-			Tasks: []runner.TaskBaseline{
-				{ID: "a", With: 2, Without: 2, PassRate: &runner.Gain{With: 1, Without: 0, Gain: 1}, Score: &runner.Gain{With: 1, Without: 0.5, Gain: 0.5}},
-				{ID: "b", With: 2, Without: 1, PassRate: &runner.Gain{With: 1, Without: 1, Gain: 0}, Score: &runner.Gain{With: 1, Without: 1, Gain: 0}},
+		Trials: record.TrialCounts{Counts: counts(4, 0, 0, 0, 0, 0)},
+		Baseline: &record.BaselineResult{
+			Measured: true, Pairs: 2, ClassCounts: record.ClassCounts{Improved: 1, Unchanged: 1}, Errors: 1,
+			PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5, Interval: &record.Interval{Low: -0.004, High: 1}},
+			Score:    &record.Gain{With: 1, Without: 0.75, Gain: 0.25, Interval: &record.Interval{Low: 0, High: 0.5}},
+			Tasks: []record.TaskBaseline{
+				{ID: "a", With: 2, Without: 2, PassRate: &record.Gain{With: 1, Without: 0, Gain: 1}, Score: &record.Gain{With: 1, Without: 0.5, Gain: 0.5}},
+				{ID: "b", With: 2, Without: 1, PassRate: &record.Gain{With: 1, Without: 1, Gain: 0}, Score: &record.Gain{With: 1, Without: 1, Gain: 0}},
 				{ID: "c\x1b[2J", With: 2},
 			},
 		},
-		Triggers: &runner.TriggerResult{
+		Triggers: &record.TriggerResult{
 			Skill: "explainer", Prompts: 6, Measured: true, Errors: 2, Timeouts: 1,
-			Accuracy: share(0.75), AccuracyInterval: &stats.Interval{Low: 0.3, High: 0.95}, Recall: share(0.5),
-			Results: []runner.TriggerPrompt{
-				prompt("should_trigger#1", "What does this\ndo, \x1b[31mplease\x1b[0m, and why does it do so in such a roundabout way?", runner.Failed, 1, 2, 0, 0),
-				prompt("should_trigger#2", "Explain this.", runner.Passed, 2, 2, 0, 0),
-				prompt("should_trigger#3", "Explain that.", runner.Errored, 0, 0, 2, 0),
-				prompt("should_not_trigger#1", "Sort this.", runner.TimedOut, 0, 1, 0, 1),
+			Accuracy: share(0.75), AccuracyInterval: &record.Interval{Low: 0.3, High: 0.95}, Recall: share(0.5),
+			Results: []record.TriggerPrompt{
+				prompt("should_trigger#1", "What does this\ndo, \x1b[31mplease\x1b[0m, and why does it do so in such a roundabout way?", record.Failed, 1, 2, 0, 0),
+				prompt("should_trigger#2", "Explain this.", record.Passed, 2, 2, 0, 0),
+				prompt("should_trigger#3", "Explain that.", record.Errored, 0, 0, 2, 0),
+				prompt("should_not_trigger#1", "Sort this.", record.TimedOut, 0, 1, 0, 1),
 			},
 		},
 	}
@@ -64,7 +63,7 @@ func besideExample() (*Report, *runner.Summary) {
 func TestReportBesideTasks(t *testing.T) {
 	t.Parallel()
 	r, sum := besideExample()
-	r.Add(&runner.Event{Type: runner.End, Status: runner.StatusCompleted, Summary: sum})
+	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: sum})
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	golden(t, "beside.txt", b.String())
@@ -82,10 +81,10 @@ func TestTallyLeavesOutRoles(t *testing.T) {
 
 func TestReportOfTriggersAlone(t *testing.T) {
 	t.Parallel()
-	r := New(&runner.Record{Tasks: []runner.TaskRef{{ID: "should_trigger#1", Role: runner.RoleTrigger}}})
-	r.Add(&runner.Event{Type: runner.End, Status: runner.StatusCompleted, Summary: &runner.Summary{
-		Triggers: &runner.TriggerResult{Prompts: 1, Measured: true, Accuracy: share(1),
-			Results: []runner.TriggerPrompt{{ID: "should_trigger#1", Verdict: runner.Passed, Triggered: 1, Answered: 1}}},
+	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "should_trigger#1", Role: record.RoleTrigger}}})
+	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: &record.Summary{
+		Triggers: &record.TriggerResult{Prompts: 1, Measured: true, Accuracy: share(1),
+			Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Passed, Triggered: 1, Answered: 1}}},
 	}})
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // cells compares the cells of the matrix.
@@ -70,7 +70,7 @@ func told(rows []row, column int) bool {
 	return false
 }
 
-func cellRow(g runner.GroupResult) []string {
+func cellRow(g record.GroupResult) []string {
 	cells := []string{Clean(g.Group), fmt.Sprintf("%d/%d", g.Tasks.Passed, g.Tasks.Total), trials(g.Counts), "–", "–", "–", "–", "–", "–"}
 	cells[3], cells[4] = rateCells(g.Rate)
 	if g.Score != nil {

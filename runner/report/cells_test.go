@@ -7,40 +7,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 	"waza/runner/report"
-	"waza/runner/stats"
 )
 
 // ofCells is the report of a run of two tasks in three cells each.
 func ofCells(names ...string) *report.Report {
-	rec := &runner.Record{RunID: "r"}
-	rep := &runner.Summary{}
+	rec := &record.Run{RunID: "r"}
+	rep := &record.Summary{}
 	one, took := 1.0, 1234.0
 	for _, task := range []string{"create-http-function", "deploy-with-bicep"} {
 		for i, name := range names {
-			ref := runner.TaskRef{ID: task + "[" + name + "]", Task: task, Trials: 5, Cell: &runner.CellRef{Name: name, Model: name}}
+			ref := record.TaskRef{ID: task + "[" + name + "]", Task: task, Trials: 5, Cell: &record.Cell{Name: name, Model: name}}
 			rec.Tasks = append(rec.Tasks, ref)
 			if task != "create-http-function" {
 				continue
 			}
-			counts := runner.TrialCounts{Counts: runner.Counts{Total: 10, Passed: 10}, Rate: runner.Rate{PassRate: &one, PassRateInterval: &stats.Interval{Low: 0.72, High: 1}}}
-			cell := &runner.CellResult{Cell: ref.Cell, Tasks: runner.Counts{Total: 2, Passed: 2}, MeanDurationMS: &took}
+			counts := record.TrialCounts{Counts: record.Counts{Total: 10, Passed: 10}, Rate: record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.72, High: 1}}}
+			cell := &record.CellResult{Cell: ref.Cell, Tasks: record.Counts{Total: 2, Passed: 2}, MeanDurationMS: &took}
 			if i > 0 {
-				cell.Usage = &executor.Usage{InputTokens: 1000, OutputTokens: 234, CostUSD: 0.0123}
-				cell.Score = &runner.ScoreStats{Summary: stats.Summary{N: 2, Mean: 0.9}}
+				cell.Usage = &record.Usage{InputTokens: 1000, OutputTokens: 234, CostUSD: 0.0123}
+				cell.Score = &record.ScoreStats{Distribution: record.Distribution{N: 2, Mean: 0.9}}
 			}
-			rep.Groups = append(rep.Groups, runner.GroupResult{Group: name, TrialCounts: counts, CellResult: cell})
+			rep.Groups = append(rep.Groups, record.GroupResult{Group: name, TrialCounts: counts, CellResult: cell})
 		}
 	}
 	r := report.New(rec)
 	for i := range r.Tasks {
-		r.Tasks[i].Result = &runner.TaskResult{Verdict: runner.Passed, Trials: runner.TrialCounts{Counts: runner.Counts{Total: 5, Passed: 5}, Rate: runner.Rate{PassRate: &one, PassRateInterval: &stats.Interval{Low: 0.57, High: 1}}}}
+		r.Tasks[i].Result = &record.Task{Verdict: record.Passed, Trials: record.TrialCounts{Counts: record.Counts{Total: 5, Passed: 5}, Rate: record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.57, High: 1}}}}
 	}
 	n := len(r.Tasks)
-	rep.Counts, rep.Trials.Counts = runner.Counts{Total: n, Passed: n}, runner.Counts{Total: 5 * n, Passed: 5 * n}
-	r.Summary, r.Status = rep, runner.StatusCompleted
+	rep.Counts, rep.Trials.Counts = record.Counts{Total: n, Passed: n}, record.Counts{Total: 5 * n, Passed: 5 * n}
+	r.Summary, r.Status = rep, record.StatusCompleted
 	return r
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval/decode"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // attack is what an agent may print so that the CI system that runs waza does as it
@@ -38,7 +38,7 @@ func TestCommandsAreFound(t *testing.T) {
 }
 
 // attacked is a run of a suite whose task ids, and whose agent, write commands.
-func attacked() runner.Handle {
+func attacked() record.Handle {
 	c := cannedRun()
 	for i := range c.rec.Tasks {
 		c.rec.Tasks[i].ID = "::set-output name=id" + string(rune('a'+i)) + "::" + c.rec.Tasks[i].ID
@@ -55,9 +55,9 @@ func attacked() runner.Handle {
 	}
 	for _, res := range c.results {
 		if res != nil {
-			res.Reasons = []runner.Reason{
-				{Verdict: runner.Failed, Grader: "::error::g", Message: attack, Trials: 1},
-				{Verdict: runner.Errored, Message: attack, Trials: 1},
+			res.Reasons = []record.Reason{
+				{Verdict: record.Failed, Grader: "::error::g", Message: attack, Trials: 1},
+				{Verdict: record.Errored, Message: attack, Trials: 1},
 			}
 		}
 	}
@@ -84,8 +84,8 @@ func TestAttackNothingIsACommandOfCI(t *testing.T) {
 			require.False(t, strings.HasPrefix(strings.TrimSpace(line), "passed     9/9"), "a line of the agent stands for one of the report: %q", line)
 		}
 	}
-	for _, e := range []*runner.Event{
-		{Type: runner.TaskComplete, TaskID: "::set-output name=x::y", Verdict: runner.Passed},
+	for _, e := range []*record.Event{
+		{Type: record.TaskComplete, TaskID: "::set-output name=x::y", Verdict: record.Passed},
 	} {
 		require.Empty(t, commands(Line(e, Options{})))
 	}

@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/compare"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // Comparison prints what came of comparing runs.
-func Comparison(w io.Writer, c *runner.Comparison, o Options) error {
+func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	return comparedDocument(c).text(w, o)
 }
 
 // ComparisonMarkdown writes what came of comparing runs for a pull request or the
 // summary of a step.
-func ComparisonMarkdown(w io.Writer, c *runner.Comparison) error {
+func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	return comparedDocument(c).markdown(w)
 }
 
@@ -37,11 +38,11 @@ func letter(i int) string {
 
 // compared makes the document of a comparison.
 type compared struct {
-	*runner.Comparison
+	*compare.Comparison
 	doc document
 }
 
-func comparedDocument(c *runner.Comparison) *document {
+func comparedDocument(c *compare.Comparison) *document {
 	d := &compared{Comparison: c}
 	d.runs()
 	heading := d.doc.section("")
@@ -89,11 +90,11 @@ func amount(n int, what string, c colour) item {
 	return item{text: fmt.Sprintf("%d %s", n, what), colour: c}
 }
 
-var classColour = map[runner.Class]colour{runner.Improved: green, runner.Regressed: red, runner.Undecided: yellow}
+var classColour = map[record.Class]colour{record.Improved: green, record.Regressed: red, record.Undecided: yellow}
 
 // tasks lists those that differ in some run, the worst first.
 func (d *compared) tasks() {
-	order := []runner.Class{runner.Regressed, runner.Improved, runner.Undecided}
+	order := []record.Class{record.Regressed, record.Improved, record.Undecided}
 	rows, alike := d.taskRows()
 	s := d.doc.section("")
 	if len(d.Comparisons) == 1 {
@@ -123,10 +124,10 @@ func (d *compared) tasks() {
 	if left > 0 {
 		s.line(plain(fmt.Sprintf("and %d more, which --json lists", left)))
 	}
-	if n := alike[runner.Unchanged]; n > 0 {
+	if n := alike[record.Unchanged]; n > 0 {
 		s.line(plain(text.Count(n, "task is", "tasks are") + " unchanged: a difference beyond " + pointsOf(d.Margin) + " is ruled out."))
 	}
-	if n := alike[runner.NoDifference]; n > 0 {
+	if n := alike[record.NoDifference]; n > 0 {
 		s.line(plain(text.Count(n, "task shows", "tasks show") + " no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
 	}
 }
@@ -136,21 +137,21 @@ func pointsOf(margin float64) string {
 }
 
 type comparedRow struct {
-	class runner.Class
+	class record.Class
 	cells []item
 }
 
 // taskRows gives a row for each task that differs in some run, in the order of the
 // reference, then of the further runs, and counts the others by their class.
-func (d *compared) taskRows() (rows []comparedRow, alike map[runner.Class]int) {
-	alike = map[runner.Class]int{}
+func (d *compared) taskRows() (rows []comparedRow, alike map[record.Class]int) {
+	alike = map[record.Class]int{}
 	var ids []string
-	tasks := map[string][]*runner.TaskComparison{}
+	tasks := map[string][]*compare.TaskComparison{}
 	for i := range d.Comparisons {
 		for j := range d.Comparisons[i].Tasks {
 			t := &d.Comparisons[i].Tasks[j]
 			if tasks[t.ID] == nil {
-				tasks[t.ID] = make([]*runner.TaskComparison, len(d.Comparisons))
+				tasks[t.ID] = make([]*compare.TaskComparison, len(d.Comparisons))
 				ids = append(ids, t.ID)
 			}
 			tasks[t.ID][i] = t
@@ -158,7 +159,7 @@ func (d *compared) taskRows() (rows []comparedRow, alike map[runner.Class]int) {
 	}
 	for _, id := range ids {
 		row := comparedRow{class: worstClass(tasks[id])}
-		if row.class == runner.Unchanged || row.class == runner.NoDifference {
+		if row.class == record.Unchanged || row.class == record.NoDifference {
 			alike[row.class]++
 			continue
 		}
@@ -172,21 +173,21 @@ func (d *compared) taskRows() (rows []comparedRow, alike map[runner.Class]int) {
 	return rows, alike
 }
 
-func worstClass(list []*runner.TaskComparison) runner.Class {
-	for _, class := range []runner.Class{runner.Regressed, runner.Improved, runner.Undecided, runner.NoDifference} {
+func worstClass(list []*compare.TaskComparison) record.Class {
+	for _, class := range []record.Class{record.Regressed, record.Improved, record.Undecided, record.NoDifference} {
 		for _, t := range list {
 			if t != nil && t.Class == class {
 				return class
 			}
 		}
 	}
-	return runner.Unchanged
+	return record.Unchanged
 }
 
 // className is a class as people read it.
-func className(c runner.Class) string { return strings.ReplaceAll(string(c), "_", " ") }
+func className(c record.Class) string { return strings.ReplaceAll(string(c), "_", " ") }
 
-func (d *compared) pairCells(t *runner.TaskComparison) []item {
+func (d *compared) pairCells(t *compare.TaskComparison) []item {
 	class := className(t.Class)
 	if t.By == "score" {
 		class += " by score"
@@ -207,7 +208,7 @@ func (d *compared) pairCells(t *runner.TaskComparison) []item {
 func (d *compared) p(p float64) string { return figure.P(p, 1-d.Confidence) }
 
 // needed says how many more trials of each run would decide.
-func needed(n *runner.Needed) string {
+func needed(n *compare.Needed) string {
 	switch {
 	case n == nil:
 		return ""
@@ -217,7 +218,7 @@ func needed(n *runner.Needed) string {
 	return text.Count(n.More, "more trial", "more trials")
 }
 
-func manyCells(id string, list []*runner.TaskComparison) []item {
+func manyCells(id string, list []*compare.TaskComparison) []item {
 	cells := []item{code(id), plain("–")}
 	for _, t := range list {
 		if t == nil {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/compare"
 	"waza/runner/figure"
-	"waza/runner/stats"
+	"waza/runner/record"
 )
 
 // suite is the table of figures over all tasks, and what they show.
@@ -17,11 +17,11 @@ func (d *compared) suite() {
 		l := letter(i + 1)
 		s.rows[0] = append(s.rows[0], heads("A → "+l, l+" against A")...)
 	}
-	d.contrastRow(s, "Pass rate", asShare, func(c *runner.RunComparison) *runner.Contrast { return c.PassRate })
-	d.contrastRow(s, "Score", asScore, func(c *runner.RunComparison) *runner.Contrast { return c.Score })
-	d.ratioRow(s, "Time/trial", milliseconds, func(c *runner.RunComparison) *runner.Ratio { return c.DurationMS })
-	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *runner.RunComparison) *runner.Ratio { return c.Tokens })
-	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *runner.RunComparison) *runner.Ratio { return c.CostUSD })
+	d.contrastRow(s, "Pass rate", asShare, func(c *compare.RunComparison) *record.Contrast { return c.PassRate })
+	d.contrastRow(s, "Score", asScore, func(c *compare.RunComparison) *record.Contrast { return c.Score })
+	d.ratioRow(s, "Time/trial", milliseconds, func(c *compare.RunComparison) *compare.Ratio { return c.DurationMS })
+	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *compare.RunComparison) *compare.Ratio { return c.Tokens })
+	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *compare.RunComparison) *compare.Ratio { return c.CostUSD })
 	if len(s.rows) == 1 {
 		s.rows, s.title = nil, ""
 	}
@@ -44,8 +44,8 @@ var (
 
 // contrastRow adds a row, unless no run knows the number. Reference numbers are of
 // the tasks that are compared, and so may differ from run to run.
-func (d *compared) contrastRow(s *section, name string, as contrastForm, of func(*runner.RunComparison) *runner.Contrast) {
-	d.figures(s, name, func(c *runner.RunComparison) (string, string) {
+func (d *compared) contrastRow(s *section, name string, as contrastForm, of func(*compare.RunComparison) *record.Contrast) {
+	d.figures(s, name, func(c *compare.RunComparison) (string, string) {
 		x := of(c)
 		if x == nil {
 			return "", ""
@@ -54,8 +54,8 @@ func (d *compared) contrastRow(s *section, name string, as contrastForm, of func
 	})
 }
 
-func (d *compared) ratioRow(s *section, name string, form func(float64) string, of func(*runner.RunComparison) *runner.Ratio) {
-	d.figures(s, name, func(c *runner.RunComparison) (string, string) {
+func (d *compared) ratioRow(s *section, name string, form func(float64) string, of func(*compare.RunComparison) *compare.Ratio) {
+	d.figures(s, name, func(c *compare.RunComparison) (string, string) {
 		x := of(c)
 		if x == nil {
 			return "", ""
@@ -64,7 +64,7 @@ func (d *compared) ratioRow(s *section, name string, form func(float64) string, 
 	})
 }
 
-func (d *compared) figures(s *section, name string, of func(*runner.RunComparison) (both, change string)) {
+func (d *compared) figures(s *section, name string, of func(*compare.RunComparison) (both, change string)) {
 	cells, known := []item{plain(name)}, false
 	for i := range d.Comparisons {
 		both, change := of(&d.Comparisons[i])
@@ -83,7 +83,7 @@ func orDash(s string) string {
 	return s
 }
 
-func times(r *runner.Ratio) string {
+func times(r *compare.Ratio) string {
 	if r.Ratio == nil {
 		return "–"
 	}
@@ -95,11 +95,11 @@ func (d *compared) outcome(s *section, i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
 	p := fmt.Sprintf(" (p %s)", d.p(c.P))
 	switch c.Outcome {
-	case runner.OutcomeBetter:
+	case compare.OutcomeBetter:
 		s.line(item{text: l + " is better than A", colour: green}, plain(p))
-	case runner.OutcomeWorse:
+	case compare.OutcomeWorse:
 		s.line(item{text: l + " is worse than A", colour: red}, plain(p))
-	case runner.OutcomeSame:
+	case compare.OutcomeSame:
 		s.line(plain(fmt.Sprintf("%s is the same as A within %s", l, pointsOf(d.Margin))))
 	default:
 		s.line(item{text: fmt.Sprintf("Whether %s differs from A in all is undecided", l), colour: yellow}, plain(p))
@@ -122,9 +122,9 @@ func (d *compared) beside(i int) {
 	var graders, execution []string
 	for _, t := range c.Tasks {
 		switch t.Changed {
-		case runner.ChangedGraders:
+		case compare.ChangedGraders:
 			graders = append(graders, t.ID)
-		case runner.ChangedExecution:
+		case compare.ChangedExecution:
 			execution = append(execution, t.ID)
 		}
 	}
@@ -148,14 +148,14 @@ func (d *compared) beside(i int) {
 }
 
 // afterReview says which pass rates reviews can still make of a task.
-func afterReview(bounds *stats.Interval) string {
+func afterReview(bounds *record.Interval) string {
 	if bounds == nil {
 		return ""
 	}
 	return ": " + interval(*bounds)
 }
 
-func (d *compared) noted(n runner.ComparisonNote) string {
+func (d *compared) noted(n compare.ComparisonNote) string {
 	for i, r := range d.Runs {
 		if n.Run != "" && n.Run == r.Name {
 			return letter(i) + " " + n.Text

@@ -7,53 +7,53 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/compare"
+	"waza/runner/record"
 )
 
 // exampleComparison shows everything that a comparison can hold.
-func exampleComparison() *runner.Comparison {
-	contrast := func(a, b float64) runner.Contrast {
-		return runner.Contrast{Reference: a, Run: b, Difference: b - a, Interval: &stats.Interval{Low: b - a - 0.2, High: b - a + 0.2}}
+func exampleComparison() *compare.Comparison {
+	contrast := func(a, b float64) record.Contrast {
+		return record.Contrast{Reference: a, Run: b, Difference: b - a, Interval: &record.Interval{Low: b - a - 0.2, High: b - a + 0.2}}
 	}
-	pointer := func(c runner.Contrast) *runner.Contrast { return &c }
-	ratio := func(a, b float64) *runner.Ratio {
+	pointer := func(c record.Contrast) *record.Contrast { return &c }
+	ratio := func(a, b float64) *compare.Ratio {
 		r := b / a
-		return &runner.Ratio{Reference: a, Run: b, Ratio: &r, Interval: &stats.Interval{Low: r - 0.1, High: r + 0.1}}
+		return &compare.Ratio{Reference: a, Run: b, Ratio: &r, Interval: &record.Interval{Low: r - 0.1, High: r + 0.1}}
 	}
-	run := func(name string) runner.ComparedRun {
-		return runner.ComparedRun{
-			Name: name, RunID: name, Status: runner.StatusCompleted, Suite: runner.SuiteRef{Name: "demo | *suite*"}, Executor: "openai", Model: "gpt-4o",
+	run := func(name string) compare.ComparedRun {
+		return compare.ComparedRun{
+			Name: name, RunID: name, Status: record.StatusCompleted, Suite: record.SuiteRef{Name: "demo | *suite*"}, Executor: "openai", Model: "gpt-4o",
 			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: counts(4, 1, 0, 0, 0, 0), Trials: counts(40, 10, 2, 0, 0, 0),
 		}
 	}
-	c := &runner.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []runner.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
+	c := &compare.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []compare.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
 	c.Runs[0].File = "base`line.jsonl"
-	c.Comparisons = []runner.RunComparison{{
-		Run: "20261121-101500-def", Outcome: runner.OutcomeWorse, P: 0.012, Compared: 7, ClassCounts: runner.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
-		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: runner.Verdicts{Lost: 2, Won: 1, P: 1},
+	c.Comparisons = []compare.RunComparison{{
+		Run: "20261121-101500-def", Outcome: compare.OutcomeWorse, P: 0.012, Compared: 7, ClassCounts: record.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
+		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: compare.Verdicts{Lost: 2, Won: 1, P: 1},
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
-		Differences: []runner.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
-		Notes:       []runner.ComparisonNote{{Run: "20261121-101500-def", Text: "goes on: what had ended is compared"}, {Text: "baselines and trigger tests are not compared"}},
-		Tasks: []runner.TaskComparison{
-			{ID: "same", Class: runner.Unchanged, Equal: true, PassRate: contrast(1, 1), P: 1},
-			{ID: "better", Class: runner.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
-			{ID: "who|knows\x1b[31m", Class: runner.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6, Needed: &runner.Needed{Trials: 120, More: 110}, Changed: runner.ChangedGraders},
-			{ID: "worse", Class: runner.Regressed, By: "passRate", PassRate: contrast(1, 0.2), Score: pointer(contrast(1, 0.3)), P: 0.02},
-			{ID: "never-known", Class: runner.Undecided, PassRate: contrast(0.5, 0.5), P: 1, Needed: &runner.Needed{}, Changed: runner.ChangedExecution},
-			{ID: "scored", Class: runner.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
-			{ID: "same-too", Class: runner.Unchanged, PassRate: contrast(1, 1), P: 1},
+		Differences: []compare.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
+		Notes:       []compare.ComparisonNote{{Run: "20261121-101500-def", Text: "goes on: what had ended is compared"}, {Text: "baselines and trigger tests are not compared"}},
+		Tasks: []compare.TaskComparison{
+			{ID: "same", Class: record.Unchanged, Equal: true, PassRate: contrast(1, 1), P: 1},
+			{ID: "better", Class: record.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
+			{ID: "who|knows\x1b[31m", Class: record.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6, Needed: &compare.Needed{Trials: 120, More: 110}, Changed: compare.ChangedGraders},
+			{ID: "worse", Class: record.Regressed, By: "passRate", PassRate: contrast(1, 0.2), Score: pointer(contrast(1, 0.3)), P: 0.02},
+			{ID: "never-known", Class: record.Undecided, PassRate: contrast(0.5, 0.5), P: 1, Needed: &compare.Needed{}, Changed: compare.ChangedExecution},
+			{ID: "scored", Class: record.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
+			{ID: "same-too", Class: record.Unchanged, PassRate: contrast(1, 1), P: 1},
 		},
-		Uncounted:     []runner.UncountedTask{{ID: "offline", Reference: counts(3, 0, 0, 0, 0, 0), Run: counts(0, 0, 3, 0, 0, 0)}},
+		Uncounted:     []compare.UncountedTask{{ID: "offline", Reference: counts(3, 0, 0, 0, 0, 0), Run: counts(0, 0, 3, 0, 0, 0)}},
 		OnlyReference: []string{"gone"}, OnlyRun: []string{"fresh", "freshest"},
 	}}
 	return c
 }
 
 // manyRuns adds two further runs: one that is the same, and one that is better.
-func manyRuns() *runner.Comparison {
+func manyRuns() *compare.Comparison {
 	c := exampleComparison()
-	for i, outcome := range []runner.Outcome{runner.OutcomeSame, runner.OutcomeBetter} {
+	for i, outcome := range []compare.Outcome{compare.OutcomeSame, compare.OutcomeBetter} {
 		x := c.Comparisons[0]
 		x.Run, x.Outcome, x.Notes, x.Differences = c.Runs[1].RunID+letter(i), outcome, nil, nil
 		x.Tasks = x.Tasks[:4]
@@ -67,7 +67,7 @@ func manyRuns() *runner.Comparison {
 
 func TestComparisonGolden(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]*runner.Comparison{"compare": exampleComparison(), "compare_many": manyRuns()} {
+	for name, c := range map[string]*compare.Comparison{"compare": exampleComparison(), "compare_many": manyRuns()} {
 		var text, md strings.Builder
 		require.NoError(t, Comparison(&text, c, Options{}))
 		golden(t, name+".txt", text.String())
@@ -87,7 +87,7 @@ func TestComparisonIsBounded(t *testing.T) {
 	c := exampleComparison()
 	c.Comparisons[0].Tasks = nil
 	for i := range 1000 {
-		c.Comparisons[0].Tasks = append(c.Comparisons[0].Tasks, runner.TaskComparison{ID: letter(i), Class: runner.Undecided})
+		c.Comparisons[0].Tasks = append(c.Comparisons[0].Tasks, compare.TaskComparison{ID: letter(i), Class: record.Undecided})
 	}
 	var text strings.Builder
 	require.NoError(t, Comparison(&text, c, Options{}))
@@ -97,7 +97,7 @@ func TestComparisonIsBounded(t *testing.T) {
 
 func TestComparisonOfNothing(t *testing.T) {
 	t.Parallel()
-	c := &runner.Comparison{Runs: []runner.ComparedRun{{Name: "a"}, {Name: "b"}}, Comparisons: []runner.RunComparison{{Run: "b", Outcome: runner.OutcomeUndecided, P: 1}}}
+	c := &compare.Comparison{Runs: []compare.ComparedRun{{Name: "a"}, {Name: "b"}}, Comparisons: []compare.RunComparison{{Run: "b", Outcome: compare.OutcomeUndecided, P: 1}}}
 	var text strings.Builder
 	require.NoError(t, Comparison(&text, c, Options{}))
 	require.Contains(t, text.String(), "0 undecided of 0 tasks\n")

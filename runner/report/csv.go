@@ -10,8 +10,7 @@ import (
 	"unicode"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // CSVColumn is a column of the CSV format.
@@ -24,9 +23,9 @@ type CSVColumn struct {
 
 // csvTrial is what a row tells of.
 type csvTrial struct {
-	run  *runner.Record
-	task runner.TaskRef
-	t    *runner.TrialResult
+	run  *record.Run
+	task record.TaskRef
+	t    *record.Trial
 }
 
 // mostReason bounds the characters of a reason in a cell.
@@ -59,11 +58,11 @@ func CSVColumns() []CSVColumn {
 		{"executor_ms", "How long the executor took in the attempt that counts.", func(c csvTrial) string { return integer(c.t.ExecutorMS) }},
 		{"startup_ms", "How long before that until the agent was ready.", func(c csvTrial) string { return integer(c.t.StartupMS) }},
 		{"attempts", "How many attempts there were.", func(c csvTrial) string { return strconv.Itoa(len(c.t.Attempts) + 1) }},
-		{"input_tokens", "Tokens read in all attempts, by agent and judges; empty when nobody counted them.", usage(totalOf, func(u *executor.Usage) string { return integer(u.InputTokens) })},
-		{"output_tokens", "Tokens written.", usage(totalOf, func(u *executor.Usage) string { return integer(u.OutputTokens) })},
-		{"total_tokens", "Tokens in all.", usage(totalOf, func(u *executor.Usage) string { return integer(u.Total()) })},
+		{"input_tokens", "Tokens read in all attempts, by agent and judges; empty when nobody counted them.", usage(totalOf, func(u *record.Usage) string { return integer(u.InputTokens) })},
+		{"output_tokens", "Tokens written.", usage(totalOf, func(u *record.Usage) string { return integer(u.OutputTokens) })},
+		{"total_tokens", "Tokens in all.", usage(totalOf, func(u *record.Usage) string { return integer(u.Total()) })},
 		{"cost_usd", "What they cost, in US dollars; empty when that is not known.", usage(totalOf, dollarsOf)},
-		{"judge_tokens", "Tokens that judges used, of those in all.", usage(judgesOf, func(u *executor.Usage) string { return integer(u.Total()) })},
+		{"judge_tokens", "Tokens that judges used, of those in all.", usage(judgesOf, func(u *record.Usage) string { return integer(u.Total()) })},
 		{"judge_cost_usd", "What judges cost, of the cost.", usage(judgesOf, dollarsOf)},
 		{"executor", "Executor that did the trial.", func(c csvTrial) string { return c.run.Config.Executor }},
 		{"agent", "Agent that was driven.", func(c csvTrial) string { return c.run.Config.Agent }},
@@ -90,7 +89,7 @@ func CSVColumns() []CSVColumn {
 }
 
 // modelOf is the model that a task's trials ask for.
-func modelOf(rec *runner.Record, t runner.TaskRef) string {
+func modelOf(rec *record.Run, t record.TaskRef) string {
 	if t.Cell != nil {
 		return t.Cell.Model
 	}
@@ -99,16 +98,16 @@ func modelOf(rec *runner.Record, t runner.TaskRef) string {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-func totalOf(l *runner.Ledger) *executor.Usage { return l.Total() }
+func totalOf(l *record.Ledger) *record.Usage { return l.Total() }
 
-func judgesOf(l *runner.Ledger) *executor.Usage {
+func judgesOf(l *record.Ledger) *record.Usage {
 	if l == nil {
 		return nil
 	}
 	return l.Judges
 }
 
-func dollarsOf(u *executor.Usage) string {
+func dollarsOf(u *record.Usage) string {
 	if u.CostUSD == 0 {
 		return ""
 	}
@@ -116,7 +115,7 @@ func dollarsOf(u *executor.Usage) string {
 }
 
 // usage is the value of a usage of the trial's ledger; empty where that is not known.
-func usage(of func(*runner.Ledger) *executor.Usage, value func(*executor.Usage) string) func(csvTrial) string {
+func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) string) func(csvTrial) string {
 	return func(c csvTrial) string {
 		u := of(c.t.Ledger())
 		if u == nil {
@@ -138,7 +137,7 @@ func failedGraders(c csvTrial) string {
 
 // writeCSV writes a header and a row for each trial that has ended, as RFC 4180
 // has it, in UTF-8.
-func writeCSV(w io.Writer, h runner.Handle) error {
+func writeCSV(w io.Writer, h record.Handle) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	columns := CSVColumns()
@@ -150,7 +149,7 @@ func writeCSV(w io.Writer, h runner.Handle) error {
 		return err
 	}
 	rec := h.Record()
-	err := h.Trials(func(task int, t *runner.TrialResult) error {
+	err := h.Trials(func(task int, t *record.Trial) error {
 		trial := csvTrial{run: rec, task: rec.Tasks[task], t: t}
 		for i, c := range columns {
 			row[i] = csvCell(c.value(trial))

@@ -10,6 +10,7 @@ import (
 
 	"waza/eval/files"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // Archive is the name of the export that is no document: a run's directory, packed
@@ -20,7 +21,7 @@ const Archive = "archive"
 func Exports(rn *runner.Runner) []Format {
 	return append(Formats(), Format{
 		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
-		func(w io.Writer, h runner.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
+		func(w io.Writer, h record.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // Format is a way to write down a run for people or programs.
@@ -16,7 +17,7 @@ type Format struct {
 	Doc string
 	// Write writes the run as far as it has come, also one that was interrupted
 	// and has no result. Trials pass through memory one at a time.
-	Write func(w io.Writer, h runner.Handle) error
+	Write func(w io.Writer, h record.Handle) error
 }
 
 // Formats returns all formats, in the order of the reference document. The caller
@@ -40,4 +41,4 @@ func Always() []runner.Report {
 	return []runner.Report{{File: "junit.xml", Write: writeJUnit}}
 }
 
-func writeJSON(w io.Writer, h runner.Handle) error { return h.WriteResult(JSONWriter(w)) }
+func writeJSON(w io.Writer, h record.Handle) error { return h.WriteResult(JSONWriter(w)) }

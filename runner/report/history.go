@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/history"
+	"waza/runner/record"
 )
 
 // newestFlips bounds the flips that are listed one by one.
 const newestFlips = 20
 
 // History prints what became of the tasks of a suite over its runs.
-func History(w io.Writer, h *runner.History, o Options) error {
+func History(w io.Writer, h *history.History, o Options) error {
 	var d document
 	first, last := h.Runs[0], h.Runs[len(h.Runs)-1]
 	d.section("").line(item{text: h.Suite.Name, colour: bold}, plain(fmt.Sprintf(", %s from %s to %s", text.Count(len(h.Runs), "run", "runs"),
@@ -32,7 +33,7 @@ func History(w io.Writer, h *runner.History, o Options) error {
 	return d.text(w, o)
 }
 
-func historyRow(t *runner.TaskHistory) []item {
+func historyRow(t *history.TaskHistory) []item {
 	var marks strings.Builder
 	for _, in := range t.Runs {
 		marks.WriteString(historyMark(in))
@@ -48,31 +49,31 @@ func historyRow(t *runner.TaskHistory) []item {
 }
 
 // historyMark is one column for a run.
-func historyMark(in *runner.TaskInRun) string {
+func historyMark(in *history.TaskInRun) string {
 	switch {
 	case in == nil:
 		return "·"
 	case in.Trials.Passed > 0 && in.Trials.Passed < in.Trials.Counted():
 		return "±"
-	case in.Verdict == runner.Passed:
+	case in.Verdict == record.Passed:
 		return "✓"
-	case in.Verdict == runner.Failed || in.Verdict == runner.TimedOut:
+	case in.Verdict == record.Failed || in.Verdict == record.TimedOut:
 		return "✗"
-	case in.Verdict == runner.Errored:
+	case in.Verdict == record.Errored:
 		return "!"
-	case in.Verdict == runner.NeedsReview:
+	case in.Verdict == record.NeedsReview:
 		return "?"
 	}
 	return "-"
 }
 
 // causes lists what made a task flip, the most frequent first.
-func causes(t *runner.TaskHistory) string {
-	var list []runner.Cause
+func causes(t *history.TaskHistory) string {
+	var list []history.Cause
 	for c := range t.Causes {
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b runner.Cause) int {
+	slices.SortFunc(list, func(a, b history.Cause) int {
 		return cmp.Or(cmp.Compare(t.Causes[b], t.Causes[a]), cmp.Compare(a, b))
 	})
 	parts := make([]string, len(list))
@@ -83,7 +84,7 @@ func causes(t *runner.TaskHistory) string {
 }
 
 // historyShifts lists lasting changes.
-func historyShifts(d *document, h *runner.History) {
+func historyShifts(d *document, h *history.History) {
 	s := d.section("Lasting changes")
 	s.add(heads("Task", "Since", "Passed before", "Passed since", "p")...)
 	for _, t := range h.Tasks {
@@ -98,10 +99,10 @@ func historyShifts(d *document, h *runner.History) {
 }
 
 // historyFlips lists the newest flips.
-func historyFlips(d *document, h *runner.History) {
+func historyFlips(d *document, h *history.History) {
 	type flip struct {
 		task string
-		runner.Flip
+		history.Flip
 	}
 	var list []flip
 	for _, t := range h.Tasks {

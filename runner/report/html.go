@@ -6,14 +6,14 @@ import (
 	"html"
 	"io"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // HTMLOptions say what an HTML report holds. The zero value works.
 type HTMLOptions struct {
 	// Against is an earlier run to compare with; nil means none. The report tells
 	// then which tasks and trials have changed since.
-	Against runner.Handle
+	Against record.Handle
 	// TranscriptBytes bounds what transcripts and files take, compressed; 0 means
 	// 50 MB. What there is no room for is left out, passed trials first, and the
 	// report says so.
@@ -21,7 +21,7 @@ type HTMLOptions struct {
 }
 
 // WriteHTML writes a run as one HTML file, as [HTML] does without options.
-func WriteHTML(w io.Writer, h runner.Handle) error { return HTML(w, h, HTMLOptions{}) }
+func WriteHTML(w io.Writer, h record.Handle) error { return HTML(w, h, HTMLOptions{}) }
 
 // HTML writes a run, as far as it has come, as one HTML file that needs nothing
 // else: it works from a disk, without a network, and lets nothing that an agent
@@ -30,7 +30,7 @@ func WriteHTML(w io.Writer, h runner.Handle) error { return HTML(w, h, HTMLOptio
 // The journal is read two or three times, for no more is held in memory than a
 // few numbers of each trial and the transcripts of one chunk. Errors are those of
 // w and of reading the record.
-func HTML(w io.Writer, h runner.Handle, o HTMLOptions) error {
+func HTML(w io.Writer, h record.Handle, o HTMLOptions) error {
 	d, err := gatherHTML(h, o.Against)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

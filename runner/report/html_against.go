@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // htmlAgainst is the earlier run that this one is compared with.
@@ -13,21 +13,21 @@ type htmlAgainst struct {
 	StartedAt time.Time       `json:"startedAt"`
 	Agent     string          `json:"agent,omitempty"`
 	Model     string          `json:"model,omitempty"`
-	Summary   *runner.Summary `json:"summary,omitempty"`
+	Summary   *record.Summary `json:"summary,omitempty"`
 	// Gone are the tasks that this run does not have.
 	Gone []string `json:"gone,omitempty"`
 }
 
 // htmlWas is what became of a task in the run that this one is compared with.
 type htmlWas struct {
-	Verdict runner.Verdict `json:"verdict,omitempty"`
+	Verdict record.Verdict `json:"verdict,omitempty"`
 	Rate    *float64       `json:"rate"`
 	Score   *float64       `json:"score"`
 	New     bool           `json:"new,omitempty"`
 }
 
 // compare notes what became of tasks and trials in an earlier run.
-func (d *htmlData) compare(rec *runner.Record, against runner.Handle) error {
+func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	progress, err := against.Progress()
 	if err != nil {
 		return err
@@ -58,9 +58,9 @@ func (d *htmlData) compare(rec *runner.Record, against runner.Handle) error {
 
 // compareTrials puts the earlier verdict beside that of the trial of the same task
 // and number.
-func (d *htmlData) compareTrials(before *runner.Record, against runner.Handle, now map[string]int) error {
+func (d *htmlData) compareTrials(before *record.Run, against record.Handle, now map[string]int) error {
 	was := []byte(strings.Repeat(" ", len(d.columns.Num)))
-	err := against.Trials(func(task int, t *runner.TrialResult) error {
+	err := against.Trials(func(task int, t *record.Trial) error {
 		n, ok := now[before.Tasks[task].ID]
 		if !ok {
 			return nil

@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/executor"
-	"waza/runner/grader"
+	"waza/runner/record"
 )
 
 const (
@@ -48,7 +46,7 @@ func (c *clipper) json(raw json.RawMessage) json.RawMessage {
 }
 
 // shownTrial makes of a trial, which it changes, what the page shows of it.
-func shownTrial(at int, t *runner.TrialResult, blobs runner.Blobs) *htmlTrial {
+func shownTrial(at int, t *record.Trial, blobs record.Blobs) *htmlTrial {
 	c := &clipper{each: maxHTMLText, left: maxHTMLTrial}
 	// Many long texts are all shortened, rather than the last of them dropped.
 	if n := countTexts(t); weightOf(t) > maxHTMLTrial && n > 0 {
@@ -58,7 +56,7 @@ func shownTrial(at int, t *runner.TrialResult, blobs runner.Blobs) *htmlTrial {
 	c.graders(t.Graders)
 	t.Transcript = c.transcript(t.Transcript)
 	t.Spent = t.Ledger() // which older records do not hold
-	shown := &htmlTrial{At: at, TrialResult: t}
+	shown := &htmlTrial{At: at, Trial: t}
 	if t.Workspace != nil {
 		shown.Incomplete = t.Workspace.Incomplete
 		shown.Files = c.files(t.Workspace, blobs)
@@ -73,7 +71,7 @@ func shownTrial(at int, t *runner.TrialResult, blobs runner.Blobs) *htmlTrial {
 	return shown
 }
 
-func (c *clipper) graders(list []grader.Result) {
+func (c *clipper) graders(list []record.Grade) {
 	for i := range list {
 		g := &list[i]
 		g.Feedback, g.Error = c.text(g.Feedback), c.text(g.Error)
@@ -88,10 +86,10 @@ func (c *clipper) graders(list []grader.Result) {
 
 // transcript shortens what stands in a transcript and, when it has very many
 // entries, leaves out those in the middle.
-func (c *clipper) transcript(entries []executor.Entry) []executor.Entry {
+func (c *clipper) transcript(entries []record.Entry) []record.Entry {
 	if n := len(entries) - maxHTMLEntries; n > 0 {
 		const half = maxHTMLEntries / 2
-		gap := executor.Entry{Type: executor.EntryDropped, AtMS: entries[half].AtMS, Text: fmt.Sprintf("%d entries are not in this report", n)}
+		gap := record.Entry{Type: record.EntryDropped, AtMS: entries[half].AtMS, Text: fmt.Sprintf("%d entries are not in this report", n)}
 		tail := entries[len(entries)-half:]
 		for i := half; i < len(entries)-half; i++ {
 			c.cut += weightOfEntry(&entries[i])
@@ -104,7 +102,7 @@ func (c *clipper) transcript(entries []executor.Entry) []executor.Entry {
 	return entries
 }
 
-func (c *clipper) entry(e *executor.Entry) {
+func (c *clipper) entry(e *record.Entry) {
 	e.Text = c.text(e.Text)
 	if e.Tool != nil {
 		e.Tool.Name, e.Tool.Title = c.text(e.Tool.Name), c.text(e.Tool.Title)
@@ -119,7 +117,7 @@ func (c *clipper) entry(e *executor.Entry) {
 }
 
 // weightOf is about how many bytes the texts of a trial are.
-func weightOf(t *runner.TrialResult) int64 {
+func weightOf(t *record.Trial) int64 {
 	n := int64(len(t.Error)+len(t.Prompt)+len(t.Output)) + weightOfAttempt(t.Graders, t.Transcript)
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
@@ -128,7 +126,7 @@ func weightOf(t *runner.TrialResult) int64 {
 	return n
 }
 
-func weightOfAttempt(graders []grader.Result, transcript []executor.Entry) (n int64) {
+func weightOfAttempt(graders []record.Grade, transcript []record.Entry) (n int64) {
 	for i := range graders {
 		n += int64(len(graders[i].Feedback))
 	}
@@ -138,7 +136,7 @@ func weightOfAttempt(graders []grader.Result, transcript []executor.Entry) (n in
 	return n
 }
 
-func weightOfEntry(e *executor.Entry) int64 {
+func weightOfEntry(e *record.Entry) int64 {
 	const members = 40 // names and punctuation
 	n := members + len(e.Text)
 	if e.Tool != nil {
@@ -151,7 +149,7 @@ func weightOfEntry(e *executor.Entry) int64 {
 }
 
 // countTexts counts the texts that may be long.
-func countTexts(t *runner.TrialResult) int {
+func countTexts(t *record.Trial) int {
 	n := 3 + 2*len(t.Graders) + 2*len(t.Transcript)
 	for i := range t.Attempts {
 		n += 2 + 2*len(t.Attempts[i].Graders) + 2*len(t.Attempts[i].Transcript)

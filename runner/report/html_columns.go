@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 const (
@@ -54,12 +54,12 @@ func rounded(x, unit float64) ([]byte, error) {
 }
 
 // verdictLetters are how columns of verdicts write them.
-var verdictLetters = map[runner.Verdict]byte{
-	runner.Passed: 'p', runner.Failed: 'f', runner.Errored: 'e', runner.TimedOut: 't',
-	runner.Cancelled: 'c', runner.Skipped: 's', runner.NeedsReview: 'r',
+var verdictLetters = map[record.Verdict]byte{
+	record.Passed: 'p', record.Failed: 'f', record.Errored: 'e', record.TimedOut: 't',
+	record.Cancelled: 'c', record.Skipped: 's', record.NeedsReview: 'r',
 }
 
-func letterOf(v runner.Verdict) byte {
+func letterOf(v record.Verdict) byte {
 	if l, ok := verdictLetters[v]; ok {
 		return l
 	}
@@ -67,11 +67,11 @@ func letterOf(v runner.Verdict) byte {
 }
 
 // gatherTrials fills the columns.
-func (d *htmlData) gatherTrials(h runner.Handle) error {
+func (d *htmlData) gatherTrials(h record.Handle) error {
 	var verdicts strings.Builder
 	whys := map[string]int{}
 	last := -1
-	err := h.Trials(func(task int, t *runner.TrialResult) error {
+	err := h.Trials(func(task int, t *record.Trial) error {
 		for last < task {
 			last++
 			d.first[last] = len(d.columns.Num)
@@ -90,7 +90,7 @@ func (d *htmlData) gatherTrials(h runner.Handle) error {
 	return err
 }
 
-func (c *htmlColumns) add(t *runner.TrialResult, why int) {
+func (c *htmlColumns) add(t *record.Trial, why int) {
 	score, tokens, usd := scoreColumn(-1), int64(-1), cost(-1)
 	if s := scoreOf(t); s != nil {
 		score = scoreColumn(*s)

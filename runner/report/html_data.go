@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/stats"
+	"waza/runner/record"
+	"waza/runner/tally"
 )
 
 const (
@@ -22,9 +22,9 @@ const (
 // it under these names.
 type htmlPage struct {
 	RunID     string          `json:"runId"`
-	Status    runner.Status   `json:"status"`
+	Status    record.Status   `json:"status"`
 	Error     string          `json:"error,omitempty"`
-	Suite     runner.SuiteRef `json:"suite"`
+	Suite     record.SuiteRef `json:"suite"`
 	CreatedAt time.Time       `json:"createdAt"`
 	StartedAt time.Time       `json:"startedAt"`
 	EndedAt   *time.Time      `json:"endedAt,omitempty"`
@@ -32,9 +32,9 @@ type htmlPage struct {
 	Config    htmlConfig      `json:"config"`
 	// Counted and CountedTrials are of tasks of the suite, also of those that have
 	// not ended.
-	Counted       runner.Counts   `json:"counted"`
-	CountedTrials runner.Counts   `json:"countedTrials"`
-	Summary       *runner.Summary `json:"summary,omitempty"`
+	Counted       record.Counts   `json:"counted"`
+	CountedTrials record.Counts   `json:"countedTrials"`
+	Summary       *record.Summary `json:"summary,omitempty"`
 	// Damage tells what of the record is lost; empty when nothing is.
 	Damage  string       `json:"damage,omitempty"`
 	Against *htmlAgainst `json:"against,omitempty"`
@@ -56,25 +56,25 @@ type htmlConfig struct {
 
 // htmlTask is a row of the table of tasks.
 type htmlTask struct {
-	runner.TaskRef
-	Verdict  runner.Verdict  `json:"verdict,omitempty"` // empty: not ended
-	Counts   *runner.Counts  `json:"counts,omitempty"`
-	Rate     *float64        `json:"rate"`
-	Interval *stats.Interval `json:"interval,omitempty"`
+	record.TaskRef
+	Verdict  record.Verdict   `json:"verdict,omitempty"` // empty: not ended
+	Counts   *record.Counts   `json:"counts,omitempty"`
+	Rate     *float64         `json:"rate"`
+	Interval *record.Interval `json:"interval,omitempty"`
 	// Bounds are what the pass rate can become while trials wait for a person's score.
-	Bounds  *stats.Interval `json:"bounds,omitempty"`
-	Score   *float64        `json:"score"`
-	ScoreIn *stats.Interval `json:"scoreInterval,omitempty"`
-	Flaky   bool            `json:"flaky,omitempty"`
-	MS      *float64        `json:"ms"` // median of the counted trials
-	Tokens  *int64          `json:"tokens"`
-	Cost    *float64        `json:"cost"`
-	PassK   []stats.AtK     `json:"passK,omitempty"`
+	Bounds  *record.Interval `json:"bounds,omitempty"`
+	Score   *float64         `json:"score"`
+	ScoreIn *record.Interval `json:"scoreInterval,omitempty"`
+	Flaky   bool             `json:"flaky,omitempty"`
+	MS      *float64         `json:"ms"` // median of the counted trials
+	Tokens  *int64           `json:"tokens"`
+	Cost    *float64         `json:"cost"`
+	PassK   []record.AtK     `json:"passK,omitempty"`
 	// Decided tells when trials that were left out could not change the verdict
 	// any more; empty when none were.
 	Decided string          `json:"decided,omitempty"`
 	Error   string          `json:"error,omitempty"`
-	Reasons []runner.Reason `json:"reasons,omitempty"`
+	Reasons []record.Reason `json:"reasons,omitempty"`
 	// Ended is how many trials the columns hold of it.
 	Ended int      `json:"ended"`
 	Was   *htmlWas `json:"was,omitempty"`
@@ -117,7 +117,7 @@ func (d *htmlData) write(out *bufio.Writer) error {
 }
 
 // gatherHTML reads a run without keeping transcripts.
-func gatherHTML(h, against runner.Handle) (*htmlData, error) {
+func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	progress, err := h.Progress()
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func gatherHTML(h, against runner.Handle) (*htmlData, error) {
 	return d, err
 }
 
-func pageOf(rec *runner.Record, p runner.Progress) htmlPage {
+func pageOf(rec *record.Run, p record.Progress) htmlPage {
 	page := htmlPage{
 		RunID: rec.RunID, Status: p.Status, Error: p.Error, Suite: rec.Suite,
 		CreatedAt: rec.CreatedAt, StartedAt: p.StartedAt, EndedAt: p.EndedAt, AmendedAt: p.AmendedAt, Summary: p.Summary,
@@ -160,7 +160,7 @@ func pageOf(rec *runner.Record, p runner.Progress) htmlPage {
 	}
 	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary's are of what has ended
 	for _, t := range rec.Tasks {
-		if t.Role == runner.RoleTask {
+		if t.Role == record.RoleTask {
 			page.Counted.Total++
 			page.CountedTrials.Total += t.Trials
 		}
@@ -168,7 +168,7 @@ func pageOf(rec *runner.Record, p runner.Progress) htmlPage {
 	return page
 }
 
-func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
+func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 	t := htmlTask{TaskRef: ref}
 	t.Hash, t.Execution = "", "" // nobody reads them
 	if ref.File != "" {
@@ -180,7 +180,7 @@ func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
 	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
 	if res.Decided != nil {
-		t.Decided = res.Decided.String()
+		t.Decided = tally.DecisionText(res.Decided)
 	}
 	if res.Score != nil {
 		t.Score, t.ScoreIn = &res.Score.Mean, &res.Score.MeanInterval
@@ -200,8 +200,8 @@ func htmlTaskOf(ref runner.TaskRef, res *runner.TaskResult) htmlTask {
 }
 
 // someOf thins a curve out: nobody reads a hundred numbers.
-func someOf(curve []stats.AtK) []stats.AtK {
-	var out []stats.AtK
+func someOf(curve []record.AtK) []record.AtK {
+	var out []record.AtK
 	for _, at := range curve {
 		switch at.K {
 		case 1, 2, 3, 5, 10, 20, 50, 100:

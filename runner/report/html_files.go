@@ -9,8 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/journal"
+	"waza/runner/record"
 )
 
 const (
@@ -42,7 +41,7 @@ type TrialFile struct {
 var fileOrder = map[string]int{"changed": 0, "added": 1, "removed": 2, "unknown": 3, "same": 4}
 
 // files lists what is in a workspace, and shows what the agent made of it.
-func (c *clipper) files(s *runner.Snapshot, blobs runner.Blobs) []TrialFile {
+func (c *clipper) files(s *record.Snapshot, blobs record.Blobs) []TrialFile {
 	entries := slices.Concat(s.Entries, s.Removed)
 	gone := len(s.Entries)
 	order := make([]int, 0, len(entries))
@@ -74,18 +73,18 @@ func (c *clipper) files(s *runner.Snapshot, blobs runner.Blobs) []TrialFile {
 	return files
 }
 
-func stateOf(e *runner.SnapshotEntry, removed bool) string {
+func stateOf(e *record.SnapshotEntry, removed bool) string {
 	switch {
 	case removed:
 		return "removed"
-	case e.Given == runner.GivenSame, e.Given == runner.GivenChanged, e.Given == runner.GivenUnknown:
+	case e.Given == record.GivenSame, e.Given == record.GivenChanged, e.Given == record.GivenUnknown:
 		return string(e.Given)
 	}
 	return "added"
 }
 
 // show adds the text of a file, or what changed in it.
-func (c *clipper) show(f *TrialFile, e *runner.SnapshotEntry, blobs runner.Blobs) {
+func (c *clipper) show(f *TrialFile, e *record.SnapshotEntry, blobs record.Blobs) {
 	if f.State == "same" || f.State == "unknown" || f.State == "added" && e.Blob == nil {
 		return
 	}
@@ -114,7 +113,7 @@ func (c *clipper) content(text string, f *TrialFile) *string {
 }
 
 // contentOf reads a text. The note says why there is none.
-func contentOf(b *journal.Blob, blobs runner.Blobs) (text []byte, note string) {
+func contentOf(b *record.Blob, blobs record.Blobs) (text []byte, note string) {
 	switch {
 	case b == nil:
 		return nil, ""

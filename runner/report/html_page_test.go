@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
 	"waza/runner/journal"
+	"waza/runner/record"
 	"waza/runner/record/recordtest"
 )
 
@@ -44,7 +44,7 @@ type readPage struct {
 
 type readTrial struct {
 	At int
-	runner.TrialResult
+	record.Trial
 	Files      []TrialFile
 	Incomplete string
 	Cut        int64
@@ -54,7 +54,7 @@ var (
 	reTrials = regexp.MustCompile(`^ type="application/octet-stream" data-trials="([0-9,-]+)"$`)
 )
 
-func pageOfHandle(t testing.TB, h runner.Handle, o HTMLOptions) (readPage, []byte) {
+func pageOfHandle(t testing.TB, h record.Handle, o HTMLOptions) (readPage, []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, HTML(&b, h, o))
@@ -157,13 +157,13 @@ type held struct {
 	run *journal.Run // nil: no files
 }
 
-func (h *held) Trials(visit func(int, *runner.TrialResult) error) error {
-	return h.canned.Trials(func(task int, t *runner.TrialResult) error {
+func (h *held) Trials(visit func(int, *record.Trial) error) error {
+	return h.canned.Trials(func(task int, t *record.Trial) error {
 		b, err := json.Marshal(t)
 		if err != nil {
 			return err
 		}
-		own := new(runner.TrialResult)
+		own := new(record.Trial)
 		if err := json.Unmarshal(b, own); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (h *held) Trials(visit func(int, *runner.TrialResult) error) error {
 	})
 }
 
-func (h *held) Blobs() (runner.Blobs, error) {
+func (h *held) Blobs() (record.Blobs, error) {
 	if h.run == nil {
 		return h.canned.Blobs()
 	}
@@ -179,19 +179,19 @@ func (h *held) Blobs() (runner.Blobs, error) {
 }
 
 // hold makes a run of a task for each list of trials.
-func hold(trials ...[]*runner.TrialResult) *held {
+func hold(trials ...[]*record.Trial) *held {
 	h := &held{canned: &canned{
-		rec:      &runner.Record{RunID: "held", Suite: runner.SuiteRef{Name: "held"}},
-		progress: runner.Progress{Status: runner.StatusCompleted},
-		trials:   trials, results: make([]*runner.TaskResult, len(trials)),
+		rec:      &record.Run{RunID: "held", Suite: record.SuiteRef{Name: "held"}},
+		progress: record.Progress{Status: record.StatusCompleted},
+		trials:   trials, results: make([]*record.Task, len(trials)),
 	}}
 	for i, list := range trials {
 		id := fmt.Sprintf("task-%d", i+1)
-		h.rec.Tasks = append(h.rec.Tasks, runner.TaskRef{ID: id, Name: id, Trials: len(list), First: 1})
+		h.rec.Tasks = append(h.rec.Tasks, record.TaskRef{ID: id, Name: id, Trials: len(list), First: 1})
 		for j, t := range list {
 			t.TaskID, t.TrialNum = id, j+1
 			if t.Verdict == "" {
-				t.Verdict = runner.Passed
+				t.Verdict = record.Passed
 			}
 		}
 	}

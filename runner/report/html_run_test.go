@@ -10,11 +10,12 @@ import (
 
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // runSuite runs a suite, of testdata/html or in a directory of its own, to its end
 // and returns its record.
-func runSuite(t *testing.T, r *runner.Runner, name string, req runner.Request) runner.Handle {
+func runSuite(t *testing.T, r *runner.Runner, name string, req record.Request) record.Handle {
 	t.Helper()
 	if !filepath.IsAbs(name) {
 		name = filepath.Join("testdata", "html", name)

@@ -17,10 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/executor"
-	"waza/runner/grader"
 	"waza/runner/journal"
+	"waza/runner/record"
 	"waza/runner/stats"
 )
 
@@ -29,7 +27,7 @@ import (
 func TestHTML(t *testing.T) {
 	t.Parallel()
 	r := newHTMLRunner(t)
-	h := runSuite(t, r, "hostile", runner.Request{})
+	h := runSuite(t, r, "hostile", record.Request{})
 	p, file := pageOfHandle(t, h, HTMLOptions{})
 
 	require.Equal(t, "&lt;script&gt;alert(&#39;suite&#39;)&lt;/script&gt; · waza", p.title)
@@ -115,13 +113,13 @@ func TestHTMLScriptIsJavaScript(t *testing.T) {
 func TestHTMLBudget(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, 2))
-	var tasks [][]*runner.TrialResult
+	var tasks [][]*record.Trial
 	for range 4 {
-		var list []*runner.TrialResult
+		var list []*record.Trial
 		for i := range 50 {
-			trial := &runner.TrialResult{Output: noise(chance, 10_000)}
+			trial := &record.Trial{Output: noise(chance, 10_000)}
 			if i%10 == 7 {
-				trial.Verdict = runner.Failed
+				trial.Verdict = record.Failed
 			}
 			list = append(list, trial)
 		}
@@ -163,19 +161,19 @@ func noise(chance *rand.Rand, n int) string {
 func TestHTMLClips(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("日本", 100_000)
-	entries := make([]executor.Entry, 5000)
+	entries := make([]record.Entry, 5000)
 	for i := range entries {
-		entries[i] = executor.Entry{Type: executor.EntryMessage, Role: "assistant", Text: fmt.Sprintf("entry %d %s", i, long[:300])}
+		entries[i] = record.Entry{Type: record.EntryMessage, Role: "assistant", Text: fmt.Sprintf("entry %d %s", i, long[:300])}
 	}
 	arguments, err := json.Marshal(map[string]string{"text": long})
 	require.NoError(t, err)
-	entries[1] = executor.Entry{Type: executor.EntryToolCall, Tool: &executor.ToolCall{Name: "write", Arguments: arguments, Result: arguments}}
-	entries[2] = executor.Entry{Type: executor.EntryPlan, Plan: []executor.PlanStep{{Text: long}}}
-	entries[3] = executor.Entry{Type: executor.EntryPermission, Permission: &executor.Permission{Title: long, Reason: "why"}}
-	h := hold([]*runner.TrialResult{{
+	entries[1] = record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "write", Arguments: arguments, Result: arguments}}
+	entries[2] = record.Entry{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: long}}}
+	entries[3] = record.Entry{Type: record.EntryPermission, Permission: &record.Permission{Title: long, Reason: "why"}}
+	h := hold([]*record.Trial{{
 		Output: long, Prompt: "short", Transcript: entries,
-		Graders:  []grader.Result{{Name: "g", Feedback: long, Details: map[string]string{"all": long}}},
-		Attempts: []runner.AttemptResult{{Output: long, Transcript: entries[:3]}},
+		Graders:  []record.Grade{{Name: "g", Feedback: long, Details: map[string]string{"all": long}}},
+		Attempts: []record.Attempt{{Output: long, Transcript: entries[:3]}},
 	}})
 	p, file := pageOfHandle(t, h, HTMLOptions{})
 	require.Less(t, len(file), 2<<20)
@@ -187,7 +185,7 @@ func TestHTMLClips(t *testing.T) {
 	require.LessOrEqual(t, len(trial.Output), maxHTMLText)
 	require.Len(t, trial.Transcript, maxHTMLEntries+1)
 	gap := trial.Transcript[maxHTMLEntries/2]
-	require.Equal(t, executor.EntryDropped, gap.Type)
+	require.Equal(t, record.EntryDropped, gap.Type)
 	require.Equal(t, "3000 entries are not in this report", gap.Text)
 	require.True(t, strings.HasPrefix(trial.Transcript[maxHTMLEntries].Text, "entry 4999"))
 	var shortened string
@@ -202,31 +200,31 @@ func TestHTMLFiles(t *testing.T) {
 	w, err := journal.NewStore(t.TempDir()).Create("files", []byte("{}"))
 	require.NoError(t, err)
 	t.Cleanup(func() { w.Close() })
-	blob := func(text string) *journal.Blob {
+	blob := func(text string) *record.Blob {
 		b, err := w.Blobs().Put([]byte(text))
 		require.NoError(t, err)
 		return &b
 	}
-	snap := &runner.Snapshot{
+	snap := &record.Snapshot{
 		Incomplete: "the workspace holds more than 3 files",
-		Entries: []runner.SnapshotEntry{
+		Entries: []record.SnapshotEntry{
 			{Path: "added.txt", Type: "file", Blob: blob("new\n")},
 			{Path: "binary", Type: "file", Blob: blob("\x00\xff")},
-			{Path: "changed.txt", Type: "file", Blob: blob("one\nthree\n"), Given: runner.GivenChanged, Before: blob("one\ntwo\n")},
+			{Path: "changed.txt", Type: "file", Blob: blob("one\nthree\n"), Given: record.GivenChanged, Before: blob("one\ntwo\n")},
 			{Path: "dir", Type: "dir"},
-			{Path: "gone", Type: "file", Blob: &journal.Blob{Hash: "00", Size: 3, At: 1 << 40, Length: 9}},
+			{Path: "gone", Type: "file", Blob: &record.Blob{Hash: "00", Size: 3, At: 1 << 40, Length: 9}},
 			{Path: "large", Type: "file", Blob: blob(strings.Repeat("x", maxHTMLFile+1))},
 			{Path: "link", Type: "link", Link: "added.txt"},
 			{Path: "modules", Type: "dir", Omitted: "directories of this name are not kept"},
-			{Path: "same.txt", Type: "file", Blob: blob("same"), Given: runner.GivenSame},
-			{Path: "was-file", Type: "link", Link: "x", Given: runner.GivenChanged, Before: blob("text\n")},
+			{Path: "same.txt", Type: "file", Blob: blob("same"), Given: record.GivenSame},
+			{Path: "was-file", Type: "link", Link: "x", Given: record.GivenChanged, Before: blob("text\n")},
 		},
-		Removed: []runner.SnapshotEntry{
-			{Path: "removed.txt", Type: "file", Given: runner.GivenChanged, Before: blob("gone\n")},
-			{Path: "unknown.txt", Type: "file", Given: runner.GivenChanged},
+		Removed: []record.SnapshotEntry{
+			{Path: "removed.txt", Type: "file", Given: record.GivenChanged, Before: blob("gone\n")},
+			{Path: "unknown.txt", Type: "file", Given: record.GivenChanged},
 		},
 	}
-	h := hold([]*runner.TrialResult{{Workspace: snap}})
+	h := hold([]*record.Trial{{Workspace: snap}})
 	h.run = w.Run()
 	p, _ := pageOfHandle(t, h, HTMLOptions{})
 	text := func(s string) *string { return &s }
@@ -254,12 +252,12 @@ func TestHTMLFiles(t *testing.T) {
 // which are gone.
 func TestHTMLAgainst(t *testing.T) {
 	t.Parallel()
-	failed := &runner.TrialResult{Verdict: runner.Failed}
-	now := hold([]*runner.TrialResult{{}, {}, {}}, []*runner.TrialResult{{}})
-	before := hold([]*runner.TrialResult{failed, {Verdict: runner.Errored}}, []*runner.TrialResult{{}}, []*runner.TrialResult{{}})
+	failed := &record.Trial{Verdict: record.Failed}
+	now := hold([]*record.Trial{{}, {}, {}}, []*record.Trial{{}})
+	before := hold([]*record.Trial{failed, {Verdict: record.Errored}}, []*record.Trial{{}}, []*record.Trial{{}})
 	before.ref("task-2").ID, before.ref("task-3").ID = "old", "older"
 	rate := 0.0
-	before.results[before.index("task-1")] = &runner.TaskResult{Verdict: runner.Failed, Trials: runner.TrialCounts{Rate: runner.Rate{PassRate: &rate}}}
+	before.results[before.index("task-1")] = &record.Task{Verdict: record.Failed, Trials: record.TrialCounts{Rate: record.Rate{PassRate: &rate}}}
 	p, _ := pageOfHandle(t, now, HTMLOptions{Against: before})
 	require.Equal(t, "fe  ", p.data.Trials.Was)
 	require.Equal(t, map[string]any{"verdict": "failed", "rate": 0.0, "score": nil}, p.task(t, "task-1")["was"])
@@ -278,13 +276,13 @@ func TestHTMLOfOddRuns(t *testing.T) {
 	p, _ := pageOfHandle(t, hold(), HTMLOptions{})
 	require.Empty(t, p.data.Tasks)
 
-	h := hold([]*runner.TrialResult{}, []*runner.TrialResult{{Verdict: "unheard of", DurationMS: -1}}, []*runner.TrialResult{})
-	h.progress.Status = runner.StatusInterrupted
+	h := hold([]*record.Trial{}, []*record.Trial{{Verdict: "unheard of", DurationMS: -1}}, []*record.Trial{})
+	h.progress.Status = record.StatusInterrupted
 	score := 1e-300
 	second := h.index("task-2")
-	h.trials[second] = append(h.trials[second], &runner.TrialResult{TrialNum: 7, Verdict: runner.Passed, Score: &score,
-		Usage: &executor.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}, Attempts: []runner.AttemptResult{{Usage: &executor.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
-	h.results[second] = &runner.TaskResult{Verdict: runner.Passed, DurationMS: &stats.Summary{Median: 3}, PassK: stats.Curve(300, 200, 100)}
+	h.trials[second] = append(h.trials[second], &record.Trial{TrialNum: 7, Verdict: record.Passed, Score: &score,
+		Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}, Attempts: []record.Attempt{{Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
+	h.results[second] = &record.Task{Verdict: record.Passed, DurationMS: &record.Distribution{Median: 3}, PassK: stats.Curve(300, 200, 100)}
 	p, _ = pageOfHandle(t, h, HTMLOptions{})
 	require.Equal(t, "?p", p.data.Trials.Verdict)
 	require.Equal(t, []int{1, 7}, p.data.Trials.Num)
@@ -308,8 +306,8 @@ func FuzzHTML(f *testing.F) {
 		f.Add("text", s)
 	}
 	f.Fuzz(func(t *testing.T, text, id string) {
-		h := hold([]*runner.TrialResult{{Output: text, Prompt: text, Verdict: runner.Failed, Error: text,
-			Transcript: []executor.Entry{{Type: executor.EntryMessage, Text: text}}, Graders: []grader.Result{{Name: text, Feedback: text, Details: text}}}})
+		h := hold([]*record.Trial{{Output: text, Prompt: text, Verdict: record.Failed, Error: text,
+			Transcript: []record.Entry{{Type: record.EntryMessage, Text: text}}, Graders: []record.Grade{{Name: text, Feedback: text, Details: text}}}})
 		ref := h.ref("task-1")
 		ref.ID, ref.Name, h.rec.Suite.Name, h.progress.Error = id, text, text, text
 		p, _ := pageOfHandle(t, h, HTMLOptions{})

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 const (
@@ -32,7 +32,7 @@ var errNoRoom = errors.New("no room for more transcripts")
 type htmlTrial struct {
 	// At is the index of the trial in the columns.
 	At int `json:"at"`
-	*runner.TrialResult
+	*record.Trial
 	// Workspace hides that of the result; Files are what is shown of it.
 	Workspace  *struct{}   `json:"workspace,omitempty"`
 	Files      []TrialFile `json:"files,omitempty"`
@@ -44,7 +44,7 @@ type htmlTrial struct {
 // writeTranscripts writes the trials of the columns in compressed chunks, each an
 // element that names its trials. When there may not be room for all, those that
 // did not pass and the first of each task go before the others.
-func writeTranscripts(out *bufio.Writer, h runner.Handle, d *htmlData, room int64) error {
+func writeTranscripts(out *bufio.Writer, h record.Handle, d *htmlData, room int64) error {
 	if room <= 0 {
 		room = htmlTranscripts
 	}
@@ -72,8 +72,8 @@ func (d *htmlData) matters(at int) bool {
 }
 
 // chunk writes those trials of the run that are wanted, as long as there is room.
-func (d *htmlData) chunk(c *chunker, h runner.Handle, blobs runner.Blobs, wanted func(at int) bool) error {
-	err := h.Trials(func(task int, t *runner.TrialResult) error {
+func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted func(at int) bool) error {
+	err := h.Trials(func(task int, t *record.Trial) error {
 		if c.full() {
 			return errNoRoom
 		}

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/executor"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // What a JUnit file holds: a testsuite per task of the run, a testcase per trial,
@@ -43,7 +42,7 @@ const (
 )
 
 // writeJUnit writes a run as JUnit XML.
-func writeJUnit(w io.Writer, h runner.Handle) error {
+func writeJUnit(w io.Writer, h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
 		return err
@@ -72,9 +71,9 @@ func writeJUnit(w io.Writer, h runner.Handle) error {
 // junit writes a file from its first line to its last. One task at a time is in memory.
 type junit struct {
 	out      *bufio.Writer
-	rec      *runner.Record
-	progress runner.Progress
-	results  []*runner.TaskResult
+	rec      *record.Run
+	progress record.Progress
+	results  []*record.Task
 
 	task  int          // index of the task that is being written
 	cases bytes.Buffer // its testcases
@@ -105,7 +104,7 @@ func (j *junit) open() {
 }
 
 // trial takes the next trial of the run.
-func (j *junit) trial(task int, t *runner.TrialResult) error {
+func (j *junit) trial(task int, t *record.Trial) error {
 	j.upTo(task)
 	if j.seen == nil {
 		j.seen = map[int]bool{}
@@ -113,7 +112,7 @@ func (j *junit) trial(task int, t *runner.TrialResult) error {
 	j.seen[t.TrialNum] = true
 	line, text := why(t, j.rec.RunID)
 	most := mostOutput
-	if t.Verdict == runner.Passed {
+	if t.Verdict == record.Passed {
 		most = mostPassedOutput
 	}
 	j.testcase(testcase{
@@ -140,7 +139,7 @@ func (j *junit) endTask() {
 	if res == nil {
 		j.unfinished()
 	} else if res.Error != "" {
-		j.testcase(testcase{name: t.ID + " (task)", verdict: runner.Errored, message: firstLine(res.Error), text: cut(res.Error, mostFeedback)})
+		j.testcase(testcase{name: t.ID + " (task)", verdict: record.Errored, message: firstLine(res.Error), text: cut(res.Error, mostFeedback)})
 	}
 	j.suite(j.class(), j.properties(t, res))
 }
@@ -153,7 +152,7 @@ func (j *junit) unfinished() {
 	}
 	for number := t.First; number < t.First+t.Trials; number++ {
 		if !j.seen[number] {
-			j.testcase(testcase{name: j.trialName(number), verdict: runner.Skipped, message: "not finished"})
+			j.testcase(testcase{name: j.trialName(number), verdict: record.Skipped, message: "not finished"})
 		}
 	}
 }
@@ -164,7 +163,7 @@ func (j *junit) tasksAlone() {
 		j.upTo(i)
 		res := j.results[i]
 		if res == nil {
-			j.testcase(testcase{name: t.ID, verdict: runner.Skipped, message: "not finished"})
+			j.testcase(testcase{name: t.ID, verdict: record.Skipped, message: "not finished"})
 			continue
 		}
 		c := testcase{name: t.ID, verdict: res.Verdict, message: "trials passed: " + trials(res.Trials.Counts)}
@@ -197,7 +196,7 @@ func after(separator, s string) string {
 // testcase is what is written of a trial.
 type testcase struct {
 	name         string
-	verdict      runner.Verdict
+	verdict      record.Verdict
 	milliseconds int64
 	message      string // in one line, why it did not pass
 	text, output string
@@ -223,14 +222,14 @@ func (j *junit) outcome(c testcase) string {
 	message := cut(c.message, mostMessage)
 	element, typ := "skipped", ""
 	switch {
-	case c.verdict == runner.Passed:
+	case c.verdict == record.Passed:
 		return ""
-	case c.verdict == runner.Errored:
+	case c.verdict == record.Errored:
 		element, typ = "error", "error"
 		j.count.errors++
 	case j.beside(c.verdict):
 		message = "not counted: " + string(c.verdict) + ": " + message
-	case c.verdict == runner.Failed || c.verdict == runner.TimedOut:
+	case c.verdict == record.Failed || c.verdict == record.TimedOut:
 		element, typ = "failure", string(c.verdict)
 		j.count.failures++
 	default:
@@ -250,12 +249,12 @@ func (j *junit) outcome(c testcase) string {
 // beside reports a verdict that is no fault in this task, which is none of the
 // suite's: what an agent without skills cannot do, and an answer to a trigger test,
 // which counts in a metric.
-func (j *junit) beside(v runner.Verdict) bool {
+func (j *junit) beside(v record.Verdict) bool {
 	if j.task >= len(j.rec.Tasks) {
 		return false
 	}
 	role := j.rec.Tasks[j.task].Role
-	return role == runner.RoleBaseline && (v == runner.Failed || v == runner.TimedOut) || role == runner.RoleTrigger && v == runner.Failed
+	return role == record.RoleBaseline && (v == record.Failed || v == record.TimedOut) || role == record.RoleTrigger && v == record.Failed
 }
 
 // take gives a text as long as there is room for it.
@@ -280,9 +279,9 @@ func (j *junit) class() string {
 // property of a testsuite.
 type property struct{ name, value string }
 
-func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property {
+func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
 	list := append(j.common(), property{"model", modelOf(j.rec, t)}, property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
-	if t.Role != runner.RoleTask {
+	if t.Role != record.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
 	}
 	if res == nil {
@@ -305,7 +304,7 @@ func (j *junit) properties(t runner.TaskRef, res *runner.TaskResult) []property 
 }
 
 // spentProperties are what all attempts cost, agents and judges.
-func spentProperties(u *executor.Usage) []property {
+func spentProperties(u *record.Usage) []property {
 	if u == nil {
 		return nil
 	}
@@ -349,10 +348,10 @@ func (j *junit) run() {
 			j.metric(m)
 		}
 	}
-	if status := j.progress.Status; status != runner.StatusCompleted {
+	if status := j.progress.Status; status != record.StatusCompleted {
 		message := "the run did not complete: it is " + string(status)
 		text := cmp.Or(j.progress.Error, "what was not finished is marked as skipped")
-		j.testcase(testcase{name: "run", verdict: runner.Errored, message: message, text: cut(text, mostFeedback)})
+		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: cut(text, mostFeedback)})
 	}
 	properties := append(j.common(), property{"status", string(j.progress.Status)})
 	if s := j.progress.Summary; s != nil {
@@ -363,16 +362,16 @@ func (j *junit) run() {
 	}
 }
 
-func (j *junit) metric(m runner.MetricResult) {
+func (j *junit) metric(m record.MetricResult) {
 	if m.Threshold <= 0 {
 		return
 	}
-	c := testcase{name: "metric " + m.Name, verdict: runner.Passed}
+	c := testcase{name: "metric " + m.Name, verdict: record.Passed}
 	switch {
 	case m.Value == nil:
-		c.verdict, c.message = runner.Skipped, m.Note
+		c.verdict, c.message = record.Skipped, m.Note
 	case m.Passed != nil && !*m.Passed:
-		c.verdict = runner.Failed
+		c.verdict = record.Failed
 		c.message = fmt.Sprintf("%s is %s, and should be at least %s", m.Name, figure.Score(*m.Value, m.Threshold), figure.Threshold(m.Threshold))
 	}
 	j.testcase(c)

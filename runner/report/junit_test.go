@@ -16,8 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/grader"
+	"waza/runner/record"
 )
 
 // node is an element of an XML document.
@@ -152,7 +151,7 @@ func TestJUnitGolden(t *testing.T) {
 	doc := written(t, "junit", c)
 	junitOf(t, doc)
 	golden(t, "junit.xml", doc)
-	c.progress.Status, c.progress.Error, c.progress.Summary = runner.StatusFailed, "executor acp: no such program", nil
+	c.progress.Status, c.progress.Error, c.progress.Summary = record.StatusFailed, "executor acp: no such program", nil
 	doc = written(t, "junit", c)
 	junitOf(t, doc)
 	require.Contains(t, doc, `<testcase classname="demo &amp; co.run" name="run" time="0.000">`)
@@ -223,15 +222,15 @@ func TestJUnitOfManyTrials(t *testing.T) {
 // What one task has to say does not fill memory.
 func TestJUnitIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &canned{rec: &runner.Record{RunID: "r"}, progress: runner.Progress{Status: runner.StatusCompleted}}
+	c := &canned{rec: &record.Run{RunID: "r"}, progress: record.Progress{Status: record.StatusCompleted}}
 	big := strings.Repeat("é<", 8<<10)
-	var trials []*runner.TrialResult
+	var trials []*record.Trial
 	for range 400 {
-		tr := c.trial(runner.Failed, grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: big})
+		tr := c.trial(record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: big})
 		tr.Output = big
 		trials = append(trials, tr)
 	}
-	c.task("a", runner.RoleTask, runner.Failed, trials...)
+	c.task("a", record.RoleTask, record.Failed, trials...)
 	doc := written(t, "junit", c)
 	require.Less(t, len(doc), mostOfTask+1<<20)
 	require.Contains(t, doc, `tests="400" failures="400"`)

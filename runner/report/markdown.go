@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // Markdown writes a run as a summary for GitHub: a table of its tasks, folded up
 // the reasons of those that did not pass, then what else there is. It is at most
 // limit bytes long; what does not fit is left out as a whole, and counted.
-func Markdown(w io.Writer, h runner.Handle, limit int) error {
+func Markdown(w io.Writer, h record.Handle, limit int) error {
 	r, err := Of(h)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func Markdown(w io.Writer, h runner.Handle, limit int) error {
 	return err
 }
 
-func writeMarkdown(w io.Writer, h runner.Handle) error { return Markdown(w, h, MaxMarkdown) }
-func writeComment(w io.Writer, h runner.Handle) error  { return Markdown(w, h, MaxComment) }
+func writeMarkdown(w io.Writer, h record.Handle) error { return Markdown(w, h, MaxMarkdown) }
+func writeComment(w io.Writer, h record.Handle) error  { return Markdown(w, h, MaxComment) }
 
 // markdown is a summary as far as it is written.
 type markdown struct {
@@ -76,7 +76,7 @@ func (m *markdown) head() {
 	tasks, all := m.tally()
 	verdict := "❌"
 	switch {
-	case m.Status != runner.StatusCompleted:
+	case m.Status != record.StatusCompleted:
 		verdict = "⚠️"
 	case m.good(tasks):
 		verdict = "✅"
@@ -96,7 +96,7 @@ func (m *markdown) head() {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}
 	}
-	if s := m.Summary; s != nil && m.Status != runner.StatusInterrupted {
+	if s := m.Summary; s != nil && m.Status != record.StatusInterrupted {
 		parts = append(parts, milliseconds(float64(s.DurationMS)))
 	}
 	if m.Summary != nil {
@@ -110,7 +110,7 @@ func (m *markdown) head() {
 		}
 	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")
-	if m.Status != runner.StatusCompleted {
+	if m.Status != record.StatusCompleted {
 		fmt.Fprintf(&b, "\n**The run did not complete: it is %s.**\n", m.Status)
 		if m.Error != "" {
 			b.WriteString("\n" + codeBlock(cut(m.Error, mostMarkdownText)))
@@ -120,13 +120,13 @@ func (m *markdown) head() {
 }
 
 // good reports a run without anything to complain of.
-func (m *markdown) good(tasks runner.Counts) bool {
+func (m *markdown) good(tasks record.Counts) bool {
 	s := m.Summary
 	return tasks.Total > 0 && tasks.Passed == tasks.Total && s != nil && len(s.Missed) == 0 && s.Waiting() == 0 && s.Trials.Errors == 0
 }
 
-var verdictMark = map[runner.Verdict]string{
-	runner.Passed: "✅", runner.Failed: "❌", runner.TimedOut: "⏱️", runner.Errored: "⚠️", runner.NeedsReview: "👀", runner.Cancelled: "➖", runner.Skipped: "➖",
+var verdictMark = map[record.Verdict]string{
+	record.Passed: "✅", record.Failed: "❌", record.TimedOut: "⏱️", record.Errored: "⚠️", record.NeedsReview: "👀", record.Cancelled: "➖", record.Skipped: "➖",
 }
 
 // tasks is the table. Of very many tasks those that passed are left out, as they
@@ -135,7 +135,7 @@ func (m *markdown) tasks() {
 	var listed []*Task
 	total, passed := 0, 0
 	for i := range m.Tasks {
-		if t := &m.Tasks[i]; t.Role == runner.RoleTask {
+		if t := &m.Tasks[i]; t.Role == record.RoleTask {
 			total++
 			listed = append(listed, t)
 		}
@@ -143,7 +143,7 @@ func (m *markdown) tasks() {
 	if total > mostRows {
 		kept := listed[:0]
 		for _, t := range listed {
-			if t.Result != nil && t.Result.Verdict == runner.Passed && !t.Result.Flaky {
+			if t.Result != nil && t.Result.Verdict == record.Passed && !t.Result.Flaky {
 				passed++
 				continue
 			}
@@ -202,8 +202,8 @@ func (m *markdown) reasons() {
 func (m *markdown) taskReasons(t *Task) string {
 	var b strings.Builder
 	for _, why := range t.Result.Reasons {
-		fault := why.Verdict == runner.Failed || why.Verdict == runner.TimedOut
-		if t.Role != runner.RoleTask && fault || !fault && why.Verdict != runner.Errored {
+		fault := why.Verdict == record.Failed || why.Verdict == record.TimedOut
+		if t.Role != record.RoleTask && fault || !fault && why.Verdict != record.Errored {
 			continue
 		}
 		what := string(why.Verdict)

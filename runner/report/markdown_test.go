@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/grader"
+	"waza/runner/record"
 )
 
 func TestMarkdownGolden(t *testing.T) {
@@ -20,7 +19,7 @@ func TestMarkdownGolden(t *testing.T) {
 	doc := written(t, "markdown", c)
 	golden(t, "summary.md", doc)
 	checkMarkdown(t, doc)
-	c.progress.Status, c.progress.Error, c.progress.Summary = runner.StatusCancelled, "the budget is spent: 0.5 > 0.4 `USD` @all", nil
+	c.progress.Status, c.progress.Error, c.progress.Summary = record.StatusCancelled, "the budget is spent: 0.5 > 0.4 `USD` @all", nil
 	golden(t, "summary_cancelled.md", written(t, "comment", c))
 }
 
@@ -129,13 +128,13 @@ func findSpan(line string) (before, code, after string, ok bool) {
 // Of many tasks there is as much as has room, and what there is is whole.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &canned{rec: &runner.Record{RunID: "r", Suite: runner.SuiteRef{Name: "many"}}, progress: runner.Progress{Status: runner.StatusCompleted, Summary: exampleSummary()}}
+	c := &canned{rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}}, progress: record.Progress{Status: record.StatusCompleted, Summary: exampleSummary()}}
 	for i := range 600 {
-		v, g := runner.Passed, grader.Result{Name: "g", Type: "text", Weight: 1, Score: 1, Passed: true}
+		v, g := record.Passed, record.Grade{Name: "g", Type: "text", Weight: 1, Score: 1, Passed: true}
 		if i%2 == 0 {
-			v, g = runner.Failed, grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: strings.Repeat(fmt.Sprintf("line of task %d ```\n", i), 300)}
+			v, g = record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: strings.Repeat(fmt.Sprintf("line of task %d ```\n", i), 300)}
 		}
-		c.task(fmt.Sprintf("task-%04d", i), runner.RoleTask, v, c.trial(v, g))
+		c.task(fmt.Sprintf("task-%04d", i), record.RoleTask, v, c.trial(v, g))
 	}
 	for _, limit := range []int{0, 100, 600, 10_000, MaxComment, MaxMarkdown} {
 		var b bytes.Buffer

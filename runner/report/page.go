@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // Page is what an HTML report consists of, for programs that show it themselves and
@@ -28,7 +28,7 @@ func HTMLPage() Page {
 // WritePage writes what an HTML report shows of a run, as far as it has come, but no
 // transcripts, as one JSON value. A run that is not nil is compared with. Some
 // numbers of each trial are in memory meanwhile, and one trial at a time.
-func WritePage(w io.Writer, h, against runner.Handle) error {
+func WritePage(w io.Writer, h, against record.Handle) error {
 	d, err := gatherHTML(h, against)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -1,15 +1,14 @@
 package report
 
 import (
-	"waza/runner"
 	"waza/runner/figure"
-	"waza/runner/stats"
+	"waza/runner/record"
 )
 
 // rateCells are a pass rate and its interval as tables show them. While something waits
 // for a person's score there is no rate, but the worst and the best that it can become.
 // A mean over tasks says that it is one.
-func rateCells(r runner.Rate, thresholds ...float64) (rate, in string) {
+func rateCells(r record.Rate, thresholds ...float64) (rate, in string) {
 	rate, in = "–", "–"
 	switch {
 	case r.PassRateBounds != nil:
@@ -18,7 +17,7 @@ func rateCells(r runner.Rate, thresholds ...float64) (rate, in string) {
 		return rate, in
 	}
 	rate = figure.PercentAgainst(*r.PassRate, thresholds...)
-	if r.PassRateBasis == runner.BasisTasks {
+	if r.PassRateBasis == record.BasisTasks {
 		rate += " by task"
 	}
 	if r.PassRateInterval != nil {
@@ -28,7 +27,7 @@ func rateCells(r runner.Rate, thresholds ...float64) (rate, in string) {
 }
 
 // scoreOf is the score of a trial, also in older records, where timeouts had none.
-func scoreOf(t *runner.TrialResult) *float64 {
+func scoreOf(t *record.Trial) *float64 {
 	if s := t.CountedScore(); s != nil {
 		return s
 	}
@@ -43,10 +42,10 @@ func (t *Task) thresholds() []float64 {
 	return []float64{*t.PassThreshold}
 }
 
-func interval(i stats.Interval) string { return figure.PercentInterval(i.Low, i.High) }
+func interval(i record.Interval) string { return figure.PercentInterval(i.Low, i.High) }
 
 // bounds is an interval after the number that it belongs to; empty without one.
-func bounds(i *stats.Interval, form func(low, high float64) string) string {
+func bounds(i *record.Interval, form func(low, high float64) string) string {
 	if i == nil {
 		return ""
 	}

@@ -5,24 +5,23 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/executor"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // reasons tells, task by task, what kept trials from passing: first of those
 // where the agent fell short, then, apart from them, of those where the harness
 // did, and last of those that a person has to look at.
 func (r *Report) reasons(b *strings.Builder, o Options) {
-	r.reasonsOf(b, o, "Not passed", func(t *Task, why runner.Reason) bool {
+	r.reasonsOf(b, o, "Not passed", func(t *Task, why record.Reason) bool {
 		// What was wrong beside the tasks of the suite is told with what was right.
-		return t.Role == runner.RoleTask && (why.Verdict == runner.Failed || why.Verdict == runner.TimedOut)
+		return t.Role == record.RoleTask && (why.Verdict == record.Failed || why.Verdict == record.TimedOut)
 	})
-	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(_ *Task, why runner.Reason) bool { return why.Verdict == runner.Errored })
-	r.reasonsOf(b, o, "To review", func(_ *Task, why runner.Reason) bool { return why.Verdict == runner.NeedsReview })
+	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
+	r.reasonsOf(b, o, "To review", func(_ *Task, why record.Reason) bool { return why.Verdict == record.NeedsReview })
 }
 
-func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(*Task, runner.Reason) bool) {
+func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(*Task, record.Reason) bool) {
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
 		res := t.known()
@@ -32,7 +31,7 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 		first := true
 		reasons := res.Reasons
 		if res.Error != "" { // of the task, beside its trials
-			reasons = append([]runner.Reason{{Verdict: runner.Errored, Message: res.Error}}, reasons...)
+			reasons = append([]record.Reason{{Verdict: record.Errored, Message: res.Error}}, reasons...)
 		}
 		for _, why := range reasons {
 			if !take(t, why) {
@@ -62,7 +61,7 @@ const continued = "    | "
 // mostReasonLines bounds how much of a long feedback is shown; the record has all of it.
 const mostReasonLines = 6
 
-func writeReason(b *strings.Builder, o Options, why runner.Reason, total int) {
+func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
 	head := fmt.Sprintf("in %d of %s: ", why.Trials, text.Count(total, "trial", "trials"))
 	if why.Trials == 0 {
 		head = "the task: "
@@ -155,7 +154,7 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 			fmt.Fprintf(b, ", %s saved", text.Count(r.Summary.TrialsSaved, "trial", "trials"))
 		}
 	}
-	if r.Summary != nil && r.Status != runner.StatusInterrupted { // nobody knows how long that took
+	if r.Summary != nil && r.Status != record.StatusInterrupted { // nobody knows how long that took
 		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
 	}
 	b.WriteByte('\n')
@@ -172,7 +171,7 @@ func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 }
 
 // ending tells what was not done anew, and what else the exit code tells.
-func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
+func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
 	r.spent(b)
 	r.cached(b)
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
@@ -186,15 +185,15 @@ func (r *Report) ending(b *strings.Builder, o Options, all runner.Counts) {
 		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
 	}
 	switch r.Status {
-	case runner.StatusCancelled:
+	case record.StatusCancelled:
 		if r.Error != "" {
 			fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "What is not above was not started:"), Clean(r.Error))
 			return
 		}
 		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted: what is not above was not finished."))
-	case runner.StatusInterrupted:
+	case record.StatusInterrupted:
 		fmt.Fprintln(b, o.paint(yellow, "The process that did the run ended before the run did."))
-	case runner.StatusFailed:
+	case record.StatusFailed:
 		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not go on:"), Clean(r.Error))
 	}
 }
@@ -211,7 +210,7 @@ func (r *Report) spent(b *strings.Builder) {
 }
 
 // spentText is empty when nothing is known.
-func spentText(s *runner.Summary) string {
+func spentText(s *record.Summary) string {
 	text := usageText(s.Usage)
 	if l := s.UsageByRole; text != "" && l != nil && l.Judges != nil {
 		text += fmt.Sprintf(" (agents %s; judges %s)", orNone(usageText(l.Agent)), orNone(usageText(l.Judges)))
@@ -220,7 +219,7 @@ func spentText(s *runner.Summary) string {
 }
 
 // usageText gives tokens and cost, as far as they are known.
-func usageText(u *executor.Usage) string {
+func usageText(u *record.Usage) string {
 	if u == nil || u.Total() == 0 && u.CostUSD == 0 {
 		return ""
 	}
@@ -249,7 +248,7 @@ func (r *Report) cached(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-func closingColour(r *Report, tasks runner.Counts) colour {
+func closingColour(r *Report, tasks record.Counts) colour {
 	switch {
 	case tasks.Passed == tasks.Total && tasks.Total > 0 && (r.Summary == nil || len(r.Summary.Missed) == 0):
 		return green

@@ -10,39 +10,40 @@ import (
 	"cmp"
 	"slices"
 
-	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/tally"
 )
 
 // Report is what there is to tell of a run, as far as its events were added. It
 // is not safe for concurrent use.
 type Report struct {
-	Record *runner.Record
+	Record *record.Run
 	// Tasks are those of the run, in its order.
 	Tasks []Task
 	// Status is [runner.StatusRunning] until the last event was added.
-	Status runner.Status
+	Status record.Status
 	// Summary is nil until the run has completed.
-	Summary *runner.Summary
+	Summary *record.Summary
 	// Error says why the run itself could not go on.
 	Error string
 }
 
 // Task is a task of a run and how it ended.
 type Task struct {
-	runner.TaskRef
+	record.TaskRef
 	// Result is nil as long as the task has not ended.
-	Result *runner.TaskResult
+	Result *record.Task
 	// SoFar sums up the trials that have ended of a task that has not; nil when
 	// there is none, or nobody has looked.
-	SoFar *runner.TaskResult
+	SoFar *record.Task
 }
 
 // known is what there is to tell of the task; nil when that is nothing.
-func (t *Task) known() *runner.TaskResult { return cmp.Or(t.Result, t.SoFar) }
+func (t *Task) known() *record.Task { return cmp.Or(t.Result, t.SoFar) }
 
 // New makes the report of a run of which nothing is known yet but what was asked.
-func New(rec *runner.Record) *Report {
-	r := &Report{Record: rec, Status: runner.StatusRunning, Tasks: make([]Task, len(rec.Tasks))}
+func New(rec *record.Run) *Report {
+	r := &Report{Record: rec, Status: record.StatusRunning, Tasks: make([]Task, len(rec.Tasks))}
 	for i, t := range rec.Tasks {
 		r.Tasks[i].TaskRef = t
 	}
@@ -50,7 +51,7 @@ func New(rec *runner.Record) *Report {
 }
 
 // Of makes the report of a run as it stands now, amendments included.
-func Of(h runner.Handle) (*Report, error) {
+func Of(h record.Handle) (*Report, error) {
 	progress, err := h.Progress()
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func Of(h runner.Handle) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	soFar, err := runner.Unfinished(h)
+	soFar, err := tally.Unfinished(h)
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +73,17 @@ func Of(h runner.Handle) (*Report, error) {
 }
 
 // Add takes the next event of the run.
-func (r *Report) Add(e *runner.Event) {
+func (r *Report) Add(e *record.Event) {
 	switch e.Type {
-	case runner.TaskComplete:
+	case record.TaskComplete:
 		if t := r.task(e); t != nil {
 			t.Result = e.Task
 		}
-	case runner.RunResumed:
+	case record.RunResumed:
 		r.keep(e.Kept)
-	case runner.RunComplete:
+	case record.RunComplete:
 		r.Summary = e.Summary
-	case runner.End:
+	case record.End:
 		r.Status, r.Error = e.Status, e.Error
 		if e.Summary != nil {
 			r.Summary = e.Summary
@@ -92,7 +93,7 @@ func (r *Report) Add(e *runner.Event) {
 
 // task finds the task of an event by its id: before a run was taken up again it may
 // have had others.
-func (r *Report) task(e *runner.Event) *Task {
+func (r *Report) task(e *record.Event) *Task {
 	if n := e.TaskNum; n >= 1 && n <= len(r.Tasks) && r.Tasks[n-1].ID == e.TaskID {
 		return &r.Tasks[n-1]
 	}
@@ -104,8 +105,8 @@ func (r *Report) task(e *runner.Event) *Task {
 
 // keep forgets what counts no more of a run that is taken up again: its end, and
 // tasks of which trials are done anew.
-func (r *Report) keep(kept map[string][]runner.TrialRange) {
-	r.Status, r.Summary, r.Error = runner.StatusRunning, nil, ""
+func (r *Report) keep(kept map[string][]record.TrialRange) {
+	r.Status, r.Summary, r.Error = record.StatusRunning, nil, ""
 	for i := range r.Tasks {
 		t, n := &r.Tasks[i], 0
 		for _, trials := range kept[t.ID] {
@@ -118,9 +119,9 @@ func (r *Report) keep(kept map[string][]runner.TrialRange) {
 }
 
 // tally counts the tasks' verdicts, also those of a run that has not completed.
-func (r *Report) tally() (tasks, trials runner.Counts) {
+func (r *Report) tally() (tasks, trials record.Counts) {
 	for _, t := range r.Tasks {
-		if t.Role == runner.RoleTask {
+		if t.Role == record.RoleTask {
 			tasks.Total++
 			trials.Total += t.Trials
 		}
@@ -132,7 +133,7 @@ func (r *Report) tally() (tasks, trials runner.Counts) {
 		return ended, endedTrials
 	}
 	for _, t := range r.Tasks {
-		if t.Role != runner.RoleTask || t.known() == nil {
+		if t.Role != record.RoleTask || t.known() == nil {
 			continue
 		}
 		tasks.Add(t.known().Verdict)

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/stats"
 )
 
@@ -16,14 +16,14 @@ import (
 //
 // Trials are not held in memory. Those of the baseline, and the trigger tests,
 // stand apart, and are read in a pass of their own where there are any.
-func writeResults(w io.Writer, h runner.Handle) error {
+func writeResults(w io.Writer, h record.Handle) error {
 	rep, err := Of(h)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(JSONWriter(w), 64<<10)
 	r := &results{Report: rep, h: h, out: out}
-	if err := r.document(runner.RoleTask); err != nil {
+	if err := r.document(record.RoleTask); err != nil {
 		return err
 	}
 	out.WriteByte('\n')
@@ -33,9 +33,9 @@ func writeResults(w io.Writer, h runner.Handle) error {
 // results writes a document, tasks as they come.
 type results struct {
 	*Report
-	h    runner.Handle
+	h    record.Handle
 	out  *bufio.Writer
-	role runner.Role // of the tasks that are written
+	role record.Role // of the tasks that are written
 
 	turns  int  // in which agents of them were spoken to
 	task   int  // index of the task that is being written
@@ -62,7 +62,7 @@ type resultsSum struct {
 
 // document writes the tasks of a role, and of the suite's own tasks all that
 // belongs to them.
-func (r *results) document(role runner.Role) error {
+func (r *results) document(role record.Role) error {
 	r.role = role
 	progress, err := r.h.Progress()
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *results) document(role runner.Role) error {
 	c := &r.Record.Config
 	head := resultsHead{
 		SchemaVersion: resultsVersion, EvalID: r.Record.RunID, Skill: r.Record.Suite.Skill, EvalName: r.Record.Suite.Name,
-		Timestamp: progress.StartedAt, IsBaseline: role == runner.RoleBaseline,
+		Timestamp: progress.StartedAt, IsBaseline: role == record.RoleBaseline,
 		Config: resultsConfig{RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds), JudgeModel: c.JudgeModel},
 	}
 	if err := r.open(head, "tasks"); err != nil {
@@ -82,7 +82,7 @@ func (r *results) document(role runner.Role) error {
 	}
 	r.out.WriteByte(']')
 	tail := resultsTail{Summary: r.summary(), Metrics: map[string]resultsMetric{}}
-	if role == runner.RoleTask {
+	if role == record.RoleTask {
 		if tail.TriggerMetrics, err = r.triggers(); err != nil {
 			return err
 		}
@@ -91,17 +91,17 @@ func (r *results) document(role runner.Role) error {
 	if err := r.rest(tail); err != nil {
 		return err
 	}
-	if role == runner.RoleTask && r.has(runner.RoleBaseline) {
+	if role == record.RoleTask && r.has(record.RoleBaseline) {
 		r.out.WriteString(`,"baseline_outcome":`)
 		base := &results{Report: r.Report, h: r.h, out: r.out}
-		if err := base.document(runner.RoleBaseline); err != nil {
+		if err := base.document(record.RoleBaseline); err != nil {
 			return err
 		}
 	}
 	return r.out.WriteByte('}')
 }
 
-func (r *results) has(role runner.Role) bool {
+func (r *results) has(role record.Role) bool {
 	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.Role == role })
 }
 
@@ -131,7 +131,7 @@ func (r *results) rest(object any) error {
 }
 
 func (r *results) tasks() error {
-	err := r.h.Trials(func(task int, t *runner.TrialResult) error {
+	err := r.h.Trials(func(task int, t *record.Trial) error {
 		if r.Tasks[task].Role != r.role {
 			return nil
 		}
@@ -191,7 +191,7 @@ func groupOf(t *Task) string {
 	return ""
 }
 
-func (r *results) run(t *runner.TrialResult) error {
+func (r *results) run(t *record.Trial) error {
 	if err := r.beginTask(); err != nil {
 		return err
 	}
@@ -218,12 +218,12 @@ func (r *results) value(v any) error {
 }
 
 // plainScore is the mean of a counted trial's scores without their weights.
-func plainScore(t *runner.TrialResult) (float64, bool) {
+func plainScore(t *record.Trial) (float64, bool) {
 	score := t.CountedScore()
 	if score == nil {
 		return 0, false
 	}
-	if t.Verdict == runner.TimedOut {
+	if t.Verdict == record.TimedOut {
 		return 0, true // whatever the graders said that had their turn
 	}
 	sum, n := 0.0, 0
@@ -256,7 +256,7 @@ func (r *results) endTask() error {
 
 // stats are those of a task; nil when no trial of it counts, and while some wait for a
 // person's score, so that there is no pass rate yet.
-func (r *results) stats(res *runner.TaskResult) *resultsStats {
+func (r *results) stats(res *record.Task) *resultsStats {
 	if res == nil || res.Trials.PassRate == nil {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (r *results) stats(res *runner.TaskResult) *resultsStats {
 	return s
 }
 
-func bootstrapped(s *runner.ScoreStats) *resultsInterval {
+func bootstrapped(s *record.ScoreStats) *resultsInterval {
 	return &resultsInterval{Lower: s.MeanInterval.Low, Upper: s.MeanInterval.High, Mean: s.Mean, ConfidenceLevel: stats.DefaultConfidence}
 }
 

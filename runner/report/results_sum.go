@@ -1,14 +1,13 @@
 package report
 
 import (
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 	"waza/runner/stats"
 )
 
 // add counts a task.
 func (s *resultsSum) add(t *Task, st *resultsStats) {
-	verdict := runner.Skipped
+	verdict := record.Skipped
 	if t.Result != nil {
 		verdict = t.Result.Verdict
 	}
@@ -30,7 +29,7 @@ func (s *resultsSum) add(t *Task, st *resultsStats) {
 		s.weighted = append(s.weighted, st.AvgWeightedScore)
 	}
 	if group := groupOf(t); group != "" {
-		s.group(group, verdict == runner.Passed, st)
+		s.group(group, verdict == record.Passed, st)
 	}
 }
 
@@ -71,7 +70,7 @@ func (r *results) summary() resultsSummary {
 	sum.WeightedScore, sum.Groups = weighted.Mean, s.groups
 	if r.Record.Config.Trials > 1 && weighted.N > 1 {
 		i := stats.MeanInterval(s.weighted, stats.DefaultConfidence)
-		if r.role == runner.RoleTask && r.Summary != nil && r.Summary.Score != nil {
+		if r.role == record.RoleTask && r.Summary != nil && r.Summary.Score != nil {
 			i = r.Summary.Score.MeanInterval
 		}
 		sum.Statistics = &resultsStatistics{
@@ -79,7 +78,7 @@ func (r *results) summary() resultsSummary {
 			IsSignificant: i.Low > 0,
 		}
 	}
-	var total executor.Usage
+	var total record.Usage
 	counted := false
 	for _, t := range r.Tasks {
 		if t.Result != nil && t.Result.Usage != nil && t.Role == r.role {
@@ -132,13 +131,13 @@ func (r *results) metadata() map[string]any {
 // triggers writes an entry for each trial of the trigger tests, and returns what
 // they come to; nil when there are none.
 func (r *results) triggers() (*resultsTriggers, error) {
-	if !r.has(runner.RoleTrigger) {
+	if !r.has(record.RoleTrigger) {
 		return nil, nil
 	}
 	sum := &resultsTriggers{}
 	r.out.WriteString(`,"trigger_results":[`)
 	comma := false
-	err := r.h.Trials(func(task int, t *runner.TrialResult) error {
+	err := r.h.Trials(func(task int, t *record.Trial) error {
 		ref := r.Tasks[task].Trigger
 		if ref == nil {
 			return nil
@@ -168,15 +167,15 @@ func orZero(x *float64) float64 {
 }
 
 // add counts a trial of a trigger test. One that passed did as it should have done.
-func (s *resultsTriggers) add(ref *runner.TriggerRef, t *runner.TrialResult) resultsTrigger {
+func (s *resultsTriggers) add(ref *record.TriggerRef, t *record.Trial) resultsTrigger {
 	res := resultsTrigger{Prompt: ref.Prompt, Confidence: ref.Confidence, ShouldTrigger: ref.ShouldTrigger, FinalOutput: t.Output, ErrorMsg: t.Error}
 	switch {
-	case t.Verdict != runner.Passed && t.Verdict != runner.Failed:
+	case t.Verdict != record.Passed && t.Verdict != record.Failed:
 		s.Errors++
-	case t.Verdict == runner.Passed && ref.ShouldTrigger:
+	case t.Verdict == record.Passed && ref.ShouldTrigger:
 		res.DidTrigger = true
 		s.TruePositives++
-	case t.Verdict == runner.Passed:
+	case t.Verdict == record.Passed:
 		s.TrueNegatives++
 	case ref.ShouldTrigger:
 		s.FalseNegatives++

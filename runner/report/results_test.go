@@ -7,8 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 	"waza/runner/record/recordtest"
 )
 
@@ -120,7 +119,7 @@ func TestResultsArguments(t *testing.T) {
 	} {
 		require.Equal(t, want, plainArguments(json.RawMessage(in)), in)
 	}
-	run := resultsRunOf(&runner.TrialResult{Transcript: []executor.Entry{{Type: executor.EntryToolCall}, {Type: executor.EntryToolCall, Tool: &executor.ToolCall{Name: "x", Arguments: json.RawMessage(`{`)}}}})
+	run := resultsRunOf(&record.Trial{Transcript: []record.Entry{{Type: record.EntryToolCall}, {Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "x", Arguments: json.RawMessage(`{`)}}}})
 	require.Equal(t, 1, run.SessionDigest.ToolCallCount)
 	_, err := json.Marshal(run)
 	require.NoError(t, err)

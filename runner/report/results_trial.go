@@ -5,24 +5,23 @@ import (
 	"fmt"
 	"slices"
 
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // resultsStatus is a verdict in the four words that others have: who ran out of
 // time fell short, and what has no verdict yet was left out.
-func resultsStatus(v runner.Verdict) string {
+func resultsStatus(v record.Verdict) string {
 	switch v {
-	case runner.Passed, runner.Errored:
+	case record.Passed, record.Errored:
 		return string(v)
-	case runner.Failed, runner.TimedOut:
+	case record.Failed, record.TimedOut:
 		return "failed"
 	}
 	return "skipped"
 }
 
 // resultsRunOf tells of a trial.
-func resultsRunOf(t *runner.TrialResult) resultsRun {
+func resultsRunOf(t *record.Trial) resultsRun {
 	run := resultsRun{
 		RunNumber: t.TrialNum, Attempts: len(t.Attempts) + 1, Prompt: t.Prompt, Status: resultsStatus(t.Verdict), DurationMS: t.DurationMS,
 		Validations: map[string]resultsGrader{}, FinalOutput: t.Output, ErrorMsg: t.Error,
@@ -49,31 +48,31 @@ func resultsRunOf(t *runner.TrialResult) resultsRun {
 	return run
 }
 
-func resultsUsageOf(turns int, u executor.Usage) *resultsUsage {
+func resultsUsageOf(turns int, u record.Usage) *resultsUsage {
 	return &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens)}
 }
 
 // take adds a transcript, and returns how often the agent was spoken to.
-func (run *resultsRun) take(transcript []executor.Entry) (turns int) {
+func (run *resultsRun) take(transcript []record.Entry) (turns int) {
 	for i := range transcript {
 		switch e := &transcript[i]; e.Type {
-		case executor.EntryMessage:
+		case record.EntryMessage:
 			typ := "assistant.message"
 			if e.Role == "user" {
 				typ = "user.message"
 				turns++
 			}
 			run.say(typ, e.Text)
-		case executor.EntryThought:
+		case record.EntryThought:
 			run.say("assistant.reasoning", e.Text)
-		case executor.EntryToolCall:
+		case record.EntryToolCall:
 			if e.Tool != nil {
 				run.call(e.Tool, turns)
 			}
-		case executor.EntrySkill:
+		case record.EntrySkill:
 			run.SkillInvocations = append(run.SkillInvocations, resultsSkill{e.Text})
 			run.say("skill.invoked", e.Text)
-		case executor.EntryError:
+		case record.EntryError:
 			run.SessionDigest.Errors = append(run.SessionDigest.Errors, e.Text)
 			run.Transcript = append(run.Transcript, resultsEvent{Type: "session.error", Message: &e.Text})
 		}
@@ -86,7 +85,7 @@ func (run *resultsRun) say(typ, content string) {
 }
 
 // call adds a tool call: to the digest, to the transcript and to the tool events.
-func (run *resultsRun) call(tool *executor.ToolCall, turn int) {
+func (run *resultsRun) call(tool *record.ToolCall, turn int) {
 	d := &run.SessionDigest
 	d.ToolCallCount++
 	if !slices.Contains(d.ToolsUsed, tool.Name) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // mostNotifications bounds the errors that a file tells of.
@@ -34,7 +34,7 @@ func runRules() []sarifRule {
 
 // writeSARIF writes trials that failed or ran out of time as results at the files
 // of their tasks. Errors say nothing of these, and are notifications of the run.
-func writeSARIF(w io.Writer, h runner.Handle) error {
+func writeSARIF(w io.Writer, h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
 		return err
@@ -46,19 +46,19 @@ func writeSARIF(w io.Writer, h runner.Handle) error {
 		return err
 	}
 	errs := notifications{}
-	if progress.Status != runner.StatusCompleted {
+	if progress.Status != record.StatusCompleted {
 		errs.add("the run did not complete: it is "+string(progress.Status)+after(": ", progress.Error), s.suitePlace(rec, dir))
 	}
-	err = h.Trials(func(task int, t *runner.TrialResult) error {
+	err = h.Trials(func(task int, t *record.Trial) error {
 		ref := rec.Tasks[task]
 		line, text := why(t, rec.RunID)
 		switch {
-		case t.Verdict == runner.Errored:
+		case t.Verdict == record.Errored:
 			errs.add(fmt.Sprintf("task %s, trial %d: %s", ref.ID, t.TrialNum, line), s.taskPlace(rec, ref, dir))
-		case ref.Role == runner.RoleBaseline:
-		case t.Verdict == runner.Failed:
+		case ref.Role == record.RoleBaseline:
+		case t.Verdict == record.Failed:
 			return s.result(s.trial(ruleFailed, ref, t, text, s.taskPlace(rec, ref, dir)))
-		case t.Verdict == runner.TimedOut:
+		case t.Verdict == record.TimedOut:
 			return s.result(s.trial(ruleTimeout, ref, t, text, s.taskPlace(rec, ref, dir)))
 		}
 		return nil
@@ -66,7 +66,7 @@ func writeSARIF(w io.Writer, h runner.Handle) error {
 	if err != nil {
 		return err
 	}
-	in := sarifInvocation{Successful: progress.Status == runner.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.told(), s.leftOut()...)}
+	in := sarifInvocation{Successful: progress.Status == record.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.told(), s.leftOut()...)}
 	if progress.EndedAt != nil {
 		in.End = sarifTime(*progress.EndedAt)
 	}
@@ -80,12 +80,12 @@ func sarifTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-func (s *sarif) suitePlace(rec *runner.Record, dir string) sarifPlace {
+func (s *sarif) suitePlace(rec *record.Run, dir string) sarifPlace {
 	return s.firstLine(s.place(rec.Suite.Path, dir))
 }
 
 // taskPlace is where a task stands; nobody knows at which line.
-func (s *sarif) taskPlace(rec *runner.Record, t runner.TaskRef, dir string) sarifPlace {
+func (s *sarif) taskPlace(rec *record.Run, t record.TaskRef, dir string) sarifPlace {
 	if t.File == "" {
 		return s.suitePlace(rec, dir)
 	}
@@ -97,9 +97,9 @@ func (s *sarif) firstLine(p sarifPlace) sarifPlace {
 	return p
 }
 
-func (s *sarif) trial(index int, ref runner.TaskRef, t *runner.TrialResult, text string, place sarifPlace) sarifResult {
+func (s *sarif) trial(index int, ref record.TaskRef, t *record.Trial, text string, place sarifPlace) sarifResult {
 	id, level := runRules()[index].ID, "error"
-	if ref.Role == runner.RoleTrigger {
+	if ref.Role == record.RoleTrigger {
 		level = "warning" // which counts in a metric alone
 	}
 	return sarifResult{

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval/decode"
-	"waza/runner"
-	"waza/runner/grader"
+	"waza/runner/record"
 )
 
 // sarifOf holds a document to the schema, and results to the rules they name.
@@ -95,25 +94,25 @@ func TestSARIFOfARun(t *testing.T) {
 	doc := written(t, "sarif", c)
 	sarifOf(t, doc)
 	golden(t, "run.sarif", indented(t, doc))
-	c.progress.Status, c.progress.Error = runner.StatusFailed, "no such program"
+	c.progress.Status, c.progress.Error = record.StatusFailed, "no such program"
 	require.Contains(t, written(t, "sarif", c), "the run did not complete: it is failed: no such program")
 }
 
 func TestSARIFIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &canned{rec: &runner.Record{RunID: "r", Suite: runner.SuiteRef{Name: "s", Path: "/repo/eval.yaml"}}, progress: runner.Progress{Status: runner.StatusCompleted}}
+	c := &canned{rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "s", Path: "/repo/eval.yaml"}}, progress: record.Progress{Status: record.StatusCompleted}}
 	long := strings.Repeat("long ", 1000)
 	for i := range 60 {
-		var trials []*runner.TrialResult
+		var trials []*record.Trial
 		for n := range 100 {
-			g := grader.Result{Name: "g", Type: "text", Weight: 1, Feedback: "short"}
+			g := record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: "short"}
 			if n == 0 {
 				g.Feedback = long
 			}
-			trials = append(trials, c.trial(runner.Failed, g))
+			trials = append(trials, c.trial(record.Failed, g))
 		}
-		trials = append(trials, c.ended(runner.Errored, "out of reach"), c.ended(runner.Errored, "out of reach"))
-		c.task(fmt.Sprint("t", i), runner.RoleTask, runner.Failed, trials...)
+		trials = append(trials, c.ended(record.Errored, "out of reach"), c.ended(record.Errored, "out of reach"))
+		c.task(fmt.Sprint("t", i), record.RoleTask, record.Failed, trials...)
 	}
 	doc := written(t, "sarif", c)
 	require.True(t, json.Valid([]byte(doc)))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // Write prints the whole report: the table of tasks, why some did not pass, the
@@ -141,7 +141,7 @@ func (r *Report) table(b *strings.Builder, o Options) {
 	}}
 	of := ""
 	for _, t := range r.Tasks {
-		if t.Role != runner.RoleTask {
+		if t.Role != record.RoleTask {
 			continue
 		}
 		name := t.ID
@@ -202,7 +202,7 @@ func taskRow(t Task, name string) row {
 }
 
 // trials says how many of the counted trials passed, and how many are not counted.
-func trials(c runner.Counts) string {
+func trials(c record.Counts) string {
 	s := fmt.Sprintf("%d/%d", c.Passed, c.Counted())
 	for _, x := range []struct {
 		n    int
@@ -216,7 +216,7 @@ func trials(c runner.Counts) string {
 }
 
 // taskTrials is trials, with those that were left out for the verdict was decided.
-func taskTrials(res *runner.TaskResult) string {
+func taskTrials(res *record.Task) string {
 	if res.Decided == nil {
 		return trials(res.Trials.Counts)
 	}
@@ -227,23 +227,23 @@ func taskTrials(res *runner.TaskResult) string {
 
 func milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }
 
-func verdictColour(v runner.Verdict) colour {
+func verdictColour(v record.Verdict) colour {
 	switch v {
-	case runner.Passed:
+	case record.Passed:
 		return green
-	case runner.Failed, runner.TimedOut:
+	case record.Failed, record.TimedOut:
 		return red
-	case runner.Errored:
+	case record.Errored:
 		return magenta
-	case runner.NeedsReview:
+	case record.NeedsReview:
 		return cyan
 	}
 	return yellow
 }
 
 // Line tells in one line how a task ended, num of total.
-func Line(e *runner.Event, o Options) string {
-	s := o.paint(verdictColour(e.Verdict), pad(string(e.Verdict), len(runner.Cancelled)))
+func Line(e *record.Event, o Options) string {
+	s := o.paint(verdictColour(e.Verdict), pad(string(e.Verdict), len(record.Cancelled)))
 	s += fmt.Sprintf("  %d/%d  %s", e.TaskNum, e.TotalTasks, Clean(e.TaskID))
 	if e.Task == nil {
 		return s

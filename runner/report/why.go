@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/figure"
+	"waza/runner/record"
 )
 
 // why tells why a trial ended as it did: in one line, and with all that graders
 // have to say. Both are empty of a trial that passed.
-func why(t *runner.TrialResult, runID string) (line, text string) {
+func why(t *record.Trial, runID string) (line, text string) {
 	switch t.Verdict {
-	case runner.Passed:
+	case record.Passed:
 		return "", ""
-	case runner.NeedsReview:
+	case record.NeedsReview:
 		return "waits for a person's score: waza review " + runID, ""
-	case runner.Failed:
+	case record.Failed:
 		return whyFailed(t)
 	}
 	if t.Error == "" {
@@ -26,7 +26,7 @@ func why(t *runner.TrialResult, runID string) (line, text string) {
 	return firstLine(t.Error), t.Error
 }
 
-func whyFailed(t *runner.TrialResult) (line, text string) {
+func whyFailed(t *record.Trial) (line, text string) {
 	var lines, texts []string
 	for i := range t.Graders {
 		g := &t.Graders[i]

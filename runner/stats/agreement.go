@@ -1,6 +1,10 @@
 package stats
 
-import "math"
+import (
+	"math"
+
+	"waza/runner/record"
+)
 
 // Pair is what two raters made of one thing: a score each, and whether each let
 // it pass.
@@ -9,30 +13,11 @@ type Pair struct {
 	ReferencePassed, OtherPassed bool
 }
 
-// Agreement tells how far a rater agrees with the one it is held against.
-type Agreement struct {
-	N int `json:"n"`
-	// MeanDifference is the mean of the rater's score less the reference's: above
-	// 0 the rater is the milder one.
-	MeanDifference float64 `json:"meanDifference"`
-	// MeanAbsoluteDifference is how far the scores are apart, on average.
-	MeanAbsoluteDifference float64 `json:"meanAbsoluteDifference"`
-	// Agreed is the share of things that both let pass or both did not.
-	Agreed float64 `json:"agreed"`
-	// Kappa is Cohen's: the share of agreement beyond what chance alone gives,
-	// 1 at most and below 0 where chance would do better. It is nil where chance
-	// alone gives full agreement, as both gave one and the same verdict throughout.
-	Kappa *float64 `json:"kappa"`
-	// KappaInterval is the 95 % interval of Kappa; nil where Kappa is, and for fewer
-	// than 10 things.
-	KappaInterval *Interval `json:"kappaInterval,omitempty"`
-}
-
 // Agree tells how far two raters agree (Cohen 1960, "A Coefficient of Agreement
 // for Nominal Scales", for the verdicts). Pairs with a NaN or infinite score are
 // left out; of none at all, the zero value is told.
-func Agree(pairs []Pair) Agreement {
-	var a Agreement
+func Agree(pairs []Pair) record.Agreement {
+	var a record.Agreement
 	var differences, distances []float64
 	reference, other, agreed := 0, 0, 0
 	for _, p := range pairs {
@@ -90,7 +75,7 @@ const (
 // sample standard errors of kappa and weighted kappa"), after [addedForKappa] was added
 // to the counts: of things that both let pass, only the reference, only the other, and
 // none. It holds the estimate without that.
-func kappaInterval(counts [4]float64, estimate float64) Interval {
+func kappaInterval(counts [4]float64, estimate float64) record.Interval {
 	n := 0.0
 	for i := range counts {
 		counts[i] += addedForKappa
@@ -106,5 +91,5 @@ func kappaInterval(counts [4]float64, estimate float64) Interval {
 		float64(square(1-k)*(float64(first*square(other+1-reference))+float64(second*square(1-other+reference)))) -
 		square(k-float64(chance*(1-k)))
 	half := z95 * math.Sqrt(max(0, variance)/n) / (1 - chance)
-	return Interval{Low: clamp(k-half, -1, estimate), High: clamp(k+half, estimate, 1)}
+	return record.Interval{Low: clamp(k-half, -1, estimate), High: clamp(k+half, estimate, 1)}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"waza/runner/record"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -34,22 +35,22 @@ func TestAgree(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		pairs []Pair
-		want  Agreement
+		want  record.Agreement
 	}{
-		{"none", nil, Agreement{}},
-		{"not numbers", []Pair{{Reference: math.NaN()}, {Other: math.Inf(1)}}, Agreement{}},
-		{"one verdict throughout", rated(3, true, true), Agreement{N: 3, Agreed: 1}},
-		{"full", join(rated(2, true, true), rated(1, false, false)), Agreement{N: 3, Agreed: 1, Kappa: k(1)}},
-		{"none agrees", join(rated(1, true, false), rated(1, false, true)), Agreement{N: 2, MeanAbsoluteDifference: 1, Kappa: k(-1)}},
+		{"none", nil, record.Agreement{}},
+		{"not numbers", []Pair{{Reference: math.NaN()}, {Other: math.Inf(1)}}, record.Agreement{}},
+		{"one verdict throughout", rated(3, true, true), record.Agreement{N: 3, Agreed: 1}},
+		{"full", join(rated(2, true, true), rated(1, false, false)), record.Agreement{N: 3, Agreed: 1, Kappa: k(1)}},
+		{"none agrees", join(rated(1, true, false), rated(1, false, true)), record.Agreement{N: 2, MeanAbsoluteDifference: 1, Kappa: k(-1)}},
 		{"as chance has it", join(rated(1, true, true), rated(1, true, false), rated(1, false, true), rated(1, false, false)),
-			Agreement{N: 4, MeanAbsoluteDifference: 0.5, Agreed: 0.5, Kappa: k(0)}},
+			record.Agreement{N: 4, MeanAbsoluteDifference: 0.5, Agreed: 0.5, Kappa: k(0)}},
 		// The example of many textbooks: 20 and 15 alike, 5 and 10 not, of 50.
 		{"textbook", join(rated(20, true, true), rated(5, true, false), rated(10, false, true), rated(15, false, false)),
-			Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: k(0.4),
+			record.Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: k(0.4),
 				// By numeric differentiation of kappa, with 0.75 added to each count.
-				KappaInterval: &Interval{0.13251908323, 0.62219789790}}},
+				KappaInterval: &record.Interval{Low: 0.13251908323, High: 0.62219789790}}},
 		{"milder", []Pair{{0.5, 0.75, true, true}, {0.25, 0.75, false, true}},
-			Agreement{N: 2, MeanDifference: 0.375, MeanAbsoluteDifference: 0.375, Agreed: 0.5, Kappa: k(0)}},
+			record.Agreement{N: 2, MeanDifference: 0.375, MeanAbsoluteDifference: 0.375, Agreed: 0.5, Kappa: k(0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

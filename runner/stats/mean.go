@@ -1,12 +1,15 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"waza/runner/record"
+)
 
 // Estimate is a number with the interval in which the true one lies. The value lies
 // within the interval.
 type Estimate struct {
 	Value    float64
-	Interval Interval
+	Interval record.Interval
 }
 
 // MeanInterval is the interval of the mean of values that lie between 0 and 1, such
@@ -24,10 +27,10 @@ type Estimate struct {
 //
 // The bootstrap is no alternative: it only draws values that were seen, so of three
 // passes it says that nothing ever fails.
-func MeanInterval(values []float64, confidence float64) Interval {
+func MeanInterval(values []float64, confidence float64) record.Interval {
 	sorted := sortedCopy(values)
 	if len(sorted) == 0 {
-		return Interval{Low: 0, High: 1}
+		return record.Interval{Low: 0, High: 1}
 	}
 	var sum, squares float64
 	for i, v := range sorted {
@@ -39,14 +42,14 @@ func MeanInterval(values []float64, confidence float64) Interval {
 }
 
 // adjusted is [MeanInterval] of n values with that sum, sum of squares and mean.
-func adjusted(sum, squares, n, mean, confidence float64) Interval {
+func adjusted(sum, squares, n, mean, confidence float64) record.Interval {
 	z := normalQuantile(confidence)
 	added := float64(0.7 * float64(z*z))
 	n += added
 	center := (sum + added/2) / n
 	spread := math.Sqrt(max(0, (squares+added/2)/n-float64(center*center)) / n)
 	half := float64((z + z/2/math.Sqrt(n)) * spread)
-	return Interval{Low: clamp(center-half, 0, mean), High: clamp(center+half, mean, 1)}
+	return record.Interval{Low: clamp(center-half, 0, mean), High: clamp(center+half, mean, 1)}
 }
 
 // MeanOf estimates the mean of values that lie between 0 and 1, see [MeanInterval].
@@ -59,7 +62,7 @@ func MeanOf(values []float64, confidence float64) Estimate {
 // those taken together cover too little.
 func RateOf(s Share, confidence float64) Estimate {
 	if s = s.sane(); s.N == 0 {
-		return Estimate{Interval: Interval{Low: 0, High: 1}}
+		return Estimate{Interval: record.Interval{Low: 0, High: 1}}
 	}
 	passed := float64(s.Passed)
 	return Estimate{s.Rate(), adjusted(passed, passed, float64(s.N), s.Rate(), confidence)}
@@ -71,7 +74,7 @@ func RateOf(s Share, confidence float64) Estimate {
 // the values to their limits are added as standard errors are.
 func (e Estimate) Minus(other Estimate) Estimate {
 	d := e.Value - other.Value
-	return Estimate{d, Interval{
+	return Estimate{d, record.Interval{
 		Low:  d - math.Hypot(e.Value-e.Interval.Low, other.Interval.High-other.Value),
 		High: d + math.Hypot(e.Interval.High-e.Value, other.Value-other.Interval.Low),
 	}}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"waza/runner/record"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,7 +24,7 @@ func TestMeanIntervalCovers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ confidence, least float64 }{{0.95, 0.93}, {0.99, 0.985}, {0.9, 0.86}} {
 		for _, n := range []int{1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 200} {
-			intervals := make([]Interval, n+1)
+			intervals := make([]record.Interval, n+1)
 			for k := range intervals {
 				intervals[k] = MeanInterval(onesAndZeros(k, n), c.confidence)
 			}
@@ -43,8 +44,8 @@ func TestMeanIntervalCovers(t *testing.T) {
 
 func TestMeanIntervalOfLittle(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Interval{0, 1}, MeanInterval(nil, 0.95))
-	require.Equal(t, Interval{0, 1}, MeanInterval([]float64{math.NaN()}, 0.95))
+	require.Equal(t, record.Interval{Low: 0, High: 1}, MeanInterval(nil, 0.95))
+	require.Equal(t, record.Interval{Low: 0, High: 1}, MeanInterval([]float64{math.NaN()}, 0.95))
 	one := MeanInterval([]float64{0.8}, 0.95)
 	require.Less(t, one.Low, 0.2, "one score says little")
 	same := MeanInterval([]float64{0.8, 0.8, 0.8}, 0.95)
@@ -58,7 +59,9 @@ func TestMeanIntervalOfLittle(t *testing.T) {
 // those of normal means, the result is the one for their mean and difference.
 func TestEstimatesCombine(t *testing.T) {
 	t.Parallel()
-	normal := func(value, half float64) Estimate { return Estimate{value, Interval{value - half, value + half}} }
+	normal := func(value, half float64) Estimate {
+		return Estimate{value, record.Interval{Low: value - half, High: value + half}}
+	}
 	e, ok := Mean([]Estimate{normal(0.5, 0.3), normal(0.7, 0.4)})
 	require.True(t, ok)
 	require.InDelta(t, 0.6, e.Value, 1e-12)

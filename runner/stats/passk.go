@@ -1,16 +1,11 @@
 package stats
 
+import (
+	"waza/runner/record"
+)
+
 // MaxK is the largest k for which waza reports pass@k and pass^k.
 const MaxK = 100
-
-// AtK holds both measures for one k.
-type AtK struct {
-	K int `json:"k"`
-	// PassAtK is the chance that at least one of K trials passes.
-	PassAtK float64 `json:"passAtK"`
-	// PassHatK is the chance that all of K trials pass.
-	PassHatK float64 `json:"passHatK"`
-}
 
 // PassAtK estimates pass@k, the chance that at least one of k trials passes,
 // given that c of n did. It is the unbiased estimator 1 - C(n-c,k)/C(n,k) of
@@ -40,17 +35,17 @@ func PassHatK(n, c, k int) float64 {
 
 // Curve returns both measures for each k from 1 to n, but no further than
 // limit ([MaxK] when limit is not positive). It is nil when n is not positive.
-func Curve(n, c, limit int) []AtK {
+func Curve(n, c, limit int) []record.AtK {
 	if limit <= 0 {
 		limit = MaxK
 	}
 	if n <= 0 {
 		return nil
 	}
-	curve := make([]AtK, min(n, limit))
+	curve := make([]record.AtK, min(n, limit))
 	for i := range curve {
 		k := i + 1
-		curve[i] = AtK{K: k, PassAtK: PassAtK(n, c, k), PassHatK: PassHatK(n, c, k)}
+		curve[i] = record.AtK{K: k, PassAtK: PassAtK(n, c, k), PassHatK: PassHatK(n, c, k)}
 	}
 	return curve
 }
@@ -59,7 +54,7 @@ func Curve(n, c, limit int) []AtK {
 // pass@k and pass^k of a suite are: trials of different tasks are never pooled.
 // Tasks without a curve are left out, and the result ends at the first k that
 // some other task did not reach. The order of the tasks changes nothing.
-func MeanCurve(tasks [][]AtK) []AtK {
+func MeanCurve(tasks [][]record.AtK) []record.AtK {
 	length, counted := 0, 0
 	for _, curve := range tasks {
 		if len(curve) == 0 {
@@ -73,7 +68,7 @@ func MeanCurve(tasks [][]AtK) []AtK {
 	if length == 0 {
 		return nil
 	}
-	mean := make([]AtK, length)
+	mean := make([]record.AtK, length)
 	at, hat := make([]float64, 0, counted), make([]float64, 0, counted)
 	for i := range mean {
 		at, hat = at[:0], hat[:0]
@@ -82,7 +77,7 @@ func MeanCurve(tasks [][]AtK) []AtK {
 				at, hat = append(at, curve[i].PassAtK), append(hat, curve[i].PassHatK)
 			}
 		}
-		mean[i] = AtK{K: i + 1, PassAtK: Describe(at).Mean, PassHatK: Describe(hat).Mean}
+		mean[i] = record.AtK{K: i + 1, PassAtK: Describe(at).Mean, PassHatK: Describe(hat).Mean}
 	}
 	return mean
 }

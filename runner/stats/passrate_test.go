@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"testing"
+	"waza/runner/record"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -52,7 +53,7 @@ func TestWilsonShare(t *testing.T) {
 	require.InDelta(t, 0.469581/1.691463, mid.Low, 1e-5)
 	require.InDelta(t, 1.521881/1.691463, mid.High, 1e-5)
 	for _, n := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-300} {
-		require.Equal(t, Interval{0, 1}, WilsonShare(0.5, n, DefaultConfidence), "%v", n)
+		require.Equal(t, record.Interval{Low: 0, High: 1}, WilsonShare(0.5, n, DefaultConfidence), "%v", n)
 	}
 	require.Zero(t, WilsonShare(math.NaN(), 4, DefaultConfidence).Low)
 	require.Equal(t, 1.0, WilsonShare(1.5, 4, DefaultConfidence).High)

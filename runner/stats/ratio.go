@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"waza/runner/record"
+)
 
 // Amounts are what the trials of one task took in two runs: time, tokens or money.
 type Amounts struct{ A, B []float64 }
@@ -14,17 +17,17 @@ type Amounts struct{ A, B []float64 }
 // one side, where nothing varies, or a mean is not positive. With few trials of
 // amounts that vary by multiples it covers less than it says, see
 // docs/statistics.md.
-func RatioInterval(tasks []Amounts, confidence float64) (i Interval, ok bool) {
+func RatioInterval(tasks []Amounts, confidence float64) (i record.Interval, ok bool) {
 	a, okA := amountOf(tasks, func(t Amounts) []float64 { return t.A })
 	b, okB := amountOf(tasks, func(t Amounts) []float64 { return t.B })
 	if !okA || !okB {
-		return Interval{}, false
+		return record.Interval{}, false
 	}
 	va, vb := a.variance/float64(a.mean*a.mean), b.variance/float64(b.mean*b.mean)
 	freedom := float64((va+vb)*(va+vb)) / (a.fourth/math.Pow(a.mean, 4) + b.fourth/math.Pow(b.mean, 4))
 	half := studentQuantile(confidence, freedom) * math.Sqrt(va+vb)
 	ratio := b.mean / a.mean
-	i = Interval{Low: ratio * math.Exp(-half), High: ratio * math.Exp(half)}
+	i = record.Interval{Low: ratio * math.Exp(-half), High: ratio * math.Exp(half)}
 	return i, va+vb > 0 && !math.IsInf(i.High, 0) && !math.IsNaN(i.High)
 }
 

@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"sort"
+	"waza/runner/record"
 )
 
 // Interval is the interval in which the task's pass rate lies. For a fixed number
@@ -12,19 +13,19 @@ import (
 // covers the rate with at least that confidence, whatever the rate is, if trials pass
 // independently with the same probability. Where more than 1,000 trials ended, it is
 // the confidence sequence of [Sequential], for the share of all trials of the task.
-func (s *Sample) Interval(confidence float64) Interval {
+func (s *Sample) Interval(confidence float64) record.Interval {
 	switch {
 	case !s.sequential():
 		return Wilson(s.passed, s.n, confidence)
 	case s.n == 0:
-		return Interval{Low: 0, High: 1}
+		return record.Interval{Low: 0, High: 1}
 	case s.n > maxPaths:
 		return s.sequenceInterval(confidence)
 	}
 	paths := s.paths(s.n)
 	at := s.at(paths)
 	tail := (1 - saneConfidence(confidence)) / 2
-	return Interval{
+	return record.Interval{
 		Low:  rateWhere(func(p float64) bool { return 1-probability(paths[:at], p) > tail }),
 		High: rateWhere(func(p float64) bool { return probability(paths[:at+1], p) <= tail }),
 	}
@@ -75,7 +76,7 @@ func (at path) probability(p float64) float64 {
 
 // sequenceInterval holds the shares of passes among all trials that the confidence
 // sequence does not rule out.
-func (s *Sample) sequenceInterval(confidence float64) Interval {
+func (s *Sample) sequenceInterval(confidence float64) record.Interval {
 	all := s.Counting()
 	level := -math.Log(float64(s.n)+1) + math.Log(1-saneConfidence(confidence))
 	likely := func(count int) bool { return logHypergeometric(all, count, s.n, s.passed) > level }
@@ -83,7 +84,7 @@ func (s *Sample) sequenceInterval(confidence float64) Interval {
 	low, high := s.passed, all-s.n+s.passed
 	low += sort.Search(best-low, func(i int) bool { return likely(low + i) })
 	high = best + sort.Search(high-best, func(i int) bool { return !likely(best + i + 1) })
-	return Interval{Low: float64(low) / float64(all), High: float64(high) / float64(all)}
+	return record.Interval{Low: float64(low) / float64(all), High: float64(high) / float64(all)}
 }
 
 // Unbiased estimates the task's pass rate without the bias of stopping: its mean
@@ -108,7 +109,7 @@ func (s *Sample) Unbiased() (rate float64, ok bool) {
 
 // Curve is [Curve] for the sample: its estimates are unbiased, too. k ends where
 // the task could have stopped before k trials.
-func (s *Sample) Curve(limit int) []AtK {
+func (s *Sample) Curve(limit int) []record.AtK {
 	if !s.sequential() {
 		return Curve(s.n, s.passed, limit)
 	}
@@ -123,10 +124,10 @@ func (s *Sample) Curve(limit int) []AtK {
 		last++
 	}
 	ways := s.waysHere(last)
-	curve := make([]AtK, last)
+	curve := make([]record.AtK, last)
 	for i := range curve {
 		k := i + 1
-		curve[i] = AtK{K: k, PassAtK: clamp(1-ways.failed[k]/ways.all, 0, 1), PassHatK: clamp(ways.passed[k]/ways.all, 0, 1)}
+		curve[i] = record.AtK{K: k, PassAtK: clamp(1-ways.failed[k]/ways.all, 0, 1), PassHatK: clamp(ways.passed[k]/ways.all, 0, 1)}
 	}
 	return curve
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"waza/runner/record"
 
 	"github.com/stretchr/testify/require"
 )
@@ -61,7 +62,7 @@ func TestSampleIntervalCovers(t *testing.T) {
 		for _, confidence := range []float64{0.8, 0.95} {
 			whole := sampleAt(rule, 0, 0, []int32{2})
 			places := whole.paths(whole.Counting())
-			intervals := make([]Interval, len(places))
+			intervals := make([]record.Interval, len(places))
 			for i, place := range places {
 				s := sampleAt(rule, place.n, place.passed, whole.errors)
 				intervals[i] = s.Interval(confidence)
@@ -100,7 +101,7 @@ func TestSampleStoppedAtItsFirstFailure(t *testing.T) {
 	rate, ok := s.Unbiased()
 	require.True(t, ok)
 	require.Equal(t, 1.0, rate)
-	require.Equal(t, []AtK{{1, 1, 1}}, s.Curve(0))
+	require.Equal(t, []record.AtK{{K: 1, PassAtK: 1, PassHatK: 1}}, s.Curve(0))
 }
 
 // What a sample decides is what the rule decides for the trials that are left.
@@ -139,7 +140,7 @@ func TestSampleOfAFixedNumber(t *testing.T) {
 	require.Equal(t, 0.7, rate)
 	require.Equal(t, Curve(10, 7, 0), s.Curve(0))
 	empty := FixedSample(Share{})
-	require.Equal(t, Interval{0, 1}, empty.Interval(0.95))
+	require.Equal(t, record.Interval{Low: 0, High: 1}, empty.Interval(0.95))
 	_, ok = empty.Unbiased()
 	require.False(t, ok)
 }

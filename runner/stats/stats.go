@@ -16,7 +16,9 @@
 // this package; each function says what it answers where there is no answer.
 package stats
 
-import "math"
+import (
+	"math"
+)
 
 // DefaultConfidence is the confidence of the intervals that waza reports.
 const DefaultConfidence = 0.95
@@ -27,13 +29,6 @@ const z95 = 1.959963984540054
 // maxMagnitude bounds the values that are worked with, so that neither their
 // sum nor that of their squares can overflow.
 const maxMagnitude = 1e100
-
-// Interval is a range that holds the true value with some confidence.
-// Low is never above High.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
 
 // normalQuantile returns how many standard deviations on both sides of the mean
 // hold that share of a normal distribution. A confidence that is not between 0

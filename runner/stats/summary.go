@@ -3,34 +3,23 @@ package stats
 import (
 	"math"
 	"slices"
-)
 
-// Summary describes a set of scores. Without scores every field is zero; with
-// one, all but StdDev are that score.
-type Summary struct {
-	N      int     `json:"n"`
-	Mean   float64 `json:"mean"`
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
-	// StdDev is the sample standard deviation (n-1 below the line), 0 for
-	// fewer than two scores.
-	StdDev float64 `json:"stdDev"`
-}
+	"waza/runner/record"
+)
 
 // Describe returns the summary of scores, in any order; it does not change
 // them. NaN and infinities are left out and not counted in N. Numbers beyond
 // ±1e100 are taken as that.
-func Describe(scores []float64) Summary {
+func Describe(scores []float64) record.Distribution {
 	return describeSorted(sortedCopy(scores))
 }
 
-func describeSorted(sorted []float64) Summary {
+func describeSorted(sorted []float64) record.Distribution {
 	n := len(sorted)
 	if n == 0 {
-		return Summary{}
+		return record.Distribution{}
 	}
-	s := Summary{N: n, Min: sorted[0], Max: sorted[n-1]}
+	s := record.Distribution{N: n, Min: sorted[0], Max: sorted[n-1]}
 	s.Mean = mean(sorted)
 	s.StdDev = stdDev(sorted, s.Mean)
 	s.Median = sorted[n/2]

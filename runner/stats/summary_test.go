@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"waza/runner/record"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -31,19 +32,19 @@ func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		scores []float64
-		want   Summary
+		want   record.Distribution
 	}{
-		{"none", nil, Summary{}},
-		{"nothing usable", []float64{nan, inf, -inf}, Summary{}},
-		{"one", []float64{0.7}, Summary{1, 0.7, 0.7, 0.7, 0.7, 0}},
-		{"two", []float64{1, 0}, Summary{2, 0.5, 0.5, 0, 1, math.Sqrt2 / 2}},
-		{"odd count", []float64{9, 1, 2}, Summary{3, 4, 2, 1, 9, 4.358898943540674}},
-		{"textbook", []float64{2, 4, 4, 4, 5, 5, 7, 9}, Summary{8, 5, 4.5, 2, 9, 2.138089935299395}},
-		{"NaN is left out", []float64{nan, 1, inf, 0}, Summary{2, 0.5, 0.5, 0, 1, math.Sqrt2 / 2}},
-		{"NIST NumAcc2", alternating(1), Summary{1001, 1.2, 1.2, 1.1, 1.3, 0.1}},
-		{"NIST NumAcc3", alternating(1e6), Summary{1001, 1000000.2, 1000000.2, 1000000.1, 1000000.3, 0.1}},
-		{"NIST NumAcc4", alternating(1e7), Summary{1001, 10000000.2, 10000000.2, 10000000.1, 10000000.3, 0.1}},
-		{"beyond bounds", []float64{math.MaxFloat64, -math.MaxFloat64}, Summary{2, 0, 0, -1e100, 1e100, 1e100 * math.Sqrt2}},
+		{"none", nil, record.Distribution{}},
+		{"nothing usable", []float64{nan, inf, -inf}, record.Distribution{}},
+		{"one", []float64{0.7}, record.Distribution{N: 1, Mean: 0.7, Median: 0.7, Min: 0.7, Max: 0.7, StdDev: 0}},
+		{"two", []float64{1, 0}, record.Distribution{N: 2, Mean: 0.5, Median: 0.5, Min: 0, Max: 1, StdDev: math.Sqrt2 / 2}},
+		{"odd count", []float64{9, 1, 2}, record.Distribution{N: 3, Mean: 4, Median: 2, Min: 1, Max: 9, StdDev: 4.358898943540674}},
+		{"textbook", []float64{2, 4, 4, 4, 5, 5, 7, 9}, record.Distribution{N: 8, Mean: 5, Median: 4.5, Min: 2, Max: 9, StdDev: 2.138089935299395}},
+		{"NaN is left out", []float64{nan, 1, inf, 0}, record.Distribution{N: 2, Mean: 0.5, Median: 0.5, Min: 0, Max: 1, StdDev: math.Sqrt2 / 2}},
+		{"NIST NumAcc2", alternating(1), record.Distribution{N: 1001, Mean: 1.2, Median: 1.2, Min: 1.1, Max: 1.3, StdDev: 0.1}},
+		{"NIST NumAcc3", alternating(1e6), record.Distribution{N: 1001, Mean: 1000000.2, Median: 1000000.2, Min: 1000000.1, Max: 1000000.3, StdDev: 0.1}},
+		{"NIST NumAcc4", alternating(1e7), record.Distribution{N: 1001, Mean: 10000000.2, Median: 10000000.2, Min: 10000000.1, Max: 10000000.3, StdDev: 0.1}},
+		{"beyond bounds", []float64{math.MaxFloat64, -math.MaxFloat64}, record.Distribution{N: 2, Mean: 0, Median: 0, Min: -1e100, Max: 1e100, StdDev: 1e100 * math.Sqrt2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +62,7 @@ func TestEqualScoresHaveThatMeanExactly(t *testing.T) {
 			for i := range scores {
 				scores[i] = v
 			}
-			require.Equal(t, Summary{N: n, Mean: v, Median: v, Min: v, Max: v}, Describe(scores))
+			require.Equal(t, record.Distribution{N: n, Mean: v, Median: v, Min: v, Max: v}, Describe(scores))
 		}
 	}
 }
@@ -116,7 +117,7 @@ func TestOrderChangesNothing(t *testing.T) {
 // The numbers are read by other programs, by these names.
 func TestJSONNames(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal([]any{Summary{}, Interval{}, AtK{}})
+	got, err := json.Marshal([]any{record.Distribution{}, record.Interval{}, record.AtK{}})
 	require.NoError(t, err)
 	require.JSONEq(t, `[
 		{"n": 0, "mean": 0, "median": 0, "min": 0, "max": 0, "stdDev": 0},

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Metrics counts what the runs of this process do. No label has more values than
@@ -42,7 +42,7 @@ func NewMetrics() *Metrics {
 	}
 	m.registry.MustRegister(m.runs, m.running, m.trials, m.runningTrials, m.duration, m.tokens, m.cost,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, s := range []runner.Status{runner.StatusCompleted, runner.StatusFailed, runner.StatusCancelled} {
+	for _, s := range []record.Status{record.StatusCompleted, record.StatusFailed, record.StatusCancelled} {
 		m.runs.WithLabelValues(string(s)) // so that it is 0 before the first
 	}
 	for _, v := range verdicts {
@@ -51,7 +51,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-var verdicts = []runner.Verdict{runner.Passed, runner.Failed, runner.Errored, runner.TimedOut, runner.Cancelled, runner.Skipped, runner.NeedsReview}
+var verdicts = []record.Verdict{record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped, record.NeedsReview}
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -93,13 +93,13 @@ type countedRun struct {
 
 type trialKey struct{ task, trial int }
 
-func (c *countedRun) take(e *runner.Event) {
+func (c *countedRun) take(e *record.Event) {
 	m, key := c.metrics, trialKey{e.TaskNum, e.TrialNum}
 	switch e.Type {
-	case runner.TrialStart:
+	case record.TrialStart:
 		c.started[key] = true
 		m.runningTrials.Inc()
-	case runner.TrialComplete:
+	case record.TrialComplete:
 		m.trials.WithLabelValues(string(e.Verdict)).Inc()
 		if e.Trial != nil {
 			c.spent(e.Trial.SpentHere())
@@ -110,12 +110,12 @@ func (c *countedRun) take(e *runner.Event) {
 		delete(c.started, key)
 		m.runningTrials.Dec()
 		m.duration.Observe(float64(e.DurationMS) / 1000)
-	case runner.End:
+	case record.End:
 		m.runs.WithLabelValues(string(e.Status)).Inc()
 	}
 }
 
-func (c *countedRun) spent(l *runner.Ledger) {
+func (c *countedRun) spent(l *record.Ledger) {
 	if l == nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (c *countedRun) spent(l *runner.Ledger) {
 	c.spentBy("judge", l.Judges)
 }
 
-func (c *countedRun) spentBy(role string, u *executor.Usage) {
+func (c *countedRun) spentBy(role string, u *record.Usage) {
 	if u == nil {
 		return
 	}

@@ -10,8 +10,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Names of the semantic conventions for generative AI, which are in development:
@@ -57,23 +56,23 @@ type span struct {
 // are made when it is over, for its result tells all times there are.
 type tracedRun struct {
 	traces *Traces
-	record *runner.Record
+	record *record.Run
 	run    span
 	tasks  map[int]span // that go on, by number
 	ended  int          // spans that ended since they were last flushed
 }
 
-func (r *tracedRun) take(e *runner.Event) {
+func (r *tracedRun) take(e *record.Event) {
 	switch e.Type {
-	case runner.RunStart, runner.RunResumed:
+	case record.RunStart, record.RunResumed:
 		r.begin(e)
-	case runner.TaskStart:
+	case record.TaskStart:
 		r.tasks[e.TaskNum] = r.child(r.run.ctx, "task "+e.TaskID, e.Time, r.taskAttributes(e)...)
-	case runner.TrialComplete:
+	case record.TrialComplete:
 		r.trial(e)
-	case runner.TaskComplete:
+	case record.TaskComplete:
 		r.endTask(e)
-	case runner.End:
+	case record.End:
 		r.end(e)
 	}
 }
@@ -96,21 +95,21 @@ func (r *tracedRun) finish(s span, at time.Time) {
 	}
 }
 
-func (r *tracedRun) begin(e *runner.Event) {
+func (r *tracedRun) begin(e *record.Event) {
 	c := &r.record.Config
 	r.run = r.child(context.Background(), "run "+r.record.Suite.Name, e.Time,
 		attribute.String("waza.run.id", r.record.RunID),
 		attribute.String("waza.suite.name", r.record.Suite.Name),
 		attribute.String("waza.executor", c.Executor),
 		attribute.Int("waza.tasks", len(r.record.Tasks)),
-		attribute.Bool("waza.resumed", e.Type == runner.RunResumed),
+		attribute.Bool("waza.resumed", e.Type == record.RunResumed),
 	)
 	setText(r.run, agentName, c.Agent)
 	setText(r.run, requestModel, c.Model)
 	setText(r.run, "waza.suite.skill", r.record.Suite.Skill)
 }
 
-func (r *tracedRun) end(e *runner.Event) {
+func (r *tracedRun) end(e *record.Event) {
 	if r.run.Span == nil {
 		return
 	}
@@ -126,7 +125,7 @@ func (r *tracedRun) end(e *runner.Event) {
 		)
 		setUsage(r.run, s.Usage)
 	}
-	if e.Status == runner.StatusFailed {
+	if e.Status == record.StatusFailed {
 		r.fault(r.run, "run_failed", e.Error)
 	}
 	r.finish(r.run, e.Time)
@@ -141,18 +140,18 @@ func (r *tracedRun) fault(s span, kind, message string) {
 	s.SetStatus(codes.Error, clip(message))
 }
 
-func (r *tracedRun) verdict(s span, v runner.Verdict, message string) {
+func (r *tracedRun) verdict(s span, v record.Verdict, message string) {
 	s.SetAttributes(attribute.String("waza.verdict", string(v)))
-	if v == runner.Errored || v == runner.TimedOut {
+	if v == record.Errored || v == record.TimedOut {
 		r.fault(s, string(v), message)
 	}
 }
 
-func (r *tracedRun) taskAttributes(e *runner.Event) []attribute.KeyValue {
+func (r *tracedRun) taskAttributes(e *record.Event) []attribute.KeyValue {
 	list := []attribute.KeyValue{
 		attribute.String("waza.task.id", e.TaskID), attribute.String("waza.task.name", e.TaskName), attribute.Int("waza.trials", e.TotalTrials),
 	}
-	if e.Role != runner.RoleTask {
+	if e.Role != record.RoleTask {
 		list = append(list, attribute.String("waza.task.role", string(e.Role)))
 	}
 	if cell := r.cell(e); cell != nil {
@@ -162,14 +161,14 @@ func (r *tracedRun) taskAttributes(e *runner.Event) []attribute.KeyValue {
 }
 
 // cell is the cell of the matrix that an event belongs to; nil without a matrix.
-func (r *tracedRun) cell(e *runner.Event) *runner.CellRef {
+func (r *tracedRun) cell(e *record.Event) *record.Cell {
 	if e.TaskNum < 1 || e.TaskNum > len(r.record.Tasks) {
 		return nil
 	}
 	return r.record.Tasks[e.TaskNum-1].Cell
 }
 
-func (r *tracedRun) endTask(e *runner.Event) {
+func (r *tracedRun) endTask(e *record.Event) {
 	t, ok := r.tasks[e.TaskNum]
 	if !ok {
 		return // none of its trials began
@@ -189,7 +188,7 @@ func (r *tracedRun) endTask(e *runner.Event) {
 
 // trial makes the spans of a trial. One that never began, or was taken over from
 // another run, has none: nothing happened.
-func (r *tracedRun) trial(e *runner.Event) {
+func (r *tracedRun) trial(e *record.Event) {
 	t := e.Trial
 	if t == nil || t.StartedAt.IsZero() || t.Cached != nil {
 		return
@@ -233,7 +232,7 @@ func (r *tracedRun) agent() string {
 	return r.record.Config.Executor
 }
 
-func (r *tracedRun) model(e *runner.Event) string {
+func (r *tracedRun) model(e *record.Event) string {
 	if cell := r.cell(e); cell != nil && cell.Model != "" {
 		return cell.Model
 	}
@@ -243,7 +242,7 @@ func (r *tracedRun) model(e *runner.Event) string {
 // attempts makes the spans of what an agent did. Of a trial that was tried again
 // each attempt has a span; they are put one after the other, for it is not recorded
 // how long was waited between them.
-func (r *tracedRun) attempts(s span, model string, t *runner.TrialResult, end time.Time) {
+func (r *tracedRun) attempts(s span, model string, t *record.Trial, end time.Time) {
 	at := t.StartedAt
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
@@ -272,7 +271,7 @@ func (r *tracedRun) attempt(s span, n int, at time.Time) span {
 
 // chat makes one span of all calls of the model, of an executor that makes them
 // itself: when each was made is not recorded.
-func (r *tracedRun) chat(s span, model string, t *runner.TrialResult, at, end time.Time) {
+func (r *tracedRun) chat(s span, model string, t *record.Trial, at, end time.Time) {
 	provider := modelExecutors[r.record.Config.Executor]
 	if provider == "" {
 		return
@@ -286,17 +285,17 @@ func (r *tracedRun) chat(s span, model string, t *runner.TrialResult, at, end ti
 		call.SetAttributes(attribute.Int("waza.requests", t.Speed.Requests), attribute.Int("waza.retries", t.Speed.Retries),
 			attribute.Float64("waza.first_token_ms", t.Speed.FirstTokenMS))
 	}
-	if len(t.Graders) == 0 && (t.Verdict == runner.Errored || t.Verdict == runner.TimedOut) {
+	if len(t.Graders) == 0 && (t.Verdict == record.Errored || t.Verdict == record.TimedOut) {
 		r.fault(call, string(t.Verdict), t.Error)
 	}
 	r.finish(call, earlier(at.Add(milliseconds(t.ExecutorMS)), end))
 }
 
-func (r *tracedRun) tools(s span, transcript []executor.Entry, began, end time.Time) {
+func (r *tracedRun) tools(s span, transcript []record.Entry, began, end time.Time) {
 	n := 0
 	for i := range transcript {
 		e := &transcript[i]
-		if e.Type != executor.EntryToolCall || e.Tool == nil {
+		if e.Type != record.EntryToolCall || e.Tool == nil {
 			continue
 		}
 		if n++; n <= maxToolSpans {
@@ -308,7 +307,7 @@ func (r *tracedRun) tools(s span, transcript []executor.Entry, began, end time.T
 	}
 }
 
-func (r *tracedRun) tool(s span, e *executor.Entry, at, end time.Time) {
+func (r *tracedRun) tool(s span, e *record.Entry, at, end time.Time) {
 	c := e.Tool
 	ts := r.child(s.ctx, "execute_tool "+c.Name, at, attribute.String(operationName, "execute_tool"), attribute.String(toolName, c.Name))
 	setText(ts, toolCallID, c.ID)
@@ -325,7 +324,7 @@ func (r *tracedRun) tool(s span, e *executor.Entry, at, end time.Time) {
 }
 
 // evaluations tells what graders made of the trial.
-func (r *tracedRun) evaluations(s span, t *runner.TrialResult, at time.Time) {
+func (r *tracedRun) evaluations(s span, t *record.Trial, at time.Time) {
 	for i := range t.Graders {
 		g := &t.Graders[i]
 		label, attributes := "failed", []attribute.KeyValue{attribute.String(evaluationName, g.Name), attribute.String("waza.grader.type", g.Type)}
@@ -351,7 +350,7 @@ func setText(s span, key, value string) {
 	}
 }
 
-func setUsage(s span, u *executor.Usage) {
+func setUsage(s span, u *record.Usage) {
 	if u == nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // followers are the goroutines that follow runs. The zero value has none.
@@ -29,7 +30,7 @@ func newFollowers() *followers {
 
 // follow hands all events of the run from now on to take, in a goroutine of its
 // own, which ends with the run; then it calls gone.
-func (f *followers) follow(run *runner.Run, take func(*runner.Event), gone func()) {
+func (f *followers) follow(run *runner.Run, take func(*record.Event), gone func()) {
 	sub := run.Subscribe(run.First())
 	f.all.Go(func() {
 		defer gone()

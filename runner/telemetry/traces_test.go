@@ -21,6 +21,7 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/record"
 	"waza/runner/telemetry"
 )
 
@@ -31,9 +32,9 @@ type agent struct{}
 
 func (agent) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
 	t.Transcript.Message("user", t.Prompt)
-	t.Transcript.ToolCall(executor.ToolCall{ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"secret":"plan"}`), Status: "completed", DurationMS: 1})
-	t.Transcript.ToolCall(executor.ToolCall{Name: "view", Status: "failed"})
-	usage := &executor.Usage{InputTokens: 12, OutputTokens: 3, CostUSD: 0.25}
+	t.Transcript.ToolCall(record.ToolCall{ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"secret":"plan"}`), Status: "completed", DurationMS: 1})
+	t.Transcript.ToolCall(record.ToolCall{Name: "view", Status: "failed"})
+	usage := &record.Usage{InputTokens: 12, OutputTokens: 3, CostUSD: 0.25}
 	if strings.HasPrefix(t.Prompt, "break") {
 		return executor.Outcome{Usage: usage}, errors.New("out of paper")
 	}
@@ -81,7 +82,7 @@ func runSuite(t *testing.T, text, executorName string, started func(*runner.Run)
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, record.Request{})
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)
@@ -212,7 +213,7 @@ func TestCollectorAway(t *testing.T) {
 		run := traced(t, "desk", telemetry.TraceOptions{Endpoint: endpoint, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
 		p, err := run.Progress()
 		require.NoError(t, err)
-		require.Equal(t, runner.StatusCompleted, p.Status)
+		require.Equal(t, record.StatusCompleted, p.Status)
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 		require.Contains(t, log.String(), "traces do not reach the collector")
 	}

@@ -10,6 +10,10 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/regrade"
 )
 
 // The exit codes of waza. Of several runs the highest counts; of one run with both
@@ -74,15 +78,15 @@ func ProblemOf(err error) *Problem {
 		pr        *Problem
 		notFound  *discover.NotFoundError
 		ambiguous *discover.AmbiguousError
-		unknown   *runner.UnknownExecutorError
-		selection *runner.SelectionError
-		limit     *runner.LimitError
-		review    *runner.ReviewError
-		busy      *runner.BusyError
+		unknown   *record.UnknownExecutorError
+		selection *record.SelectionError
+		limit     *record.LimitError
+		review    *regrade.ReviewError
+		busy      *record.BusyError
 		silent    *runner.SilentError
-		several   *runner.AmbiguousRunError
+		several   *catalog.AmbiguousRunError
 		outside   *files.OutsideError
-		content   *runner.ContentError
+		content   *plan.ContentError
 	)
 	switch {
 	case errors.As(err, &pr):
@@ -113,7 +117,7 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Error, err, fmt.Sprintf("it may be halted: kill -CONT %d lets it go on, kill -KILL %[1]d ends it and its runs", silent.PID)}
 	case errors.As(err, &several):
 		return &Problem{Usage, err, "give more of the id"}
-	case errors.Is(err, runner.ErrRunNotFound):
+	case errors.Is(err, record.ErrRunNotFound):
 		return &Problem{Usage, err, "waza runs lists the runs"}
 	}
 	return &Problem{Code: Error, Err: err}

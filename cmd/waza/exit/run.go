@@ -1,17 +1,19 @@
 package exit
 
-import "waza/runner"
+import (
+	"waza/runner/record"
+)
 
 // OfRun is the code of a run that has ended. What is not plainly a success
 // never gets that of one. A run that was cancelled and says why did so itself,
 // its budget spent.
-func OfRun(status runner.Status, why string, sum *runner.Summary) int {
+func OfRun(status record.Status, why string, sum *record.Summary) int {
 	switch {
-	case status == runner.StatusCancelled && why != "":
+	case status == record.StatusCancelled && why != "":
 		return Error
-	case status == runner.StatusCancelled || status == runner.StatusInterrupted:
+	case status == record.StatusCancelled || status == record.StatusInterrupted:
 		return Interrupted
-	case status != runner.StatusCompleted || sum == nil:
+	case status != record.StatusCompleted || sum == nil:
 		return Error
 	case sum.Errors > 0 || sum.Trials.Errors > 0 || besideErrors(sum):
 		return Error
@@ -29,6 +31,6 @@ func OfRun(status runner.Status, why string, sum *runner.Summary) int {
 
 // besideErrors reports errors beside the tasks of the suite: in their baselines,
 // or in trigger tests.
-func besideErrors(sum *runner.Summary) bool {
+func besideErrors(sum *record.Summary) bool {
 	return sum.Baseline != nil && sum.Baseline.Errors > 0 || sum.Triggers != nil && sum.Triggers.Errors > 0
 }

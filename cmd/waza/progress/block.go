@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -34,15 +34,15 @@ type block struct {
 	shown bool  // whether anything was drawn since close
 }
 
-func (b *block) event(e *runner.Event) {
+func (b *block) event(e *record.Event) {
 	b.progress.apply(e)
-	if e.Type == runner.Log && b.lines.tells(e) {
+	if e.Type == record.Log && b.lines.tells(e) {
 		b.above(logLine(e))
 	}
-	if e.Type == runner.RunResumed {
+	if e.Type == record.RunResumed {
 		b.above(resumedLine(e))
 	}
-	if e.Type == runner.TaskComplete && b.lines.verbose {
+	if e.Type == record.TaskComplete && b.lines.verbose {
 		b.above(report.Line(e, b.lines.options))
 	}
 }

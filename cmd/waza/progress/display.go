@@ -8,14 +8,14 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
 // display shows a run to people while it goes on. It belongs to one goroutine,
 // abandon apart.
 type display interface {
-	event(e *runner.Event)
+	event(e *record.Event)
 	// interrupted tells that an interrupt took the run to a step, see [interrupt.Steps].
 	interrupted(step int, now time.Time)
 	// draw brings the display up to date.
@@ -50,27 +50,27 @@ type lines struct {
 	noticed  time.Time // when the last notice was printed
 }
 
-func (l *lines) event(e *runner.Event) {
+func (l *lines) event(e *record.Event) {
 	l.progress.apply(e)
 	switch {
-	case e.Type == runner.TaskComplete:
+	case e.Type == record.TaskComplete:
 		fmt.Fprintln(l.w, report.Line(e, l.options))
-	case e.Type == runner.Log && l.tells(e):
+	case e.Type == record.Log && l.tells(e):
 		fmt.Fprintln(l.w, logLine(e))
-	case e.Type == runner.RunResumed:
+	case e.Type == record.RunResumed:
 		fmt.Fprintln(l.w, resumedLine(e))
 	}
 }
 
-func resumedLine(e *runner.Event) string { return "waza: " + output.Clean(e.Message) }
+func resumedLine(e *record.Event) string { return "waza: " + output.Clean(e.Message) }
 
 // tells reports whether a log event is for those who did not ask for more.
-func (l *lines) tells(e *runner.Event) bool {
+func (l *lines) tells(e *record.Event) bool {
 	// The table has the reasons of trials in error, once each.
 	return l.verbose || (e.Level == "warning" || e.Level == "error") && e.Verdict == ""
 }
 
-func logLine(e *runner.Event) string {
+func logLine(e *record.Event) string {
 	if e.TaskID == "" {
 		return fmt.Sprintf("%s: %s", e.Level, output.Clean(e.Message))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -18,8 +18,8 @@ type progress struct {
 	rep     *report.Report // events come to it first
 	suite   string
 	started time.Time
-	tasks   runner.Counts        // of the suite
-	trials  runner.Counts        // of all tasks, whatever their role
+	tasks   record.Counts        // of the suite
+	trials  record.Counts        // of all tasks, whatever their role
 	cached  int                  // of those trials, taken over from earlier runs
 	kept    int                  // trials of sessions before the run was taken up again
 	running map[int]*runningTask // by number
@@ -42,7 +42,7 @@ func progressOf(rep *report.Report) *progress {
 	rec := rep.Record
 	p := &progress{rep: rep, suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
 	for _, t := range rec.Tasks {
-		if t.Role == runner.RoleTask {
+		if t.Role == record.RoleTask {
 			p.tasks.Total++
 		}
 		p.trials.Total += t.Trials
@@ -51,24 +51,24 @@ func progressOf(rep *report.Report) *progress {
 	return p
 }
 
-func (p *progress) apply(e *runner.Event) {
+func (p *progress) apply(e *record.Event) {
 	switch e.Type {
-	case runner.RunStart:
+	case record.RunStart:
 		p.started = e.Time
-	case runner.RunResumed:
+	case record.RunResumed:
 		p.resumed(e)
-	case runner.TrialStart:
+	case record.TrialStart:
 		t := p.running[e.TaskNum]
 		if t == nil {
 			t = &runningTask{num: e.TaskNum, name: e.TaskID, total: e.TotalTrials, trials: map[int]time.Time{}, retried: map[int]bool{}}
 			p.running[e.TaskNum] = t
 		}
 		t.trials[e.TrialNum] = e.Time
-	case runner.Log:
+	case record.Log:
 		if t := p.running[e.TaskNum]; t != nil && e.Attempt > 1 {
 			t.retried[e.TrialNum] = true
 		}
-	case runner.TrialComplete:
+	case record.TrialComplete:
 		p.trials.Add(e.Verdict)
 		if e.Cached {
 			p.cached++
@@ -80,19 +80,19 @@ func (p *progress) apply(e *runner.Event) {
 				delete(p.running, e.TaskNum)
 			}
 		}
-	case runner.TaskComplete:
-		if e.Role == runner.RoleTask {
+	case record.TaskComplete:
+		if e.Role == record.RoleTask {
 			p.tasks.Add(e.Verdict)
 		}
 	}
 }
 
 // resumed begins anew with what is kept of the sessions before.
-func (p *progress) resumed(e *runner.Event) {
+func (p *progress) resumed(e *record.Event) {
 	p.started, p.running, p.cached, p.kept = e.Time, map[int]*runningTask{}, 0, e.KeptTrials
-	p.tasks, p.trials = runner.Counts{Total: p.tasks.Total}, runner.Counts{Total: p.trials.Total}
+	p.tasks, p.trials = record.Counts{Total: p.tasks.Total}, record.Counts{Total: p.trials.Total}
 	for _, t := range p.rep.Tasks {
-		if t.Role == runner.RoleTask && t.Result != nil {
+		if t.Role == record.RoleTask && t.Result != nil {
 			p.tasks.Add(t.Result.Verdict)
 		}
 	}
@@ -216,7 +216,7 @@ func (p *progress) counts() line {
 }
 
 // countsLine tells how many of what it counts ended in each verdict.
-func countsLine(c runner.Counts, one, many string) line {
+func countsLine(c record.Counts, one, many string) line {
 	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, text.Count(c.Total, one, many)), ""}}
 	for _, x := range []struct {
 		n            int

@@ -11,7 +11,7 @@ import (
 
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -48,8 +48,8 @@ const leaveTime = time.Second
 //
 // Two goroutines do it: one reads the events, the other prints. Neither holds up
 // the run, nor anyone who wants to leave.
-func (v *Viewer) Show(ctx context.Context, h runner.Handle, rep *report.Report) error {
-	events := make(chan []*runner.Event)
+func (v *Viewer) Show(ctx context.Context, h record.Handle, rep *report.Report) error {
+	events := make(chan []*record.Event)
 	gone := make(chan struct{})
 	defer close(gone)
 	var err error // the reader's until events is closed
@@ -76,7 +76,7 @@ func (v *Viewer) Show(ctx context.Context, h runner.Handle, rep *report.Report) 
 }
 
 // read hands events on to their end, that of ctx, or until gone is closed.
-func (v *Viewer) read(ctx context.Context, h runner.Handle, events chan<- []*runner.Event, gone <-chan struct{}) error {
+func (v *Viewer) read(ctx context.Context, h record.Handle, events chan<- []*record.Event, gone <-chan struct{}) error {
 	sub := h.Subscribe(v.From)
 	for {
 		batch, err := sub.Next(ctx)
@@ -107,7 +107,7 @@ func (v *Viewer) fail() {
 const redrawInterval = 100 * time.Millisecond
 
 // print hands events on to the report, the display and, if asked for, stdout.
-func (v *Viewer) print(id string, rep *report.Report, d display, events <-chan []*runner.Event) {
+func (v *Viewer) print(id string, rep *report.Report, d display, events <-chan []*record.Event) {
 	defer d.close()
 	tick := time.NewTicker(redrawInterval)
 	defer tick.Stop()
@@ -139,10 +139,10 @@ func (v *Viewer) print(id string, rep *report.Report, d display, events <-chan [
 // runEvent is an event as --events prints it.
 type runEvent struct {
 	RunID string `json:"runId"`
-	*runner.Event
+	*record.Event
 }
 
 // Counts says in a line how many of what it counts ended in each verdict.
-func Counts(c runner.Counts, one, many string) string {
+func Counts(c record.Counts, one, many string) string {
 	return countsLine(c, one, many).text(false)
 }

@@ -21,7 +21,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/files"
-	"waza/runner"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -149,7 +149,7 @@ func samePath(a, b string) bool {
 
 // write writes the report of a run; name is that of the suite among several, empty
 // for a single one. It returns the path of the file.
-func (r *Spec) write(h runner.Handle, name string) (string, error) {
+func (r *Spec) write(h record.Handle, name string) (string, error) {
 	path := r.path
 	if name != "" && !r.shared {
 		ext := filepath.Ext(path)
@@ -170,7 +170,7 @@ func (r *Spec) write(h runner.Handle, name string) (string, error) {
 
 // add adds the report to its file. A summary on GitHub may hold so much and no
 // more, all that steps and programs added to it together.
-func (r *Spec) add(h runner.Handle) error {
+func (r *Spec) add(h record.Handle) error {
 	f, err := openToAdd(r.path)
 	if err != nil {
 		return output.Problem(r.flag(), err)
@@ -185,7 +185,7 @@ func (r *Spec) add(h runner.Handle) error {
 	return nil
 }
 
-func (r *Spec) addTo(f *os.File, h runner.Handle) error {
+func (r *Spec) addTo(f *os.File, h record.Handle) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ type Writer struct {
 // Write writes what was asked for of a run that has ended, each report whatever
 // becomes of the others. It returns the paths of those it wrote, and why it did
 // not write the rest.
-func (w *Writer) Write(h runner.Handle) (paths []string, failed []error) {
+func (w *Writer) Write(h record.Handle) (paths []string, failed []error) {
 	name := ""
 	if w.Several && len(w.Specs) > 0 {
 		name = w.name(h.Record().Suite.Name)
@@ -261,7 +261,7 @@ func fileName(text, otherwise string) string {
 // WriteProject writes results.json where the suite's project keeps results, as
 // other tools do which run its suites: DIR/TIME/MODEL.json, of several suites
 // DIR/TIME/SUITE/MODEL.json. It does nothing where the project keeps none.
-func (w *Writer) WriteProject(h runner.Handle, suite *eval.Suite) error {
+func (w *Writer) WriteProject(h record.Handle, suite *eval.Suite) error {
 	if suite == nil || suite.Project == nil || suite.Project.Paths.Results == "" {
 		return nil
 	}

@@ -15,6 +15,8 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner"
+	"waza/runner/record"
+	"waza/runner/regrade"
 	"waza/runner/report"
 )
 
@@ -50,8 +52,8 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	}
 	if progress, err := h.Progress(); err != nil {
 		return err
-	} else if progress.Status == runner.StatusRunning {
-		return &runner.BusyError{RunID: o.Run, GoesOn: true}
+	} else if progress.Status == record.StatusRunning {
+		return &record.BusyError{RunID: o.Run, GoesOn: true}
 	}
 	list, err := o.Questions(rn)
 	if err != nil {
@@ -96,7 +98,7 @@ func (r *reviewer) kept() string {
 	return text.Count(r.recorded, "score is", "scores are") + " recorded"
 }
 
-func (r *reviewer) all(list []runner.Question) error {
+func (r *reviewer) all(list []regrade.Question) error {
 	for i := range list {
 		if err := r.one(&list[i], fmt.Sprintf("%d of %d", i+1, len(list))); err != nil {
 			return err
@@ -106,7 +108,7 @@ func (r *reviewer) all(list []runner.Question) error {
 }
 
 // close tells how the run stands now.
-func (r *reviewer) close(h runner.Handle) error {
+func (r *reviewer) close(h record.Handle) error {
 	fmt.Fprintf(r.stderr, "\n%s\n\n", r.kept())
 	h, err := r.runner.Catalog().Run(h.ID()) // as it is now
 	if err != nil {
@@ -123,7 +125,7 @@ func (r *reviewer) close(h runner.Handle) error {
 }
 
 // one asks one question, until it is answered or left out.
-func (r *reviewer) one(q *runner.Question, count string) error {
+func (r *reviewer) one(q *regrade.Question, count string) error {
 	trial, err := r.runner.Amender().Trial(r.options.Run, q.TaskID, q.Trial)
 	if err != nil || trial == nil {
 		return err
@@ -172,7 +174,7 @@ const reviewHelp = `  a score   ` + ScoreForms + `
 `
 
 // file shows a file of the trial's workspace.
-func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
+func (r *reviewer) file(show *shown, trial *record.Trial, path string) {
 	b, err := r.runner.Amender().File(r.options.Run, trial, path)
 	switch {
 	case err != nil:
@@ -186,7 +188,7 @@ func (r *reviewer) file(show *shown, trial *runner.TrialResult, path string) {
 
 // take records an answer. It is not done when the answer is none, or nothing can
 // be recorded at the moment: the question is asked again then.
-func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) {
+func (r *reviewer) take(q *regrade.Question, text string) (done bool, err error) {
 	score, err := ParseScore(text)
 	if err != nil {
 		fmt.Fprintf(r.stderr, "  %s\n", report.Clean(err.Error()))
@@ -196,10 +198,10 @@ func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	res, err := r.runner.Amender().Review(context.WithoutCancel(r.ctx), r.options.Run, runner.Review{
+	res, err := r.runner.Amender().Review(context.WithoutCancel(r.ctx), r.options.Run, regrade.Review{
 		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.Reviewer,
 	})
-	var busy *runner.BusyError
+	var busy *record.BusyError
 	if errors.As(err, &busy) {
 		fmt.Fprintf(r.stderr, "  not recorded: %s\n", output.Clean(err.Error()))
 		return false, nil
@@ -212,7 +214,7 @@ func (r *reviewer) take(q *runner.Question, text string) (done bool, err error) 
 	return true, nil
 }
 
-func (r *reviewer) scorePrompt(q *runner.Question) string {
+func (r *reviewer) scorePrompt(q *regrade.Question) string {
 	if q.Score != nil {
 		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", ShortScore(*q.Score), ShortScore(q.Threshold))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"waza/runner"
+	"waza/runner/regrade"
 )
 
 // Options are the flags of waza review.
@@ -20,9 +21,9 @@ type Options struct {
 }
 
 // Questions are those of a run that the flags ask for.
-func (o Options) Questions(rn *runner.Runner) ([]runner.Question, error) {
+func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	list, err := rn.Amender().Questions(o.Run)
-	var out []runner.Question
+	var out []regrade.Question
 	for _, q := range list {
 		if (o.All || q.Pending) && (o.Task == "" || o.Task == q.TaskID) && (o.Trial == 0 || o.Trial == q.Trial) && (o.Grader == "" || o.Grader == q.Grader) {
 			out = append(out, q)

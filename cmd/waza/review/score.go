@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // ScoreForms is how people may write a score.
@@ -68,13 +68,13 @@ func clipped(s string) string { return text.ClipRunes(s, 40) }
 func ShortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
 
 // VerdictWords gives a verdict in words.
-func VerdictWords(v runner.Verdict) string {
+func VerdictWords(v record.Verdict) string {
 	switch v {
-	case runner.NeedsReview:
+	case record.NeedsReview:
 		return "still to review"
-	case runner.Errored:
+	case record.Errored:
 		return "in error"
-	case runner.TimedOut:
+	case record.TimedOut:
 		return "timed out"
 	}
 	return string(v)

@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	"waza/eval/text"
-	"waza/runner"
-	"waza/runner/executor"
-	"waza/runner/grader"
+	"waza/runner/record"
+	"waza/runner/regrade"
 	"waza/runner/report"
 )
 
@@ -27,13 +26,13 @@ type shown struct {
 	options report.Options
 }
 
-func where(q *runner.Question) string {
+func where(q *regrade.Question) string {
 	return fmt.Sprintf("%s, trial %d, %s", report.Clean(q.TaskID), q.Trial, report.Clean(q.Grader))
 }
 
 // resultOf is what the grader that asks made of the trial; nil when it is gone.
-func resultOf(trial *runner.TrialResult, q *runner.Question) *grader.Result {
-	var found *grader.Result
+func resultOf(trial *record.Trial, q *regrade.Question) *record.Grade {
+	var found *record.Grade
 	for i := range trial.Graders {
 		g := &trial.Graders[i]
 		if g.Name == q.Grader && g.AsksPerson() && (found == nil || g.NeedsReview && !found.NeedsReview) {
@@ -43,7 +42,7 @@ func resultOf(trial *runner.TrialResult, q *runner.Question) *grader.Result {
 	return found
 }
 
-func (s *shown) question(q *runner.Question, trial *runner.TrialResult, count string) {
+func (s *shown) question(q *regrade.Question, trial *record.Trial, count string) {
 	s.title(fmt.Sprintf("\n%s  %s", count, where(q)))
 	if q.TaskName != q.TaskID {
 		fmt.Fprintf(s.w, "%s\n", report.Clean(q.TaskName))
@@ -106,7 +105,7 @@ func (s *shown) text(title, text string, most int) {
 }
 
 // calls prints a line for each tool call.
-func (s *shown) calls(trial *runner.TrialResult) {
+func (s *shown) calls(trial *record.Trial) {
 	var lines []string
 	for i := range trial.Transcript {
 		if c := trial.Transcript[i].Tool; c != nil {
@@ -133,7 +132,7 @@ func (s *shown) list(title string, lines []string, more string) {
 }
 
 // files lists what the trial left in its workspace.
-func (s *shown) files(trial *runner.TrialResult) {
+func (s *shown) files(trial *record.Trial) {
 	if trial.Workspace == nil {
 		return
 	}
@@ -154,7 +153,7 @@ func (s *shown) files(trial *runner.TrialResult) {
 	s.list("Files (f PATH shows one)", lines, "")
 }
 
-func callLine(c *executor.ToolCall) string {
+func callLine(c *record.ToolCall) string {
 	line := c.Name + " " + string(c.Arguments)
 	if c.Status != "" {
 		line += " " + c.Status
@@ -167,7 +166,7 @@ func callLine(c *executor.ToolCall) string {
 
 // others prints what the other graders found, but for those that the person is to
 // be compared with: who has seen their scores judges by them.
-func (s *shown) others(trial *runner.TrialResult) {
+func (s *shown) others(trial *record.Trial) {
 	var compared, lines []string
 	for i := range trial.Graders {
 		if g := &trial.Graders[i]; g.Calibrates() && g.NeedsReview {
@@ -190,14 +189,14 @@ func (s *shown) others(trial *runner.TrialResult) {
 	s.list("Graders", lines, "")
 }
 
-func (s *shown) transcript(trial *runner.TrialResult) {
+func (s *shown) transcript(trial *record.Trial) {
 	var b strings.Builder
 	for i := range trial.Transcript {
 		e := &trial.Transcript[i]
 		switch {
 		case e.Tool != nil:
 			fmt.Fprintf(&b, "tool: %s\n", callLine(e.Tool))
-		case e.Type == executor.EntryMessage:
+		case e.Type == record.EntryMessage:
 			fmt.Fprintf(&b, "%s: %s\n", e.Role, e.Text)
 		case e.Text != "":
 			fmt.Fprintf(&b, "%s: %s\n", e.Type, e.Text)

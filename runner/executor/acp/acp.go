@@ -26,6 +26,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/proc"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // Kind is the executor for any agent, chosen by config.agent.
@@ -232,14 +233,14 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		out := rec.outcome() // it records what is left to record
 		out.Startup = rec.startup(start)
 		if err != nil {
-			t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: err.Error()})
+			t.Transcript.Add(record.Entry{Type: record.EntryError, Text: err.Error()})
 		}
 		return out, err
 	}
 }
 
 // converse opens the session and sends the prompts, the preface with the first.
-func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *record) error {
+func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *recorder) error {
 	s, err := a.openSession(ctx, x, t, dir, rec)
 	x.gate.pass()
 	if s != nil {

@@ -23,6 +23,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
+	"waza/runner/record"
 )
 
 type fixture struct {
@@ -129,7 +130,7 @@ func starts(t testing.TB, file string) int {
 }
 
 // entries closes the transcript and returns it without times.
-func entries(tr *executor.Trial) []executor.Entry {
+func entries(tr *executor.Trial) []record.Entry {
 	all := tr.Transcript.Close()
 	for i := range all {
 		all[i].AtMS = 0
@@ -162,22 +163,22 @@ usage 10 5`
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Equal(t, "bye", out.Output)
-	require.Equal(t, &executor.Usage{InputTokens: 30, OutputTokens: 12, TotalTokens: 42}, out.Usage)
-	want := []executor.Entry{
-		{Type: executor.EntryMessage, Role: "user", Text: prompt},
-		{Type: executor.EntryThought, Text: "let me see"},
-		{Type: executor.EntryMessage, Role: "assistant", Text: "I'll look"},
-		{Type: executor.EntryToolCall, Tool: &executor.ToolCall{ID: "1", Name: "bash", Kind: "execute", Title: "List files", Status: "completed",
+	require.Equal(t, &record.Usage{InputTokens: 30, OutputTokens: 12, TotalTokens: 42}, out.Usage)
+	want := []record.Entry{
+		{Type: record.EntryMessage, Role: "user", Text: prompt},
+		{Type: record.EntryThought, Text: "let me see"},
+		{Type: record.EntryMessage, Role: "assistant", Text: "I'll look"},
+		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "1", Name: "bash", Kind: "execute", Title: "List files", Status: "completed",
 			Arguments: json.RawMessage(`{"command":"ls"}`), Result: json.RawMessage(`{"output":"a.txt"}`), DurationMS: 1}},
-		{Type: executor.EntryPlan, Plan: []executor.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "tell", Priority: "low", Status: "pending"}}},
-		{Type: executor.EntryToolCall, Tool: &executor.ToolCall{ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
+		{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "tell", Priority: "low", Status: "pending"}}},
+		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
 			Arguments: json.RawMessage(`{"name":"explainer"}`), Result: json.RawMessage(`"loaded"`), DurationMS: 1}},
-		{Type: executor.EntrySkill, Text: "explainer"},
-		{Type: executor.EntryMessage, Role: "assistant", Text: "There is a.txt"},
-		{Type: executor.EntryStop, Text: "end_turn"},
-		{Type: executor.EntryMessage, Role: "user", Text: "say bye\nusage 20 7"},
-		{Type: executor.EntryMessage, Role: "assistant", Text: "bye"},
-		{Type: executor.EntryStop, Text: "end_turn"},
+		{Type: record.EntrySkill, Text: "explainer"},
+		{Type: record.EntryMessage, Role: "assistant", Text: "There is a.txt"},
+		{Type: record.EntryStop, Text: "end_turn"},
+		{Type: record.EntryMessage, Role: "user", Text: "say bye\nusage 20 7"},
+		{Type: record.EntryMessage, Role: "assistant", Text: "bye"},
+		{Type: record.EntryStop, Text: "end_turn"},
 	}
 	require.Empty(t, cmp.Diff(want, entries(tr)))
 }
@@ -241,7 +242,7 @@ func TestDeath(t *testing.T) {
 		require.NotErrorIs(t, err, executor.ErrTimeout)
 		require.Equal(t, "so far", out.Output, err)
 		all := entries(tr)
-		require.Equal(t, executor.EntryError, all[len(all)-1].Type)
+		require.Equal(t, record.EntryError, all[len(all)-1].Type)
 		require.Equal(t, "fine", f.do(t, "say fine"))
 	}
 	// One that dies between trials is nobody's error.

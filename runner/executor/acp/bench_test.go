@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // BenchmarkRun is a run of 50 trials on one agent, whose own work takes a known
@@ -46,7 +46,7 @@ func ownTime(t testing.TB, res *ran) time.Duration {
 	var sum time.Duration
 	for _, task := range res.Tasks {
 		for _, trial := range task.Trials {
-			require.Equal(t, runner.Passed, trial.Verdict)
+			require.Equal(t, record.Passed, trial.Verdict)
 			us, err := strconv.Atoi(trial.Output)
 			require.NoError(t, err)
 			sum += time.Duration(us) * time.Microsecond

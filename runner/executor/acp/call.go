@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // call is a tool call as far as the agent has told of it. The protocol sends it
 // in parts, and each part may change what an earlier one said.
 type call struct {
-	executor.ToolCall
+	record.ToolCall
 	told      string // the tool's name, from agents that tell it
 	first     string // the first title: with some agents the tool's name
 	meta      map[string]json.RawMessage
@@ -24,7 +24,7 @@ type call struct {
 	skill     string // the skill it invokes
 	announced bool   // the agent has said that it calls the tool
 	refused   bool   // leave for it was asked for, and refused
-	update    func(executor.ToolCall)
+	update    func(record.ToolCall)
 }
 
 // part is what one update, or a request for permission, says of a tool call.

@@ -13,6 +13,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
+	"waza/runner/record"
 )
 
 func TestCheck(t *testing.T) {
@@ -105,13 +106,13 @@ func TestCopilotIsAPreset(t *testing.T) {
 tool {"toolCallId":"2","title":"Using skill: greeter","kind":"other","rawInput":{"skill":"greeter"}}
 usage 20 7`)
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 20, OutputTokens: 7, TotalTokens: 27}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 20, OutputTokens: 7, TotalTokens: 27}, out.Usage)
 	var got []string
 	for _, e := range entries(tr) {
 		switch e.Type {
-		case executor.EntryToolCall:
+		case record.EntryToolCall:
 			got = append(got, e.Tool.Name)
-		case executor.EntrySkill:
+		case record.EntrySkill:
 			got = append(got, "skill "+e.Text)
 		}
 	}
@@ -143,7 +144,7 @@ func TestSkillThatFails(t *testing.T) {
 		require.NoError(t, err)
 		var got []string
 		for _, e := range entries(tr) {
-			if e.Type == executor.EntrySkill {
+			if e.Type == record.EntrySkill {
 				got = append(got, e.Text)
 			}
 		}
@@ -153,7 +154,7 @@ func TestSkillThatFails(t *testing.T) {
 	tr := f.trial(t, skill("1", "a", "in_progress")+"die 1")
 	_, err := f.exec.Execute(t.Context(), tr)
 	require.ErrorContains(t, err, "in mid-trial")
-	require.Contains(t, entries(tr), executor.Entry{Type: executor.EntrySkill, Text: "a"}, "what there was is kept")
+	require.Contains(t, entries(tr), record.Entry{Type: record.EntrySkill, Text: "a"}, "what there was is kept")
 }
 
 func TestModel(t *testing.T) {
@@ -227,7 +228,7 @@ say done`)
 	require.Equal(t, 1, prepared, "what is there is told not to be the agent's")
 	all := entries(tr)
 	require.Equal(t, "SKILL.md data ", all[1].Text)
-	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[3])
+	require.Equal(t, record.Entry{Type: record.EntrySkill, Text: "greeter"}, all[3])
 	b, err := os.ReadFile(filepath.Join(ws, ".agents", "skills", "greeter", "data", "x.bin"))
 	require.NoError(t, err)
 	require.Equal(t, "\x00data/x.bin", string(b))

@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // rules decide what an agent may do in a trial.
@@ -220,7 +220,7 @@ func (s *session) permission(p *part, allowed bool, reason string) {
 	if p.Title != nil {
 		title = *p.Title
 	}
-	s.to.Add(executor.Entry{Type: executor.EntryPermission, Permission: &executor.Permission{
+	s.to.Add(record.Entry{Type: record.EntryPermission, Permission: &record.Permission{
 		ToolCallID: p.ToolCallID, Kind: p.Kind, Title: title, Allowed: allowed, Reason: reason,
 	}})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // What an agent asks leave for, and what each policy answers.
@@ -67,10 +68,10 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-func permissions(tr *executor.Trial) []*executor.Permission {
-	var all []*executor.Permission
+func permissions(tr *executor.Trial) []*record.Permission {
+	var all []*record.Permission
 	for _, e := range entries(tr) {
-		if e.Type == executor.EntryPermission {
+		if e.Type == record.EntryPermission {
 			all = append(all, e.Permission)
 		}
 	}
@@ -102,7 +103,7 @@ func TestFiles(t *testing.T) {
 	_, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	var answers strings.Builder
-	var refused []*executor.Permission
+	var refused []*record.Permission
 	for _, e := range entries(tr)[1:] {
 		answers.WriteString(e.Text)
 		if e.Permission != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Gemini tells of a call first when it asks leave for it, with the tool in the
@@ -24,13 +25,13 @@ tool {"toolCallId":"run_shell_command-1712345678901","kind":"execute","title":"l
 quota 12 7`)
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 12, OutputTokens: 7}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 12, OutputTokens: 7}, out.Usage)
 	all := entries(tr)
 	require.Equal(t, "activate_skill", all[1].Tool.Name)
 	require.Equal(t, "completed", all[1].Tool.Status)
 	require.True(t, all[2].Permission.Allowed, all[2].Permission.Reason)
 	require.Equal(t, "a skill", all[2].Permission.Reason)
-	require.Equal(t, executor.Entry{Type: executor.EntrySkill, Text: "greeter"}, all[4])
+	require.Equal(t, record.Entry{Type: record.EntrySkill, Text: "greeter"}, all[4])
 	require.Equal(t, "run_shell_command", all[5].Tool.Name)
 }
 
@@ -59,7 +60,7 @@ say Done`)
 func TestAbsurdUsage(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
-	for prompt, want := range map[string]*executor.Usage{
+	for prompt, want := range map[string]*record.Usage{
 		"usage -5 3": {OutputTokens: 3}, "quota -1 -1": nil, "quota 1e300 1": nil,
 	} {
 		out, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
@@ -79,7 +80,7 @@ func TestRefusalIsNoFault(t *testing.T) {
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Equal(t, "and yet", out.Output)
-	require.Contains(t, entries(tr), executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + words})
+	require.Contains(t, entries(tr), record.Entry{Type: record.EntryStop, Text: "permission refused: " + words})
 	for name, prompts := range map[string][]string{
 		"nothing was refused":       {"fail -32603 " + words},
 		"it was in the turn before": {ask, "fail -32603 " + words},
@@ -106,17 +107,17 @@ func TestOpencodeUsage(t *testing.T) {
 	const costs = `update {"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.5,"currency":"USD"}}`
 	out, err := f.exec.Execute(t.Context(), f.trial(t, costs+"\nusage 1 1", "usage 200 20"))
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1343, CostUSD: 0.5}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1343, CostUSD: 0.5}, out.Usage)
 	require.Empty(t, f.logs.String())
 
 	// What was told stays where there is no more to know.
 	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1")) // in session s2
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2}, out.Usage)
 	require.Contains(t, f.logs.String(), "warning opencode: only the last model call of each turn is counted: ")
 	f = open(t, setup{config: agent("x", "wrapper")})
 	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1", "usage 2 2"))
 	require.NoError(t, err)
-	require.Equal(t, &executor.Usage{InputTokens: 3, OutputTokens: 3, TotalTokens: 6}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 3, OutputTokens: 3, TotalTokens: 6}, out.Usage)
 	require.Empty(t, f.logs.String())
 }

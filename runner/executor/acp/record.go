@@ -13,11 +13,12 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // record puts what streams in into the transcript and gathers the outcome. It
 // is safe for concurrent use.
-type record struct {
+type recorder struct {
 	preset *preset
 	to     *executor.Transcript
 	given  []string // names of the skills the agent was given
@@ -32,20 +33,20 @@ type record struct {
 	answer        string  // last message of this turn
 	answerDropped int64   // bytes of the answer beyond the limit
 	fault         string  // what the agent said of a provider's failure
-	usage         executor.Usage
-	past          executor.Usage // of the turns before this one
-	counts        bool           // the agent counts tokens
-	asked         time.Time      // when the first prompt was sent; zero before that
-	denied        bool           // a permission was refused in this turn
-	dead          *time.Timer    // runs out when there is no sign of life
+	usage         record.Usage
+	past          record.Usage // of the turns before this one
+	counts        bool         // the agent counts tokens
+	asked         time.Time    // when the first prompt was sent; zero before that
+	denied        bool         // a permission was refused in this turn
+	dead          *time.Timer  // runs out when there is no sign of life
 }
 
-func newRecord(p *preset, t *executor.Transcript, given []string) *record {
-	return &record{preset: p, to: t, given: given, calls: map[string]*call{}}
+func newRecord(p *preset, t *executor.Transcript, given []string) *recorder {
+	return &recorder{preset: p, to: t, given: given, calls: map[string]*call{}}
 }
 
 // begin records a prompt and what goes before it. The outcome is that of the last turn.
-func (r *record) begin(preface, prompt string) {
+func (r *recorder) begin(preface, prompt string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if preface != "" {
@@ -60,7 +61,7 @@ func (r *record) begin(preface, prompt string) {
 }
 
 // begun reports whether a prompt was sent.
-func (r *record) begun() bool {
+func (r *recorder) begun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.asked.IsZero()
@@ -68,7 +69,7 @@ func (r *record) begun() bool {
 
 // startup is how long it took until the first prompt was sent; all the time since
 // start when none was.
-func (r *record) startup(start time.Time) time.Duration {
+func (r *recorder) startup(start time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asked.IsZero() {
@@ -78,7 +79,7 @@ func (r *record) startup(start time.Time) time.Duration {
 }
 
 // watch starts the clock of first_event_timeout_seconds; 0 means there is none.
-func (r *record) watch(limit time.Duration, cancel context.CancelCauseFunc) {
+func (r *recorder) watch(limit time.Duration, cancel context.CancelCauseFunc) {
 	if limit <= 0 {
 		return
 	}
@@ -89,7 +90,7 @@ func (r *record) watch(limit time.Duration, cancel context.CancelCauseFunc) {
 	})
 }
 
-func (r *record) alive() {
+func (r *recorder) alive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.dead != nil {
@@ -113,7 +114,7 @@ type update struct {
 }
 
 // take records an update; raw is the whole notification.
-func (r *record) take(u *update, raw json.RawMessage) {
+func (r *recorder) take(u *update, raw json.RawMessage) {
 	switch u.Kind {
 	case "agent_message_chunk":
 		r.chunk("assistant", u.MessageID, raw)
@@ -128,9 +129,9 @@ func (r *record) take(u *update, raw json.RawMessage) {
 			r.tool(&n.Update)
 		}
 	case "plan":
-		e := executor.Entry{Type: executor.EntryPlan}
+		e := record.Entry{Type: record.EntryPlan}
 		for _, step := range u.Entries {
-			e.Plan = append(e.Plan, executor.PlanStep{Text: step.Content, Priority: step.Priority, Status: step.Status})
+			e.Plan = append(e.Plan, record.PlanStep{Text: step.Content, Priority: step.Priority, Status: step.Status})
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -146,7 +147,7 @@ func (r *record) take(u *update, raw json.RawMessage) {
 }
 
 // chunk gathers the pieces of a message. Blocks that are no text are named.
-func (r *record) chunk(role, msg string, raw json.RawMessage) {
+func (r *recorder) chunk(role, msg string, raw json.RawMessage) {
 	var n struct {
 		Update struct {
 			Content struct {
@@ -179,12 +180,12 @@ func (r *record) chunk(role, msg string, raw json.RawMessage) {
 
 // programSpeaksLocked records what an agent's program, not its model, says in
 // the place of a message: news of retries, or that the provider failed.
-func (r *record) programSpeaksLocked(text string) bool {
+func (r *recorder) programSpeaksLocked(text string) bool {
 	switch {
 	case r.preset.fault != nil && r.preset.fault.MatchString(text):
 		r.flushLocked()
 		r.fault = text
-		r.to.Add(executor.Entry{Type: executor.EntryError, Text: text})
+		r.to.Add(record.Entry{Type: record.EntryError, Text: text})
 		return true
 	case r.preset.notice != nil && r.preset.notice.MatchString(text):
 		r.flushLocked()
@@ -195,14 +196,14 @@ func (r *record) programSpeaksLocked(text string) bool {
 }
 
 // flushLocked records the text gathered so far.
-func (r *record) flushLocked() {
+func (r *recorder) flushLocked() {
 	text, role, dropped := r.text.String(), r.role, r.textDropped
 	r.text.Reset()
 	r.role, r.msg, r.textDropped = "", "", 0
 	switch {
 	case text == "" || blank.MatchString(text):
 	case role == "thought":
-		r.to.Add(executor.Entry{Type: executor.EntryThought, Text: text})
+		r.to.Add(record.Entry{Type: record.EntryThought, Text: text})
 	default:
 		r.answer, r.answerDropped = text, dropped
 		r.to.Message("assistant", text)
@@ -210,14 +211,14 @@ func (r *record) flushLocked() {
 }
 
 // tool records what a part tells of a call.
-func (r *record) tool(p *part) *call {
+func (r *recorder) tool(p *part) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked()
 	return r.toolLocked(p)
 }
 
-func (r *record) toolLocked(p *part) *call {
+func (r *recorder) toolLocked(p *part) *call {
 	c := r.calls[p.ToolCallID]
 	if c == nil {
 		if len(r.calls) >= executor.MaxTranscriptEntries {
@@ -244,7 +245,7 @@ func (r *record) toolLocked(p *part) *call {
 // skillsLocked records the skills whose calls have worked, in the order of the
 // calls: one that waits for its end holds up those after it. At the end of a turn
 // what did not fail has worked, for some agents never tell.
-func (r *record) skillsLocked(turnEnds bool) {
+func (r *recorder) skillsLocked(turnEnds bool) {
 	for len(r.skills) > 0 {
 		c := r.skills[0]
 		failed := c.Status == "failed" || c.refused && c.Status != "completed"
@@ -261,12 +262,12 @@ func (r *record) skillsLocked(turnEnds bool) {
 // turnEnded records the end of a turn and returns the failure of the provider
 // that ended it, "" if none did. The model may have answered all the same, when
 // the program tried again: its answer, or tokens it gave, then speak against it.
-func (r *record) turnEnded(a *sdk.PromptResponse) string {
+func (r *recorder) turnEnded(a *sdk.PromptResponse) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked()
 	r.skillsLocked(true)
-	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: string(a.StopReason)})
+	r.to.Add(record.Entry{Type: record.EntryStop, Text: string(a.StopReason)})
 	turn := tokens(a)
 	if turn != nil {
 		r.counts = true
@@ -284,7 +285,7 @@ func (r *record) turnEnded(a *sdk.PromptResponse) string {
 }
 
 // counted takes tokens of the whole session in place of what turns told.
-func (r *record) counted(u executor.Usage) {
+func (r *recorder) counted(u record.Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u.CostUSD = r.usage.CostUSD
@@ -293,7 +294,7 @@ func (r *record) counted(u executor.Usage) {
 
 // refusalEndsTurn records that a turn ended by a refused permission, in the words
 // of the agent. It does nothing and returns false if none was refused in it.
-func (r *record) refusalEndsTurn(words string) bool {
+func (r *recorder) refusalEndsTurn(words string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.denied {
@@ -301,14 +302,14 @@ func (r *record) refusalEndsTurn(words string) bool {
 	}
 	r.flushLocked()
 	r.skillsLocked(true)
-	r.to.Add(executor.Entry{Type: executor.EntryStop, Text: "permission refused: " + text.Clip(words, 200)})
+	r.to.Add(record.Entry{Type: record.EntryStop, Text: "permission refused: " + text.Clip(words, 200)})
 	return true
 }
 
 // tokens are those of an answer to a prompt, nil when it does not tell.
-func tokens(a *sdk.PromptResponse) *executor.Usage {
+func tokens(a *sdk.PromptResponse) *record.Usage {
 	if u := a.Usage; u != nil {
-		return &executor.Usage{
+		return &record.Usage{
 			InputTokens: int64(max(u.InputTokens, 0)), OutputTokens: int64(max(u.OutputTokens, 0)), TotalTokens: int64(max(u.TotalTokens, 0)),
 		}
 	}
@@ -319,11 +320,11 @@ func tokens(a *sdk.PromptResponse) *executor.Usage {
 	if in <= 0 && out <= 0 || in > math.MaxInt32 || out > math.MaxInt32 {
 		return nil
 	}
-	return &executor.Usage{InputTokens: int64(max(in, 0)), OutputTokens: int64(max(out, 0))}
+	return &record.Usage{InputTokens: int64(max(in, 0)), OutputTokens: int64(max(out, 0))}
 }
 
 // outcome is what the trial leaves behind so far.
-func (r *record) outcome() executor.Outcome {
+func (r *recorder) outcome() executor.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked()

@@ -23,20 +23,21 @@ import (
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
+	"waza/runner/record"
 	"waza/runner/record/recordtest"
 )
 
 // ran is a run of a suite that came to its end.
 type ran struct {
 	*recordtest.Result
-	events []*runner.Event
+	events []*record.Event
 	starts string // file with a line for each start of the agent
 	state  string // directory with all that is recorded
 }
 
 // verdicts are those of all trials, by task.
-func (r *ran) verdicts() map[string][]runner.Verdict {
-	all := map[string][]runner.Verdict{}
+func (r *ran) verdicts() map[string][]record.Verdict {
+	all := map[string][]record.Verdict{}
 	for _, task := range r.Tasks {
 		for _, trial := range task.Trials {
 			all[task.ID] = append(all[task.ID], trial.Verdict)
@@ -70,7 +71,7 @@ func run(t testing.TB, s setup, tasks string) *ran {
 	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	plan, err := r.Planner().Plan(t.Context(), suite, runner.Request{})
+	plan, err := r.Planner().Plan(t.Context(), suite, record.Request{})
 	require.NoError(t, err)
 	live, err := r.Start(plan)
 	require.NoError(t, err)
@@ -97,14 +98,14 @@ func run(t testing.TB, s setup, tasks string) *ran {
 func TestRunStopsWhenLoggedOut(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
-	require.Equal(t, runner.StatusFailed, res.Status)
+	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, "the agent is not logged in; it says: Authentication required")
 	require.LessOrEqual(t, res.Summary.Trials.Errors, 4)
 	require.Zero(t, res.Summary.Trials.Failed)
 	require.LessOrEqual(t, starts(t, res.starts), 4)
 	told := 0
 	for _, e := range res.events {
-		if e.Type == runner.Log && e.Level == "error" && e.Verdict == "" { // those of trials have one
+		if e.Type == record.Log && e.Level == "error" && e.Verdict == "" { // those of trials have one
 			told++
 		}
 	}
@@ -115,9 +116,9 @@ func TestRunStopsWhenLoggedOut(t *testing.T) {
 func TestRunWithoutAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
-	require.Equal(t, runner.StatusCompleted, res.Status)
+	require.Equal(t, record.StatusCompleted, res.Status)
 	trial := res.Trial(t, "a", 1)
-	require.Equal(t, runner.Errored, trial.Verdict)
+	require.Equal(t, record.Errored, trial.Verdict)
 	require.Empty(t, trial.Attempts)
 	require.Contains(t, trial.Error, "no-such-agent-here is not installed; install it: get it")
 }
@@ -127,19 +128,19 @@ func TestRunGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first   string // of the task that goes wrong
-		verdict runner.Verdict
+		verdict record.Verdict
 		says    string
 	}{
-		"version":         {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", runner.Errored, "speaks version 7"},
-		"ends at once":    {"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", runner.Errored, "exit status 9: cannot load the frobnicator"},
-		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", runner.TimedOut, "it printed 2 lines that are no messages"},
-		"says no hello":   {"inputs: {prompt: say x, environment: {FAKE_MODE: mute}}", runner.TimedOut, "did not answer initialize within"},
-		"never answers":   {"prompt: hang", runner.TimedOut, "no sign of life within"},
-		"falls silent":    {"prompt: \"say so far\\nhang\", timeout_seconds: 2", runner.TimedOut, "timeout exceeded"},
-		"dies":            {"prompt: \"say so far\\ndie 3\"", runner.Errored, "in mid-trial: exit status 3"},
-		"closes its pipe": {"prompt: close-output", runner.TimedOut, "no sign of life within"},
-		"floods":          {"prompt: flood 100", runner.Errored, "sent too much in one trial: more than 2 MiB"},
-		"a huge message":  {"prompt: long 9", runner.Errored, "a message of more than 8 MiB"},
+		"version":         {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", record.Errored, "speaks version 7"},
+		"ends at once":    {"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", record.Errored, "exit status 9: cannot load the frobnicator"},
+		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", record.TimedOut, "it printed 2 lines that are no messages"},
+		"says no hello":   {"inputs: {prompt: say x, environment: {FAKE_MODE: mute}}", record.TimedOut, "did not answer initialize within"},
+		"never answers":   {"prompt: hang", record.TimedOut, "no sign of life within"},
+		"falls silent":    {"prompt: \"say so far\\nhang\", timeout_seconds: 2", record.TimedOut, "timeout exceeded"},
+		"dies":            {"prompt: \"say so far\\ndie 3\"", record.Errored, "in mid-trial: exit status 3"},
+		"closes its pipe": {"prompt: close-output", record.TimedOut, "no sign of life within"},
+		"floods":          {"prompt: flood 100", record.Errored, "sent too much in one trial: more than 2 MiB"},
+		"a huge message":  {"prompt: long 9", record.Errored, "a message of more than 8 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,10 +148,10 @@ func TestRunGoesOn(t *testing.T) {
 			if name == "floods" {
 				s.maxTrial = 2 << 20
 			}
-			want := map[string][]runner.Verdict{"bad": {c.verdict}, "good": {runner.Passed}}
+			want := map[string][]record.Verdict{"bad": {c.verdict}, "good": {record.Passed}}
 			var res *ran
 			for _, seconds := range []int{4, 20, 90} { // a busy machine may not start an agent in time
-				if c.verdict == runner.TimedOut && name != "falls silent" {
+				if c.verdict == record.TimedOut && name != "falls silent" {
 					s.config = fmt.Sprintf("  first_event_timeout_seconds: %d\n", seconds)
 				}
 				res = run(t, s,
@@ -161,7 +162,7 @@ func TestRunGoesOn(t *testing.T) {
 			}
 			require.Equal(t, want, res.verdicts())
 			require.Contains(t, res.Trial(t, "bad", 1).Error, c.says)
-			require.Equal(t, runner.StatusCompleted, res.Status)
+			require.Equal(t, record.StatusCompleted, res.Status)
 		})
 	}
 }
@@ -170,10 +171,10 @@ func TestRunGoesOn(t *testing.T) {
 func TestRunReplacesAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  retry_errors: 1\n"}, "tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
-	require.Equal(t, map[string][]runner.Verdict{"a": {runner.Passed}, "b": {runner.Passed}, "c": {runner.Passed}}, res.verdicts())
+	require.Equal(t, map[string][]record.Verdict{"a": {record.Passed}, "b": {record.Passed}, "c": {record.Passed}}, res.verdicts())
 	attempts := res.Trial(t, "b", 1).Attempts
 	require.Len(t, attempts, 1)
-	require.Equal(t, runner.Errored, attempts[0].Verdict)
+	require.Equal(t, record.Errored, attempts[0].Verdict)
 	require.Contains(t, attempts[0].Error, "the agent ended in mid-trial: exit status 1")
 	require.Equal(t, "so far", attempts[0].Output)
 	require.Equal(t, 2, starts(t, res.starts))
@@ -193,7 +194,7 @@ func TestFirstAgentFails(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exit", "version"} {
 		res := run(t, setup{mode: mode, config: "  trials_per_task: 6\n  parallel: true\n  workers: 3\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
-		require.Equal(t, runner.StatusCompleted, res.Status)
+		require.Equal(t, record.StatusCompleted, res.Status)
 		require.Equal(t, 6, res.Summary.Trials.Errors, mode)
 	}
 }
@@ -205,8 +206,8 @@ func TestStartIsNoPartOfTrial(t *testing.T) {
 	res := run(t, setup{mode: "slow"}, "tasks:\n  - {id: a, prompt: \"work 50\"}\n  - {id: b, prompt: \"work 50\"}\n")
 	first, second := res.Trial(t, "a", 1), res.Trial(t, "b", 1)
 	require.GreaterOrEqual(t, first.StartupMS, slowStart.Milliseconds())
-	for _, trial := range []*runner.TrialResult{first, second} {
-		require.Equal(t, runner.Passed, trial.Verdict)
+	for _, trial := range []*record.Trial{first, second} {
+		require.Equal(t, record.Passed, trial.Verdict)
 		require.GreaterOrEqual(t, trial.ExecutorMS, int64(50))
 		require.GreaterOrEqual(t, trial.DurationMS, trial.StartupMS+trial.ExecutorMS)
 	}
@@ -243,8 +244,8 @@ func TestNoKeyLeftBehind(t *testing.T) {
 		"  - id: refuses\n    prompt: fail -32603 no use for "+k+"\n"+
 		"  - id: dies\n    prompt: |\n"+indent("stderr "+k+"\ndie 1")+
 		"  - {id: starts, inputs: {prompt: say x, environment: {FAKE_MODE: exit}}}\n")
-	require.Equal(t, map[string][]runner.Verdict{
-		"talks": {runner.Passed}, "refuses": {runner.Errored}, "dies": {runner.Errored}, "starts": {runner.Errored},
+	require.Equal(t, map[string][]record.Verdict{
+		"talks": {record.Passed}, "refuses": {record.Errored}, "dies": {record.Errored}, "starts": {record.Errored},
 	}, res.verdicts())
 	files := 0
 	require.NoError(t, filepath.WalkDir(res.state, func(path string, e fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 
 // session is one trial's conversation with an agent.
 type session struct {
-	*record
+	*recorder
 	agent  *agent
 	id     string
 	rules  *rules
@@ -36,7 +36,7 @@ type opened struct {
 }
 
 // openSession begins a trial's session in its workspace.
-func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir string, rec *record) (*session, error) {
+func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir string, rec *recorder) (*session, error) {
 	servers, err := a.servers(x.suite.Config.MCPServers)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir 
 	if o.SessionID == "" {
 		return nil, fmt.Errorf("%s: session/new: the answer names no session", a.preset.name)
 	}
-	s := &session{record: rec, agent: a, id: o.SessionID, policy: x.policy, trial: t}
+	s := &session{recorder: rec, agent: a, id: o.SessionID, policy: x.policy, trial: t}
 	if s.rules, err = newRules(x.policy, dir, x.suite.Config.MCPServers); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Bounds on what is asked of an agent's own server.
@@ -60,9 +60,9 @@ func (s *session) count(ctx context.Context) {
 
 // opencodeUsage sums up the model calls of a session and of those that its tools
 // began: opencode tells over the protocol of the last call of a turn only.
-func opencodeUsage(ctx context.Context, base, session string) (executor.Usage, error) {
+func opencodeUsage(ctx context.Context, base, session string) (record.Usage, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // and no proxy: it is this machine
-	var sum executor.Usage
+	var sum record.Usage
 	all := []string{session}
 	for i := 0; i < len(all) && i < maxSessions; i++ {
 		var messages []struct {
@@ -79,7 +79,7 @@ func opencodeUsage(ctx context.Context, base, session string) (executor.Usage, e
 		}
 		for _, m := range messages {
 			t := m.Info.Tokens
-			sum = sum.Add(executor.Usage{
+			sum = sum.Add(record.Usage{
 				InputTokens: tokenCount(t.Input), OutputTokens: tokenCount(t.Output),
 				TotalTokens: tokenCount(t.Input + t.Output + t.Reasoning + t.Cache.Read + t.Cache.Write),
 			})

@@ -19,6 +19,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/command"
+	"waza/runner/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +102,7 @@ echo "answer $WAZA_TURN to $prompt in $(basename "$PWD") by $WAZA_MODEL, trial $
 	require.NoError(t, err)
 	dir, _ := tr.Dir()
 	require.Equal(t, "answer 2 to two in "+filepath.Base(dir)+" by m-1, trial 3", out.Output)
-	require.Equal(t, &executor.Usage{InputTokens: 22, OutputTokens: 12, CostUSD: 1}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 22, OutputTokens: 12, CostUSD: 1}, out.Usage)
 	var kinds []string
 	for _, e := range tr.Transcript.Close() {
 		kinds = append(kinds, string(e.Type))
@@ -205,7 +206,7 @@ head -c 6000000 /dev/zero | tr '\0' 'x'
 	require.EqualValues(t, 6_000_000-executor.MaxOutputBytes, out.OutputDropped)
 	require.Contains(t, f.logs.String(), "a line is too long")
 	entries := tr.Transcript.Close()
-	require.Equal(t, executor.EntrySkill, entries[1].Type)
+	require.Equal(t, record.EntrySkill, entries[1].Type)
 }
 
 func TestFirstEventTimeout(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // descriptor 3, and a goroutine that reads the other end until wait.
 type channel struct {
 	read, write *os.File
-	usage       *executor.Usage // complete after wait
+	usage       *record.Usage // complete after wait
 	done        chan struct{}
 	bad         bool // a line that is no event was told of
 	logs        int  // log lines so far
@@ -139,7 +140,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	text := e.Text + e.Content + e.Message
 	switch e.Type {
 	case "tool_call":
-		t.Transcript.ToolCall(executor.ToolCall{
+		t.Transcript.ToolCall(record.ToolCall{
 			ID: e.ID, Name: e.Name, Kind: e.Kind, Title: e.Title, Arguments: e.Arguments,
 			Result: e.Result, Status: e.Status, DurationMS: e.DurationMS,
 		})
@@ -150,16 +151,16 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 		}
 		t.Transcript.Message(role, text)
 	case "thought":
-		t.Transcript.Add(executor.Entry{Type: executor.EntryThought, Text: text})
+		t.Transcript.Add(record.Entry{Type: record.EntryThought, Text: text})
 	case "skill":
 		t.Transcript.Skill(e.Name)
 	case "error":
-		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: text})
+		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: text})
 	case "usage":
 		if e.InputTokens < 0 || e.OutputTokens < 0 || e.TotalTokens < 0 || e.CostUSD < 0 {
 			return errUsage
 		}
-		sum := executor.Usage{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, CostUSD: e.CostUSD}
+		sum := record.Usage{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, CostUSD: e.CostUSD}
 		if c.usage != nil {
 			sum = c.usage.Add(sum)
 		}

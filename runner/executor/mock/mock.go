@@ -18,6 +18,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/pause"
+	"waza/runner/record"
 )
 
 // Kind is the mock executor as the registry knows it.
@@ -65,7 +66,7 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 	if m.script == nil {
 		for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
 			out.Output = canned(prompt)
-			record(t, prompt, out.Output)
+			recordCall(t, prompt, out.Output)
 		}
 		return out, context.Cause(ctx)
 	}
@@ -87,7 +88,7 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 
 func canned(prompt string) string { return "Mock response for: " + prompt }
 
-func record(t *executor.Trial, prompt, reply string) {
+func recordCall(t *executor.Trial, prompt, reply string) {
 	t.Transcript.Message("user", prompt)
 	t.Transcript.Message("assistant", reply)
 }
@@ -105,7 +106,7 @@ func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) err
 	r := m.reply(prompt, t.Num)
 	if r == nil {
 		out.Output = canned(prompt)
-		record(t, prompt, out.Output)
+		recordCall(t, prompt, out.Output)
 		return nil
 	}
 	t.Transcript.Message("user", prompt)
@@ -131,7 +132,7 @@ func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) err
 	}
 	if r.Error != "" {
 		msg := t.Expand(r.Error)
-		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: msg})
+		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: msg})
 		return errors.New(msg)
 	}
 	out.Output = t.Expand(r.Output)
@@ -153,8 +154,8 @@ func (m *mock) reply(prompt string, trial int) *Reply {
 	return nil
 }
 
-func (c ToolCall) record(i int) (executor.ToolCall, error) {
-	call := executor.ToolCall{ID: "call-" + strconv.Itoa(i+1), Name: c.Name, Status: "completed"}
+func (c ToolCall) record(i int) (record.ToolCall, error) {
+	call := record.ToolCall{ID: "call-" + strconv.Itoa(i+1), Name: c.Name, Status: "completed"}
 	var err error
 	if c.Arguments != nil {
 		if call.Arguments, err = json.Marshal(c.Arguments); err != nil {

@@ -16,6 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/mock"
+	"waza/runner/record"
 )
 
 // load reads a suite whose config is the given YAML.
@@ -84,7 +85,7 @@ func TestScript(t *testing.T) {
 	out, err := e.Execute(t.Context(), tr)
 	require.NoError(t, err)
 	require.Equal(t, "done by a", out.Output)
-	require.Equal(t, &executor.Usage{InputTokens: 20, OutputTokens: 40}, out.Usage)
+	require.Equal(t, &record.Usage{InputTokens: 20, OutputTokens: 40}, out.Usage)
 	dir, _ := tr.Dir()
 	b, err := os.ReadFile(filepath.Join(dir, "deep", "out.txt"))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/runner/executor"
+	"waza/runner/record"
 )
 
 // Options are the keys of a suite's config that belong to the mock executor.
@@ -81,8 +81,8 @@ type Usage struct {
 	CostUSD float64 `yaml:"cost_usd" jsonschema:"minimum=0"`
 }
 
-func (u Usage) usage() executor.Usage {
-	return executor.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD}
+func (u Usage) usage() record.Usage {
+	return record.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD}
 }
 
 // Latency is a range of milliseconds. In YAML it is a number, or a map of min and max.

@@ -16,6 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // The model executors as the registry knows them.
@@ -111,7 +112,7 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 		// The agent's shortcoming and none of the harness: graders shall see it.
 		err = nil
 		note := fmt.Sprintf("the model was stopped after %d answers to one prompt, the last of which still called tools (config.max_turns)", c.MaxTurns)
-		t.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: note})
+		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: note})
 		t.Logf("warning", "%s", note)
 	}
 	return r.outcome(), executor.ProviderFault(err)

@@ -6,6 +6,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // recorder notes what happens in the conversation of a trial.
@@ -14,7 +15,7 @@ type recorder struct {
 	trial   *executor.Trial
 	output  string
 	usage   provider.Usage
-	speed   executor.Speed
+	speed   record.Speed
 	writing time.Duration // spent between the first token of each answer and its end
 }
 
@@ -32,13 +33,13 @@ func (r *recorder) replied(reply *provider.Reply, err error) {
 		r.writing += reply.Duration - reply.FirstToken
 	}
 	if reply.Thought != "" {
-		r.trial.Transcript.Add(executor.Entry{Type: executor.EntryThought, Role: "assistant", Text: r.model.clean(reply.Thought)})
+		r.trial.Transcript.Add(record.Entry{Type: record.EntryThought, Role: "assistant", Text: r.model.clean(reply.Thought)})
 	}
 	if reply.Message.Text != "" {
 		r.trial.Transcript.Message("assistant", r.model.clean(reply.Message.Text))
 	}
 	if err != nil {
-		r.trial.Transcript.Add(executor.Entry{Type: executor.EntryError, Text: r.model.clean(err.Error())})
+		r.trial.Transcript.Add(record.Entry{Type: record.EntryError, Text: r.model.clean(err.Error())})
 		return
 	}
 	r.output = r.model.clean(reply.Message.Text)
@@ -61,7 +62,7 @@ func (r *recorder) called(call provider.Call, answer ToolResult) {
 	if err == nil && json.Valid([]byte(answer.Text)) {
 		result = redactor.JSON(json.RawMessage(answer.Text))
 	}
-	r.trial.Transcript.ToolCall(executor.ToolCall{
+	r.trial.Transcript.ToolCall(record.ToolCall{
 		ID: call.ID, Name: call.Name, Arguments: redactor.JSON(call.Arguments), Result: result, Status: status,
 	})
 }
@@ -69,7 +70,7 @@ func (r *recorder) called(call provider.Call, answer ToolResult) {
 func (r *recorder) outcome() executor.Outcome {
 	out := executor.Outcome{Output: r.output}
 	if r.speed.Requests > 0 {
-		out.Usage = &executor.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
+		out.Usage = &record.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
 		if s := r.writing.Seconds(); s > 0 && !r.usage.Estimated {
 			r.speed.TokensPerSecond = float64(r.usage.OutputTokens) / s
 		}

@@ -7,24 +7,24 @@ import (
 	"encoding/json"
 	"testing"
 
-	"waza/runner"
+	"waza/runner/record"
 )
 
 // Result is a whole result as its readers decode it.
 type Result struct {
 	RunID   string          `json:"runId"`
-	Status  runner.Status   `json:"status"`
+	Status  record.Status   `json:"status"`
 	Error   string          `json:"error"`
-	Summary *runner.Summary `json:"summary"`
+	Summary *record.Summary `json:"summary"`
 	Config  map[string]any  `json:"config"`
 	Tasks   []Task          `json:"tasks"`
 }
 
 // Task is a task of a result with its trials.
 type Task struct {
-	runner.TaskRef
-	runner.TaskResult
-	Trials []runner.TrialResult `json:"trials"`
+	record.TaskRef
+	record.Task
+	Trials []record.Trial `json:"trials"`
 }
 
 // Decode reads a result. It fails the test when the text is none.
@@ -45,15 +45,15 @@ func (r *Result) Task(t testing.TB, id string) *Task {
 
 // Trial returns the trial of that number of the task of that id. It fails the test
 // unless there is exactly one.
-func (r *Result) Trial(t testing.TB, id string, num int) *runner.TrialResult {
+func (r *Result) Trial(t testing.TB, id string, num int) *record.Trial {
 	t.Helper()
 	return r.Task(t, id).Trial(t, num)
 }
 
 // Trial returns the trial of that number. It fails the test unless there is exactly one.
-func (task *Task) Trial(t testing.TB, num int) *runner.TrialResult {
+func (task *Task) Trial(t testing.TB, num int) *record.Trial {
 	t.Helper()
-	return One(t, "trial of "+task.ID, num, task.Trials, func(trial runner.TrialResult) int { return trial.TrialNum })
+	return One(t, "trial of "+task.ID, num, task.Trials, func(trial record.Trial) int { return trial.TrialNum })
 }
 
 // One returns the element of the list that has the key. It fails the test unless

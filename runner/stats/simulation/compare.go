@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"waza/runner"
+	"waza/runner/compare"
+	"waza/runner/record"
 	"waza/runner/stats"
 )
 
@@ -28,7 +29,7 @@ type run struct {
 // trial and task are as much of a result as a comparison reads.
 type trial struct {
 	TrialNum int            `json:"trialNum"`
-	Verdict  runner.Verdict `json:"verdict"`
+	Verdict  record.Verdict `json:"verdict"`
 	Score    float64        `json:"score"`
 }
 
@@ -38,37 +39,37 @@ type task struct {
 	First     int             `json:"firstTrial"`
 	Threshold float64         `json:"passThreshold"`
 	Stopping  float64         `json:"stopping,omitempty"`
-	Verdict   runner.Verdict  `json:"verdict"`
-	Decided   *runner.Decided `json:"decided,omitempty"`
+	Verdict   record.Verdict  `json:"verdict"`
+	Decided   *record.Decided `json:"decided,omitempty"`
 	Done      []trial         `json:"trials"`
 }
 
 func (r run) tasks(rng *rand.Rand) []task {
 	var list []task
 	for i, p := range r.rates {
-		t := task{ID: fmt.Sprint(i), Trials: r.trials, First: 1, Threshold: r.threshold, Stopping: r.stopping, Verdict: runner.Failed}
+		t := task{ID: fmt.Sprint(i), Trials: r.trials, First: 1, Threshold: r.threshold, Stopping: r.stopping, Verdict: record.Failed}
 		s := stats.NewSample(stats.StoppingRule{Trials: r.trials, Threshold: r.threshold, Confidence: r.stopping})
 		for n := 1; n <= r.trials && s.Decision() == stats.Undecided; n++ {
-			x := trial{TrialNum: n, Verdict: runner.Failed}
+			x := trial{TrialNum: n, Verdict: record.Failed}
 			if rng.Float64() < p {
-				x.Verdict, x.Score = runner.Passed, 1
+				x.Verdict, x.Score = record.Passed, 1
 			}
 			if r.scores {
 				x.Score = (x.Score + rng.Float64()*(1-r.shift) + r.shift) / 2
 			}
 			if rng.Float64() < r.errors {
-				x.Verdict = runner.Errored
+				x.Verdict = record.Errored
 				s.AddError()
 			} else {
-				s.Add(x.Verdict == runner.Passed)
+				s.Add(x.Verdict == record.Passed)
 			}
 			t.Done = append(t.Done, x)
 		}
 		if s.Decision() == stats.WillPass {
-			t.Verdict = runner.Passed
+			t.Verdict = record.Passed
 		}
 		if left := r.trials - len(t.Done); left > 0 {
-			t.Decided = &runner.Decided{Verdict: t.Verdict, After: len(t.Done), Of: r.trials, Saved: left, Confidence: r.stopping}
+			t.Decided = &record.Decided{Verdict: t.Verdict, After: len(t.Done), Of: r.trials, Saved: left, Confidence: r.stopping}
 		}
 		list = append(list, t)
 	}
@@ -76,21 +77,21 @@ func (r run) tasks(rng *rand.Rand) []task {
 }
 
 // compared puts two runs through waza compare's own code, as results in files.
-func compared(rng *rand.Rand, a, b run) *runner.RunComparison {
+func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
 	dir, err := os.MkdirTemp("", "waza-simulation-")
 	check(err)
 	defer os.RemoveAll(dir)
-	var sources []runner.Source
+	var sources []compare.Source
 	for i, r := range []run{a, b} {
 		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
 		text, err := json.Marshal(map[string]any{"runId": fmt.Sprintf("r%d", i), "suite": map[string]string{"name": "s"}, "tasks": r.tasks(rng)})
 		check(err)
 		check(os.WriteFile(path, text, 0o600))
-		s, err := runner.FromFile(path, "")
+		s, err := compare.FromFile(path, "")
 		check(err)
 		sources = append(sources, s)
 	}
-	c, err := runner.Compare(context.Background(), sources, runner.CompareOptions{})
+	c, err := compare.Compare(context.Background(), sources, compare.Options{})
 	check(err)
 	return &c.Comparisons[0]
 }
@@ -137,7 +138,7 @@ func alarms() []experiment {
 }
 
 func both(design string, r run, tasks, times int) []experiment {
-	draw := func(rng *rand.Rand) *runner.RunComparison {
+	draw := func(rng *rand.Rand) *compare.RunComparison {
 		a := r
 		a.rates = some(rng, tasks, r.threshold)
 		return compared(rng, a, a)
@@ -149,7 +150,7 @@ func both(design string, r run, tasks, times int) []experiment {
 		{what: "false alarm of the suite", design: design, most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
 			return count(times, func() bool {
 				c := draw(rng)
-				return c.Outcome == runner.OutcomeBetter || c.Outcome == runner.OutcomeWorse
+				return c.Outcome == compare.OutcomeBetter || c.Outcome == compare.OutcomeWorse
 			})
 		}},
 	}
@@ -172,7 +173,7 @@ func findings() []experiment {
 					for range times {
 						c := fall(rng, r, 3, 0.95, 0.4)
 						for _, t := range c.Tasks[:3] {
-							if t.Class == runner.Regressed {
+							if t.Class == record.Regressed {
 								found += 1.0 / 3
 							}
 						}
@@ -180,7 +181,7 @@ func findings() []experiment {
 					return found
 				}},
 				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool { return fall(rng, r, 20, 0.9, 0.75).Outcome == runner.OutcomeWorse })
+					return count(times, func() bool { return fall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse })
 				}},
 			)
 		}
@@ -189,7 +190,7 @@ func findings() []experiment {
 }
 
 // fall compares runs of 20 tasks, of which the first some fell from one rate to another.
-func fall(rng *rand.Rand, r run, some int, from, to float64) *runner.RunComparison {
+func fall(rng *rand.Rand, r run, some int, from, to float64) *compare.RunComparison {
 	a, b := r, r
 	for i := range 20 {
 		p := 0.9
@@ -223,7 +224,7 @@ func needed() []experiment {
 						}
 						a.rates, b.rates = append(a.rates, p), append(b.rates, q)
 					}
-					return count(times, func() bool { return compared(rng, a, b).Tasks[0].Class == runner.Regressed })
+					return count(times, func() bool { return compared(rng, a, b).Tasks[0].Class == record.Regressed })
 				},
 			})
 		}

@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 
 	"waza/eval/text"
+	"waza/runner/record"
 	"waza/runner/stats"
 )
 
-func holds(i stats.Interval, x float64) bool { return i.Low-1e-12 <= x && x <= i.High+1e-12 }
+func holds(i record.Interval, x float64) bool { return i.Low-1e-12 <= x && x <= i.High+1e-12 }
 
 func count(times int, is func() bool) float64 {
 	n := 0.0

@@ -1,0 +1,121 @@
+package cache
+
+import (
+	"errors"
+	"slices"
+
+	"waza/runner/catalog"
+	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/replay"
+)
+
+// source is a run that trials may be taken over from. Its files stay open, so
+// that it may be removed meanwhile. It is safe for concurrent use.
+type source struct {
+	Id    string
+	rec   *record.Run
+	st    *replay.State
+	files *replay.Trials
+	Blobs *journal.BlobReader
+	tasks map[string]int // indexes, by hash of execution
+}
+
+// recordedTrial is a trial as a run recorded it.
+type recordedTrial struct {
+	From    *source
+	at      replay.Place
+	hash    string         // of its task
+	verdict record.Verdict // always a cacheable one
+	Origin  string         // the run that executed it
+	// earlier are the places of what amendments replaced, oldest first.
+	earlier []replay.Place
+}
+
+// openSource reads how a run stands, be it over or not.
+func openSource(runs *catalog.Catalog, id string) (*source, error) {
+	h, err := runs.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	src := &source{Id: id, rec: h.Record(), tasks: map[string]int{}}
+	run, err := runs.Store.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	if _, past := h.(*replay.Recorded); past {
+		src.st, err = replay.Refold(run, src.rec)
+	} else {
+		_, src.st, err = replay.StateOf(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range src.rec.Tasks {
+		if t.Execution != "" { // records of older versions have none
+			src.tasks[t.Execution] = i
+		}
+	}
+	if src.files, err = replay.OpenTrials(run); err != nil {
+		return nil, err
+	}
+	if src.Blobs, err = run.Blobs(); err != nil {
+		return nil, errors.Join(err, src.files.Close())
+	}
+	return src, nil
+}
+
+func (s *source) close() {
+	s.files.Close()
+	s.Blobs.Close()
+}
+
+// recordedHead is what it takes to judge whether a trial can be taken over.
+type recordedHead struct {
+	Hash    string             `json:"hash"`
+	Verdict record.Verdict     `json:"verdict"`
+	Cached  *record.CachedFrom `json:"cached"`
+}
+
+// find returns the trial of that number of the task with that execution, if it
+// may be taken over.
+func (s *source) find(execution string, num int) (recordedTrial, bool) {
+	task, ok := s.tasks[execution]
+	if !ok {
+		return recordedTrial{}, false
+	}
+	ref := &s.rec.Tasks[task]
+	n := num - ref.First
+	if n < 0 || n >= len(s.st.Tasks[task].Trials) {
+		return recordedTrial{}, false
+	}
+	found := recordedTrial{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.Id}
+	found.earlier = s.st.Earlier[replay.KeyOf(task, n)]
+	var head recordedHead
+	if found.at.Size == 0 || s.files.Decode(found.at, &head) != nil {
+		return found, false
+	}
+	if found.verdict = head.Verdict; head.Cached != nil {
+		found.Origin = head.Cached.RunID
+	}
+	return found, head.Verdict.Cacheable() && head.Hash == TrialHash(ref.Hash, num)
+}
+
+// trial reads the whole trial.
+func (r *recordedTrial) Trial() (*record.Trial, error) {
+	res := new(record.Trial)
+	return res, r.From.files.Decode(r.at, res)
+}
+
+// grades are what graders made of the trial, the newest first. What cannot be read
+// is left out: it is of use, and not needed.
+func (r *recordedTrial) Grades() [][]record.Grade {
+	var list [][]record.Grade
+	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
+		var res replay.Lean
+		if r.From.files.Decode(at, &res) == nil {
+			list = append(list, res.Graders)
+		}
+	}
+	return list
+}

@@ -1,0 +1,208 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/workspace"
+)
+
+// Remove deletes a run with all it recorded, and returns how many bytes that were.
+// For everybody else it is gone at once, as a whole. The error is [ErrRunNotFound],
+// a [*BusyError] for a run that goes on or whose record is being changed, or tells
+// why it could not be deleted to the end; [Runner.Collect] does the rest then.
+func (r *Catalog) Remove(id string) (bytes int64, err error) {
+	if err := r.Settle(context.Background(), id); err != nil { // an end is a moment, which nothing delays
+		return 0, err
+	}
+	trash, err := r.Store.Discard(id)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return 0, fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
+	case errors.Is(err, journal.ErrRecorded):
+		return 0, &record.BusyError{RunID: id, GoesOn: true}
+	case errors.Is(err, journal.ErrAmended):
+		return 0, &record.BusyError{RunID: id}
+	}
+	if trash != "" {
+		bytes = treeSize(trash)
+		err = errors.Join(err, workspace.RemoveAll(trash))
+	}
+	if err != nil {
+		return bytes, fmt.Errorf("run %s: %w", id, err)
+	}
+	return bytes, nil
+}
+
+// Retention says which runs are not to be kept. The zero value keeps all. A run
+// goes when every field that is set says so; one that goes on never does. A run that is
+// dated in the future is neither new nor old: Keep does not count it, and it
+// stays unless Keep is 0.
+type Retention struct {
+	// Keep, when not nil, keeps that many of the newest, of those that have one
+	// of Statuses.
+	Keep *int
+	// OlderThan, when positive, keeps runs that ended less long ago; a run that
+	// was interrupted counts from its beginning.
+	OlderThan time.Duration
+	// Statuses, when not empty, keeps runs of others.
+	Statuses []record.Status
+}
+
+func (o Retention) isZero() bool { return o.Keep == nil && o.OlderThan <= 0 && len(o.Statuses) == 0 }
+
+// choose returns those of the runs that go; they come newest first.
+func (o Retention) choose(infos []Info, now time.Time) []Info {
+	if o.isZero() {
+		return nil
+	}
+	var list []Info
+	kept := 0
+	for _, info := range infos {
+		ended := info.StartedAt
+		if info.EndedAt != nil {
+			ended = *info.EndedAt
+		}
+		switch {
+		case info.Status == record.StatusRunning:
+		case len(o.Statuses) > 0 && !slices.Contains(o.Statuses, info.Status):
+		case info.Ahead && (o.Keep != nil && *o.Keep > 0 || o.OlderThan > 0): // nobody knows its age
+		case o.Keep != nil && kept < *o.Keep:
+			kept++
+		case o.OlderThan > 0 && now.Sub(ended) < o.OlderThan:
+		default:
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+// Removed is something that was removed, or would be.
+type Removed struct {
+	// What is run, workspaces (of a run whose process was killed), trash (a run
+	// that was removed, but not to the end), file (that was being written when
+	// its process was killed), unrecorded (a run whose process was killed before
+	// it was recorded) or index (entries of the cache's index that are of no use).
+	What  string `json:"what"`
+	RunID string `json:"runId,omitempty"`
+	// Path is that of what is no run.
+	Path  string `json:"path,omitempty"`
+	Bytes int64  `json:"bytes"`
+	// Status and StartedAt are those of a run.
+	Status    record.Status `json:"status,omitempty"`
+	StartedAt *time.Time    `json:"startedAt,omitempty"`
+}
+
+// What is removed, beside the kinds of [journal.Garbage].
+const (
+	RemovedRun   = "run"
+	RemovedIndex = "index"
+)
+
+// Collect removes what nobody needs, and the runs that are not to be kept. With
+// dryRun it removes nothing and tells what it would. The list is of what was
+// removed also when there is an error, which joins those of all that could not be,
+// or is the cause of ctx. A run that somebody takes up meanwhile stays. Of the
+// cache's index it is known only afterwards what is of no use.
+func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
+	c := &collection{dryRun: dryRun}
+	if err := r.collectRuns(ctx, o, c); err != nil {
+		return c.removed, errors.Join(c.err, err)
+	}
+	err := r.Store.Collect(time.Now(), func(g journal.Garbage) {
+		if ctx.Err() == nil {
+			c.remove(Removed{What: g.Kind, RunID: g.Run, Path: g.Path, Bytes: treeSize(g.Path)}, func() error { return workspace.RemoveAll(g.Path) })
+		}
+	})
+	if err == nil && ctx.Err() == nil && !dryRun {
+		err = r.collectIndex(c)
+	}
+	return c.removed, errors.Join(c.err, err, context.Cause(ctx))
+}
+
+func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) error {
+	if o.isZero() {
+		return nil
+	}
+	infos, err := r.List(0)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		_ = r.Settle(ctx, info.RunID) // runs that are active stay, see below
+	}
+	for _, info := range o.choose(infos, time.Now()) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		run := r.Store.At(info.RunID)
+		if run.Busy() {
+			continue
+		}
+		c.remove(Removed{
+			What: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status, StartedAt: &info.StartedAt,
+		}, func() error {
+			_, err := r.Remove(info.RunID)
+			return err
+		})
+	}
+	return nil
+}
+
+// collectIndex drops what the index has of runs that are gone.
+func (r *Catalog) collectIndex(c *collection) error {
+	before := treeSize(r.Store.IndexDir())
+	dropped, err := r.Store.Forget()
+	if dropped > 0 {
+		c.removed = append(c.removed, Removed{What: RemovedIndex, Path: r.Store.IndexDir(), Bytes: max(0, before-treeSize(r.Store.IndexDir()))})
+	}
+	if errors.Is(err, journal.ErrIndexBusy) {
+		return nil // by somebody who does the same
+	}
+	return err
+}
+
+// collection gathers what was removed, and what could not be.
+type collection struct {
+	dryRun  bool
+	removed []Removed
+	err     error
+}
+
+func (c *collection) remove(what Removed, remove func() error) {
+	var err error
+	if !c.dryRun {
+		err = remove()
+	}
+	var busy *record.BusyError
+	switch {
+	case err == nil:
+		c.removed = append(c.removed, what)
+	case errors.As(err, &busy), errors.Is(err, record.ErrRunNotFound): // taken up, or removed, by somebody else
+	default:
+		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", cmp.Or(what.Path, what.RunID), err))
+	}
+}
+
+// treeSize is how many bytes there are in the files at a path. What cannot be
+// looked at, or goes away meanwhile, is not counted.
+func treeSize(path string) (bytes int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // see above
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/replay"
+)
+
+// Info is a line of the list of runs.
+type Info struct {
+	RunID     string          `json:"runId"`
+	Status    record.Status   `json:"status"`
+	Suite     record.SuiteRef `json:"suite"`
+	Executor  string          `json:"executor"`
+	Agent     string          `json:"agent,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Models    []string        `json:"models,omitempty"` // of a matrix that has several
+	StartedAt time.Time       `json:"startedAt"`
+	EndedAt   *time.Time      `json:"endedAt"`
+	Tasks     record.Counts   `json:"tasks"`
+	Trials    record.Counts   `json:"trials"`
+	// Damage is what of the record is damaged; absent when nothing is.
+	Damage *record.Damage `json:"damage,omitempty"`
+	// Ahead: the run is dated in the future, so nobody knows how old it is. It is listed
+	// last and no age makes it go.
+	Ahead bool `json:"ahead,omitempty"`
+}
+
+func newInfo(rec *record.Run, p record.Progress) Info {
+	return Info{
+		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, Models: rec.Config.Models,
+		StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
+	}
+}
+
+// Filter chooses runs. The zero value chooses all.
+type Filter struct {
+	// Status is the one that runs must have, Path the suite file they must be
+	// of; empty means any.
+	Status record.Status
+	Path   string
+	// Limit is how many of the newest are chosen, at most; 0 means all.
+	Limit int
+}
+
+// takes reports whether a run is chosen, whatever the limit.
+func (f Filter) takes(info *Info) bool {
+	return (f.Status == "" || f.Status == info.Status) && (f.Path == "" || f.Path == info.Suite.Path)
+}
+
+// needles are what the catalog has of every Info that f takes. Looking for them is
+// quicker than decoding.
+func (f Filter) needles() []string {
+	var list []string
+	for _, value := range []string{string(f.Status), f.Path} {
+		if value != "" {
+			list = append(list, "\t"+escapeField.Replace(value)+"\t")
+		}
+	}
+	return list
+}
+
+// List returns the runs of the state directory, newest first, at most limit
+// when that is positive. It is [Runner.ListBy] with that limit alone.
+func (r *Catalog) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
+
+// listBlock is how many runs are looked at before it is seen whether these do.
+const listBlock = 512
+
+// ListBy returns the chosen runs of the state directory, newest first, those whose
+// record is damaged included; those that are dated in the future come last. A run of this runner that was cancelled is,
+// from then on, even while its processes are being ended.
+func (r *Catalog) ListBy(f Filter) ([]Info, error) {
+	ids, err := r.Store.List()
+	if err != nil {
+		return nil, err
+	}
+	l := &lister{runs: r, memo: r.loadMemo(), filter: f, needles: f.needles()}
+	defer r.saveMemo(l.memo, ids)
+	size := listBlock
+	if f.Limit > 0 && len(l.needles) == 0 {
+		size = min(size, f.Limit)
+	}
+	infos := []Info{}
+	for block := range slices.Chunk(ids, size) {
+		infos = append(infos, l.look(block)...)
+		if f.Limit > 0 && len(infos) >= f.Limit {
+			return infos[:f.Limit], nil
+		}
+	}
+	return infos, nil
+}
+
+// lister makes a list. Those who look at runs only read it.
+type lister struct {
+	runs    *Catalog
+	memo    *memo
+	filter  Filter
+	needles []string
+}
+
+// listed is what came of a look at a run.
+type listed struct {
+	info  Info
+	taken bool   // by the filter
+	stamp string // under which the catalog is to have it; empty when not
+}
+
+// look lists a block of runs, and tells the catalog what it did not know. Looking
+// at files is waiting, so that several do it.
+func (l *lister) look(ids []string) []Info {
+	found := make([]listed, len(ids))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(ids)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
+				found[i] = l.run(ids[i])
+			}
+		})
+	}
+	workers.Wait()
+	now := time.Now()
+	var infos []Info
+	for i := range found {
+		if found[i].stamp != "" {
+			l.memo.put(ids[i], found[i].stamp, &found[i].info)
+		}
+		if found[i].taken {
+			found[i].info.Ahead = journal.IsAhead(ids[i], now)
+			infos = append(infos, found[i].info)
+		}
+	}
+	return infos
+}
+
+// run looks at one run. One that was removed meanwhile is not taken.
+func (l *lister) run(id string) listed {
+	if live := l.runs.live(id); live != nil {
+		p, _ := live.Progress() // of a live run it never fails
+		info := newInfo(live.Record(), p)
+		info.Status = live.Status()
+		return listed{info: info, taken: l.filter.takes(&info)}
+	}
+	run := l.runs.Store.At(id)
+	stamp, result := run.Stamp() // before reading: what comes afterwards has another
+	if e, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
+		for _, needle := range l.needles {
+			if !strings.Contains(e.info, needle) {
+				return listed{}
+			}
+		}
+		if info, ok := e.decode(id); ok {
+			return listed{info: info, taken: l.filter.takes(&info)}
+		}
+	}
+	return l.read(run, id, stamp)
+}
+
+// read looks into the files of a run.
+func (l *lister) read(run *journal.Run, id, stamp string) listed {
+	rec, err := replay.OpenFiles(run)
+	if err != nil {
+		return listed{} // it is gone
+	}
+	p, err := rec.Progress()
+	info := newInfo(rec.Rec, p)
+	info.RunID = id
+	if err == nil {
+		info.Damage, err = rec.Damage()
+	}
+	switch {
+	case errors.Is(err, record.ErrRunNotFound):
+		return listed{}
+	case err != nil:
+		info.Status, info.StartedAt = record.StatusInterrupted, rec.Rec.CreatedAt
+		info.Damage, stamp = &record.Damage{Files: []record.DamagedFile{{File: "journal.jsonl", Error: replay.FileFault(err)}}}, ""
+	}
+	if info.Status == record.StatusRunning {
+		stamp = ""
+	}
+	return listed{info, l.filter.takes(&info), stamp}
+}

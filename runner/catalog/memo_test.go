@@ -1,0 +1,262 @@
+package catalog
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// endedRuns records so many runs that are over, and returns their ids, newest first.
+func endedRuns(t *testing.T, dir string, n int) []string {
+	t.Helper()
+	store := journal.NewStore(dir)
+	var ids []string
+	for i := range n {
+		id := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC).Format("20060102-150405.000-") + "abcdefghij"
+		w, err := store.Create(id, []byte(`{"runId":"`+id+`","suite":{"path":"/x/eval.yaml","name":"x"},"tasks":[]}`))
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		writeEnd(t, dir, id, record.StatusCompleted)
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// writeEnd writes a result, as the end of a run or an amendment does.
+func writeEnd(t *testing.T, dir, id string, status record.Status) {
+	t.Helper()
+	path := filepath.Join(dir, "runs", id, "result.json")
+	data := `{"runId":"` + id + `","status":"` + string(status) + `","startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z","summary":{"total":2,"passed":1,"failed":1,"trials":{"total":2}},"tasks":[]}` + "\n"
+	require.NoError(t, os.WriteFile(path+"~", []byte(data), 0o600))
+	require.NoError(t, os.Rename(path+"~", path))
+}
+
+// catalogOf is the catalog of a process without runs of its own.
+func catalogOf(dir string) *Catalog {
+	return New(journal.NewStore(dir), func(string) Live { return nil }, slog.New(slog.DiscardHandler))
+}
+
+func allRuns(t *testing.T, r *Catalog) []Info {
+	t.Helper()
+	infos, err := r.List(0)
+	require.NoError(t, err)
+	return infos
+}
+
+// The catalog is written when many runs are missing, and tells what their files do.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := catalogOf(dir)
+	file := filepath.Join(dir, catalogFile)
+	ids := endedRuns(t, dir, catalogSlack)
+	first := allRuns(t, r)
+	require.Len(t, first, catalogSlack)
+	require.NoFileExists(t, file, "not worth it")
+
+	w, err := journal.NewStore(dir).Create("20260201-000000.000-abcdefghij", []byte(`{"runId":"20260201-000000.000-abcdefghij","tasks":[]}`))
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoError(t, os.WriteFile(file, []byte("something else\n"), 0o600))
+	writeEnd(t, dir, "20260201-000000.000-abcdefghij", record.StatusFailed)
+	before := allRuns(t, r)
+	require.Len(t, before, len(ids)+1)
+	c := r.loadMemo()
+	require.Len(t, c.entries, len(ids)+1)
+	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
+
+	// The files of a run are read again when they change, and only then.
+	asked := filepath.Join(dir, "runs", ids[3], "run.json")
+	was, err := os.Stat(asked)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(asked, bytes.Repeat([]byte(" "), int(was.Size())), 0o600))
+	require.NoError(t, os.Chtimes(asked, time.Time{}, was.ModTime()))
+	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
+	require.NoError(t, os.WriteFile(asked, nil, 0o600))
+	require.Equal(t, "run.json is damaged: it is empty; what it held is lost", allRuns(t, r)[4].Damage.String())
+
+	// A result that is written anew is read anew.
+	writeEnd(t, dir, ids[5], record.StatusCancelled)
+	after := allRuns(t, r)
+	require.Equal(t, record.StatusCancelled, after[6].Status)
+	// A run that is resumed has none.
+	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[5], "result.json")))
+	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[6].Status)
+	// One that is removed is gone.
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "runs", ids[5])))
+	require.Len(t, allRuns(t, r), len(ids))
+}
+
+// A run without a result that was interrupted is remembered, and one that is taken
+// up again is running, whatever is remembered.
+func TestCatalogOfInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := catalogOf(dir)
+	ids := endedRuns(t, dir, catalogSlack+1)
+	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
+	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[0].Status)
+	require.Contains(t, r.loadMemo().entries, ids[0])
+	run, err := r.Store.Open(ids[0])
+	require.NoError(t, err)
+	w, err := run.Reopen()
+	require.NoError(t, err)
+	require.Equal(t, record.StatusRunning, allRuns(t, r)[0].Status)
+	require.NoError(t, w.Close())
+	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[0].Status)
+}
+
+// However the file is damaged, the list is the same.
+func TestCatalogHeals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := catalogOf(dir)
+	endedRuns(t, dir, catalogSlack+2)
+	want := allRuns(t, r)
+	file := filepath.Join(dir, catalogFile)
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	for name, data := range map[string][]byte{
+		"empty":           {},
+		"half":            good[:len(good)/2],
+		"only its head":   lines[0],
+		"another version": append([]byte("waza-catalog 0\n"), bytes.Join(lines[1:], nil)...),
+		"zeros":           make([]byte, 1000),
+		"another run's":   bytes.ReplaceAll(good, []byte("20260101-0003"), []byte("20260101-0004")),
+		"swapped":         slices.Concat(lines[0], bytes.Join(lines[5:], nil), lines[3], lines[2]),
+		"a flipped word":  bytes.ReplaceAll(good, []byte("completed"), []byte("cancelled")),
+	} {
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		require.Empty(t, cmp.Diff(want, allRuns(t, r)), name)
+		require.Empty(t, cmp.Diff(want, allRuns(t, r)), name)
+	}
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	require.Empty(t, cmp.Diff(want, allRuns(t, r)), "it cannot be written")
+}
+
+// Filters choose the same by the catalog and without it.
+func TestListBy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := catalogOf(dir)
+	ids := endedRuns(t, dir, catalogSlack+8)
+	for _, id := range ids[10:15] {
+		writeEnd(t, dir, id, record.StatusFailed)
+	}
+	for range 2 {
+		infos, err := r.ListBy(Filter{Status: record.StatusFailed, Path: "/x/eval.yaml", Limit: 3})
+		require.NoError(t, err)
+		require.Len(t, infos, 3)
+		require.Equal(t, ids[10], infos[0].RunID)
+		infos, err = r.ListBy(Filter{Path: "/y/eval.yaml"})
+		require.NoError(t, err)
+		require.Empty(t, infos)
+		infos, err = r.ListBy(Filter{Status: record.StatusCompleted})
+		require.NoError(t, err)
+		require.Len(t, infos, len(ids)-5)
+	}
+}
+
+// Every field of Info comes back, whatever stands in it.
+func TestCatalogInfo(t *testing.T) {
+	t.Parallel()
+	n := 0
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		n++
+		switch v.Interface().(type) {
+		case time.Time:
+			v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 0, 0, n, n, time.UTC)))
+			return
+		case *time.Time:
+			v.Set(reflect.ValueOf(new(time.Time)))
+			fill(v.Elem())
+			return
+		case *record.Damage:
+			v.Set(reflect.ValueOf(new(record.Damage)))
+			fill(v.Elem())
+			return
+		}
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		case reflect.String:
+			v.SetString(strings.Repeat("a\t\\t\\\n\"é\x00 ", n))
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0))
+			fill(v.Index(1))
+		case reflect.Int, reflect.Int64:
+			v.SetInt(int64(n))
+		case reflect.Bool:
+			v.SetBool(true)
+		default:
+			t.Fatalf("the catalog knows nothing of %s", v.Type())
+		}
+	}
+	var want, got Info
+	for range 2 { // full, then empty
+		line := encodeInfo(&want)
+		require.NotContains(t, line, "\n")
+		got = Info{}
+		require.True(t, decodeInfo(line, &got))
+		require.Empty(t, cmp.Diff(want, got))
+		for i := range len(line) {
+			require.False(t, decodeInfo(line[:i], new(Info)) && line[i-1] != '\t', "cut off within a field")
+		}
+		fill(reflect.ValueOf(&want).Elem())
+		want.Ahead = false // depends on the clock
+	}
+}
+
+// What Info is made of is a part of the head, so that a field more makes another.
+func TestCatalogShape(t *testing.T) {
+	t.Parallel()
+	type a struct {
+		X int `json:"x"`
+		Y *struct{ T time.Time }
+	}
+	type b struct {
+		X int `json:"y"`
+		Y *struct{ T time.Time }
+	}
+	require.Equal(t, `{X x int;Y  *{T  time.Time;};}`, shape(reflect.TypeFor[a]()))
+	require.NotEqual(t, shape(reflect.TypeFor[a]()), shape(reflect.TypeFor[b]()))
+}
+
+// Any file is a catalog of something, and what it tells survives being written.
+func FuzzCatalog(f *testing.F) {
+	c := &memo{entries: map[string]memoEntry{}}
+	c.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
+	f.Add(c.encode([]string{"20260101-000000.000-abcdefghij"}))
+	f.Add([]byte(catalogHeader + "\n00000000 a b {}\n"))
+	f.Add([]byte("\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := readCatalog(data)
+		var ids []string
+		for id, e := range c.entries {
+			ids = append(ids, id)
+			info, ok := e.decode(id)
+			require.True(t, !ok || info.RunID == id)
+		}
+		again := readCatalog(c.encode(ids))
+		require.Equal(t, c.entries, again.entries)
+	})
+}

@@ -1,0 +1,210 @@
+package compare
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"waza/eval/text"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/stats"
+	"waza/runner/tally"
+)
+
+// differences says what else differs between the runs.
+func (p *pairing) differences() {
+	p.changedTasks()
+	a, b := p.ref, p.run
+	x, y := a.rec.Config, b.rec.Config
+	for _, d := range []Difference{
+		{"suite", a.head.Suite.Name, b.head.Suite.Name},
+		{"suite file", a.head.Suite.Path, b.head.Suite.Path},
+		{"suite version", a.head.Suite.Version, b.head.Suite.Version},
+		{"executor", a.head.Executor, b.head.Executor},
+		{"agent", a.head.Agent, b.head.Agent},
+		{"model", a.head.Model, b.head.Model},
+		{"judge model", x.JudgeModel, y.JudgeModel},
+		{"trials per task", strconv.Itoa(x.Trials), strconv.Itoa(y.Trials)},
+		{"timeout", plan.Seconds(x.TimeoutSeconds).String(), plan.Seconds(y.TimeoutSeconds).String()},
+		{"attempts", strconv.Itoa(max(1, x.MaxAttempts)), strconv.Itoa(max(1, y.MaxAttempts))},
+		{"workers", strconv.Itoa(x.ActualWorkers), strconv.Itoa(y.ActualWorkers)},
+		{"context directory", x.ContextDir, y.ContextDir},
+	} {
+		if d.Reference != d.Run {
+			p.result.Differences = append(p.result.Differences, d)
+		}
+	}
+}
+
+// changedTasks says of tasks whether they themselves are others. Where all are
+// executed otherwise, it is a setting of the suite, not the tasks, that changed;
+// records without hashes tell nothing.
+func (p *pairing) changedTasks() {
+	execution, graders, known := 0, 0, 0
+	for i, t := range p.pairs {
+		a, b := t.ref.ref, t.run.ref
+		if a.Hash == "" || b.Hash == "" || a.Execution == "" || b.Execution == "" {
+			continue
+		}
+		known++
+		switch {
+		case a.Execution != b.Execution:
+			execution++
+			p.result.Tasks[i].Changed = ChangedExecution
+		case a.Hash != b.Hash:
+			graders++
+			p.result.Tasks[i].Changed = ChangedGraders
+		}
+	}
+	if execution < known || known < 2 {
+		return
+	}
+	for i := range p.result.Tasks {
+		p.result.Tasks[i].Changed = ""
+	}
+	p.everywhere = true
+}
+
+// notes says what limits the comparison.
+func (p *pairing) notes() {
+	for _, s := range []*side{p.ref, p.run} {
+		p.noteState(s)
+	}
+	p.noteTooFew()
+	p.noteStopping()
+	waiting, silent := 0, 0
+	for _, t := range p.result.Uncounted {
+		if t.ReferenceBounds != nil || t.RunBounds != nil {
+			waiting++
+		} else {
+			silent++
+		}
+	}
+	if silent > 0 {
+		p.note("%s not compared, because no trial says anything about the agent in one of the runs", text.Plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
+	}
+	if waiting > 0 {
+		p.note("%s not compared, because trials wait for a person's score: waza review gives it", text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
+	}
+	if a, b := p.ref.head, p.run.head; p.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
+		p.note("what is executed is another in every task: settings, skills or the program")
+	}
+	if n := p.run.cached[p.ref.rec.RunID]; n > 0 {
+		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", text.Count(n, "trial", "trials"))
+	}
+	if p.ref.beside+p.run.beside > 0 {
+		p.note("baselines and trigger tests are not compared")
+	}
+}
+
+// noteTooFew names the limits that numbers of trials set, whatever comes of them.
+func (p *pairing) noteTooFew() {
+	few, telling := 0, 0
+	least := 1.0
+	for _, t := range p.pairs {
+		if !t.Untestable() && !t.MayShow(p.options.Confidence) {
+			few++
+		}
+		if t.Telling && !t.CouldStop() {
+			telling++
+			least = min(least, leastOfScores(t.A.Share.N, t.B.Share.N))
+		}
+	}
+	switch {
+	case few == 0:
+	case few == len(p.pairs):
+		p.note("no task has enough trials for a difference to be shown, however large: only the suite as a whole is tested")
+	default:
+		p.note("%s not enough trials for a difference to be shown, however large", text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+	}
+	if least <= 1-p.options.Confidence && least*float64(telling) > 1-p.options.Confidence {
+		p.note("scores alone cannot show a change of a single task: of so few trials they give p-values of %.2g at least, and %d tasks are tested", least, telling)
+	}
+}
+
+// leastOfScores is the least p-value that a permutation test of so many scores can
+// give: 2 of all ways to deal them out.
+func leastOfScores(a, b int) float64 {
+	return stats.Fisher(stats.Share{N: a}, stats.Share{Passed: b, N: b}).P
+}
+
+// noteStopping says what trials that stopped early allow for.
+func (p *pairing) noteStopping() {
+	stopping, telling, untestable := 0, false, 0
+	for _, t := range p.pairs {
+		if t.CouldStop() {
+			stopping++
+			telling = telling || t.Telling
+		}
+		if t.Untestable() {
+			untestable++
+		}
+	}
+	if untestable > 0 {
+		p.note("%s stopped early and then graded differently, so nothing can be shown of %s: run without stopping to compare", text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), text.Plural(untestable, "it", "them"))
+	}
+	if stopping == 0 {
+		return
+	}
+	text := "trials could stop early: tests allow for that, and show less than those of all trials would"
+	if telling {
+		text += "; scores of such tasks are not tested"
+	}
+	p.note("%s", text+"; run with --stopping 0 to compare more sharply")
+}
+
+func (p *pairing) note(format string, args ...any) { p.noteOf("", format, args...) }
+
+func (p *pairing) noteOf(run, format string, args ...any) {
+	p.result.Notes = append(p.result.Notes, ComparisonNote{run, fmt.Sprintf(format, args...)})
+}
+
+// noteState says what is missing of a run.
+func (p *pairing) noteState(s *side) {
+	switch name := s.head.Name; s.head.Status {
+	case record.StatusCompleted:
+	case record.StatusRunning:
+		p.noteOf(name, "goes on: what had ended is compared")
+	default:
+		p.noteOf(name, "is %s: what had ended is compared", s.head.Status)
+	}
+	if s.amended {
+		p.noteOf(s.head.Name, "was graded anew or reviewed: its verdicts may be those of other graders than it was run with")
+	}
+	if parts := uncounted(s.head.Trials); parts != "" {
+		p.noteOf(s.head.Name, "has trials that say nothing of the agent, and are left out: %s", parts)
+	}
+}
+
+// uncounted lists the trials that do not count, by what became of them.
+func uncounted(c record.Counts) string {
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}, {c.NeedsReview, "to review"}, {c.Total - c.Done(), "not finished"}} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Partial reports whether tasks that both runs have could not be compared.
+func (r *RunComparison) Partial() bool { return len(r.Uncounted) > 0 }
+
+// Dropped counts tasks that regressed, or of which a drop was seen that could be chance.
+func (r *RunComparison) Dropped() int {
+	n := 0
+	for _, t := range r.Tasks {
+		d := t.PassRate.Difference
+		if t.Score != nil && d > -tally.SameNumber && d < tally.SameNumber {
+			d = t.Score.Difference
+		}
+		if t.Class == record.Regressed || d <= -tally.SameNumber {
+			n++
+		}
+	}
+	return n
+}

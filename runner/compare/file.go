@@ -1,0 +1,246 @@
+package compare
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"waza/eval/text"
+	"waza/runner/record"
+)
+
+// ResultFileError says what keeps a file from being compared.
+type ResultFileError struct {
+	Path string
+	Err  error
+	// Suites are the names of those it holds results of, where it holds several.
+	Suites []string
+}
+
+func (e *ResultFileError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+func (e *ResultFileError) Unwrap() error { return e.Err }
+
+// FromFile compares a result that waza run --output wrote, or --json. Of a file
+// with several, suite says which by the suite's name or file. The error is a
+// [*ResultFileError].
+func FromFile(path, suite string) (Source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, &ResultFileError{Path: path, Err: err}
+	}
+	defer f.Close()
+	sides, err := readResults(f)
+	if err != nil {
+		return nil, &ResultFileError{Path: path, Err: err}
+	}
+	var found []*side
+	var names []string
+	for _, s := range sides {
+		s.head.File = path
+		if ref := s.head.Suite; suite == "" || suite == ref.Name || suite == ref.Path {
+			found = append(found, s)
+		}
+		names = append(names, s.head.Suite.Name)
+	}
+	switch {
+	case len(found) == 1:
+		return fileSource{found[0]}, nil
+	case len(found) == 0:
+		return nil, &ResultFileError{path, fmt.Errorf("holds no result of the suite %q", suite), names}
+	}
+	return nil, &ResultFileError{path, fmt.Errorf("holds %d results, of %s", len(found), text.Names(names)), names}
+}
+
+type fileSource struct{ s *side }
+
+func (f fileSource) side() (*side, error) { return f.s, nil }
+
+// fileResult is the head of a result in a file.
+type fileResult struct {
+	RunID     string          `json:"runId"`
+	Status    record.Status   `json:"status"`
+	Error     string          `json:"error"`
+	Suite     record.SuiteRef `json:"suite"`
+	StartedAt time.Time       `json:"startedAt"`
+	AmendedAt *time.Time      `json:"amendedAt"`
+	Config    record.Config   `json:"config"`
+	Tasks     []fileTask      `json:"-"`
+}
+
+type fileTask struct {
+	record.TaskRef
+	Verdict record.Verdict  `json:"verdict"`
+	Decided *record.Decided `json:"decided"`
+	Trials  []comparedTrial `json:"trials"`
+}
+
+// readResults reads results, one JSON document each. Suites that were refused
+// are left out, unless there is nothing else.
+func readResults(r io.Reader) ([]*side, error) {
+	dec := json.NewDecoder(r)
+	var sides []*side
+	var refused string
+	for {
+		res, err := decodeResult(dec)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", len(sides)+1, plainJSON(err))
+		}
+		if res.RunID == "" && res.Error != "" {
+			refused = res.Error
+			continue
+		}
+		s, err := res.side()
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", len(sides)+1, err)
+		}
+		sides = append(sides, s)
+	}
+	switch {
+	case len(sides) > 0:
+		return sides, nil
+	case refused != "":
+		return nil, fmt.Errorf("holds no result, for the suite was not run: %s", refused)
+	}
+	return nil, errors.New("holds no result")
+}
+
+// decodeResult reads the next result, one task at a time, for transcripts can be
+// large. It returns io.EOF where there is none.
+func decodeResult(dec *json.Decoder) (*fileResult, error) {
+	if t, err := dec.Token(); err != nil {
+		return nil, err
+	} else if t != json.Delim('{') {
+		return nil, &json.UnmarshalTypeError{Value: fmt.Sprintf("%v", t)}
+	}
+	res, head := new(fileResult), map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, cutOff(err)
+		}
+		if key == "tasks" {
+			err = res.decodeTasks(dec)
+		} else {
+			var raw json.RawMessage
+			err = dec.Decode(&raw)
+			head[fmt.Sprint(key)] = raw
+		}
+		if err != nil {
+			return nil, cutOff(err)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, cutOff(err)
+	}
+	b, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	return res, json.Unmarshal(b, res)
+}
+
+func (r *fileResult) decodeTasks(dec *json.Decoder) error {
+	if t, err := dec.Token(); err != nil {
+		return err
+	} else if t != json.Delim('[') {
+		return &json.UnmarshalTypeError{Field: "tasks", Value: fmt.Sprintf("%v", t)}
+	}
+	r.Tasks = []fileTask{}
+	for dec.More() {
+		var t fileTask
+		if err := dec.Decode(&t); err != nil {
+			return err
+		}
+		r.Tasks = append(r.Tasks, t)
+	}
+	_, err := dec.Token()
+	return err
+}
+
+// cutOff tells an end in the middle from one between results.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// plainJSON says of a fault of JSON what it is, and nothing of Go.
+func plainJSON(err error) error {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		return fmt.Errorf("%s is %s, which is not what a result has there", cmp.Or(typ.Field, "it"), typ.Value)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "unexpected end") {
+		return errors.New("it is cut off")
+	}
+	return fmt.Errorf("not JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// side takes the numbers, and checks what somebody may have written by hand.
+func (r *fileResult) side() (*side, error) {
+	if r.RunID == "" || r.Tasks == nil {
+		return nil, errors.New("not the result of a run: it has no runId or no tasks")
+	}
+	if r.Status == "" {
+		r.Status = record.StatusCompleted
+	} else if !r.Status.Known() {
+		return nil, fmt.Errorf("unknown status %q", r.Status)
+	}
+	rec := &record.Run{RunID: r.RunID, CreatedAt: r.StartedAt, Suite: r.Suite, Config: r.Config}
+	for _, t := range r.Tasks {
+		rec.Tasks = append(rec.Tasks, t.TaskRef)
+	}
+	s := newSide(rec, r.Status, nil)
+	s.amended = r.AmendedAt != nil
+	seen := map[string]bool{}
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if t.ID == "" || seen[t.ID] {
+			return nil, fmt.Errorf("task %d has no id of its own: %q", i+1, t.ID)
+		}
+		seen[t.ID] = true
+		if t.Verdict != "" {
+			s.setVerdict(i, &record.Task{Verdict: t.Verdict, Decided: t.Decided})
+		}
+		for j := range t.Trials {
+			if err := t.Trials[j].check(); err != nil {
+				return nil, fmt.Errorf("task %s: trial %d: %w", t.ID, j+1, err)
+			}
+			if err := s.add(i, &t.Trials[j]); err != nil {
+				return nil, err
+			}
+		}
+		t.Trials = nil
+	}
+	return s.finish(), nil
+}
+
+func (t *comparedTrial) check() error {
+	switch {
+	case !t.Verdict.Known():
+		return fmt.Errorf("unknown verdict %q", t.Verdict)
+	case t.Score != nil && (*t.Score < 0 || *t.Score > 1):
+		return fmt.Errorf("the score %g is not between 0 and 1", *t.Score)
+	case t.DurationMS < 0:
+		return fmt.Errorf("the duration %d ms is below 0", t.DurationMS)
+	case t.Usage != nil && (t.Usage.Total() < 0 || t.Usage.CostUSD < 0):
+		return errors.New("the usage is below 0")
+	case t.Spent != nil && t.Spent.Agent != nil && (t.Spent.Agent.Total() < 0 || t.Spent.Agent.CostUSD < 0):
+		return errors.New("what was spent is below 0")
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/runner/compare"
+	"waza/runner/grader"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/replay"
+)
+
+// flipWatch goes through the runs that have a task, oldest first, and finds its
+// flips.
+type flipWatch struct {
+	task *TaskHistory
+	last *historyRun // the run before that has the task
+	// decided is the last run that says something of the task, and what.
+	decided *historyRun
+	was     record.Verdict
+	changed string // what changed since that one
+}
+
+// next takes the next run that has the task, and returns what of the task is
+// another than in the one before.
+func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err error) {
+	if w.last != nil {
+		changed = changedBetween(w.last.ref(w.task.ID), r.ref(w.task.ID))
+	}
+	w.last = r
+	if w.changed != compare.ChangedExecution && changed != "" {
+		w.changed = changed
+	}
+	if in.Trials.Passed > 0 && in.Trials.Passed < in.Trials.Counted() {
+		if err := w.within(r); err != nil {
+			return changed, err
+		}
+	}
+	if !in.Verdict.Counted() && in.Verdict != record.Errored {
+		return changed, nil
+	}
+	if w.decided != nil && sideOf(w.was) != sideOf(in.Verdict) {
+		if err := w.between(r, in.Verdict); err != nil {
+			return changed, err
+		}
+	}
+	w.decided, w.was, w.changed = r, in.Verdict, ""
+	return changed, nil
+}
+
+func (r *historyRun) ref(id string) record.TaskRef { return r.rec.Tasks[r.tasks[id]] }
+
+// sideOf puts failures and timeouts together.
+func sideOf(v record.Verdict) record.Verdict {
+	if v == record.TimedOut {
+		return record.Failed
+	}
+	return v
+}
+
+// changedBetween says what of a task is another; empty when nothing is, or the
+// records do not tell.
+func changedBetween(a, b record.TaskRef) string {
+	switch {
+	case a.Execution == "" || b.Execution == "":
+		return ""
+	case a.Execution != b.Execution:
+		return compare.ChangedExecution
+	case a.Hash != b.Hash:
+		return compare.ChangedGraders
+	}
+	return ""
+}
+
+func (w *flipWatch) flip(f Flip) { w.task.Flips = append(w.task.Flips, f) }
+
+// within tells of a run some of whose trials passed and some did not.
+func (w *flipWatch) within(r *historyRun) error {
+	trials, err := r.flipTrials(w.task.ID)
+	if err != nil {
+		return err
+	}
+	f := Flip{Run: r.head.RunID, Was: record.Passed, Verdict: record.Failed}
+	f.Cause, f.Detail = causeOf(trials[true], trials[false], false)
+	w.flip(f)
+	return nil
+}
+
+// between tells of a verdict that is another than in the run before.
+func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
+	f := Flip{From: w.decided.head.RunID, Run: r.head.RunID, Was: w.was, Verdict: now}
+	if now == record.Errored || w.was == record.Errored {
+		f.Cause, f.Detail = CauseInfrastructure, r.firstError(w.task.ID)
+		if now != record.Errored {
+			f.Detail = w.decided.firstError(w.task.ID)
+		}
+		w.flip(f)
+		return nil
+	}
+	before, err := w.decided.flipTrials(w.task.ID)
+	if err != nil {
+		return err
+	}
+	after, err := r.flipTrials(w.task.ID)
+	if err != nil {
+		return err
+	}
+	passed, failed := before[true], after[false]
+	if now == record.Passed {
+		passed, failed = after[true], before[false]
+	}
+	f.Cause, f.Detail = causeOf(passed, failed, w.changed == compare.ChangedGraders)
+	if f.Cause == CauseGrader && (r.head.Amended || w.decided.head.Amended) {
+		f.Detail += ", graded anew since"
+	}
+	if f.Cause == CauseAgent && w.changed != "" {
+		f.Cause, f.Detail = CauseChange, whatChanged(w.decided, r, w.changed)
+	}
+	w.flip(f)
+	return nil
+}
+
+// whatChanged names what is another in the later run.
+func whatChanged(a, b *historyRun, changed string) string {
+	var parts []string
+	for _, x := range []struct{ what, was, is string }{
+		{"executor", a.head.Executor, b.head.Executor}, {"agent", a.head.Agent, b.head.Agent}, {"model", a.head.Model, b.head.Model},
+	} {
+		if x.was != x.is {
+			parts = append(parts, fmt.Sprintf("%s %s, was %s", x.what, orNone(x.is), orNone(x.was)))
+		}
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, "; ")
+	case changed == compare.ChangedGraders:
+		return "other graders"
+	}
+	return "other prompt, files, skills, program or settings"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// firstError is what most often kept trials from ending in a verdict.
+func (r *historyRun) firstError(id string) string {
+	res := r.state.Tasks[r.tasks[id]].Result
+	if res == nil {
+		return ""
+	}
+	if res.Error != "" {
+		return plan.Title(res.Error)
+	}
+	for _, why := range res.Reasons {
+		if why.Verdict == record.Errored {
+			return plan.Title(why.Message)
+		}
+	}
+	return ""
+}
+
+// flipTrial is a trial as far as flips ask for it.
+type flipTrial struct {
+	timeout bool
+	did     string // digest of what the agent did
+	graders []flipGrade
+}
+
+type flipGrade struct {
+	name, typ string
+	passed    bool
+}
+
+// flipTrials reads the counted trials of a task, by whether they passed.
+func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
+	task := r.tasks[id]
+	only := &replay.State{Tasks: make([]replay.TaskFold, len(r.state.Tasks))}
+	only.Tasks[task] = r.state.Tasks[task]
+	found := map[bool][]flipTrial{}
+	if r.normal == nil {
+		r.normal = newNormalizer(r.rec.RunID)
+	}
+	err := replay.VisitTrials(r.run, only, func(_ int, t *record.Trial) error {
+		if !t.Verdict.Counted() {
+			return nil
+		}
+		trial := flipTrial{timeout: t.Verdict == record.TimedOut, did: r.normal.digest(t.Output, t.Transcript)}
+		for _, g := range t.Graders {
+			trial.graders = append(trial.graders, flipGrade{g.Name, g.Type, g.Passed})
+		}
+		found[t.Verdict == record.Passed] = append(found[t.Verdict == record.Passed], trial)
+		return nil
+	})
+	return found, err
+}
+
+// causeOf says why some trials passed and others did not. Where one that passed
+// did just what one did that failed, it was the graders; others says that these have
+// changed.
+func causeOf(passed, failed []flipTrial, others bool) (Cause, string) {
+	done := map[string]*flipTrial{}
+	for i := range passed {
+		done[passed[i].did] = &passed[i]
+	}
+	timeouts := 0
+	for i := range failed {
+		if failed[i].timeout {
+			timeouts++
+			continue
+		}
+		if same := done[failed[i].did]; same != nil {
+			return blame(same, &failed[i], others)
+		}
+	}
+	if timeouts > 0 && timeouts == len(failed) {
+		return CauseInfrastructure, "time was up"
+	}
+	return CauseAgent, ""
+}
+
+// blame finds the graders that two trials in which the agent did the same do not
+// agree about.
+func blame(passed, failed *flipTrial, others bool) (Cause, string) {
+	var names []string
+	judged := false
+	for _, g := range failed.graders {
+		if g.passed {
+			continue
+		}
+		i := slices.IndexFunc(passed.graders, func(o flipGrade) bool { return o.name == g.name })
+		if i >= 0 && !passed.graders[i].passed {
+			continue
+		}
+		names = append(names, g.name)
+		judged = judged || grader.Judges(g.typ)
+	}
+	detail := strings.Join(names, ", ")
+	switch {
+	case others:
+		return CauseGrader, strings.TrimSuffix("other graders: "+detail, ": ")
+	case judged:
+		return CauseJudge, detail
+	}
+	return CauseGrader, detail
+}

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+
+	"waza/eval"
+	"waza/eval/discover"
+	"waza/runner/record"
+)
+
+// choose applies the filters. Each pattern must match some task: one that
+// matches none is a slip that would go unnoticed. Where tasks are chosen, of
+// the trigger tests only those are run that a pattern of tasks names.
+func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.Request) ([]*eval.Task, []triggerTest, error) {
+	tasks := suite.Tasks
+	if len(tasks)+len(tests) == 0 {
+		return nil, nil, &record.SelectionError{}
+	}
+	var ids, tags []string
+	for _, t := range tasks {
+		ids = append(ids, t.ID)
+		tags = append(tags, t.Tags...)
+	}
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	byName := func(t *eval.Task) []string { return namesIn(t, cells...) }
+	byTag := func(t *eval.Task) []string { return t.Tags }
+	testNames := func(t triggerTest) []string {
+		names := []string{t.task.ID}
+		for _, c := range cells {
+			names = append(names, c.id(t.task.ID))
+		}
+		return names
+	}
+	if err := checkPatterns("task", withoutTests(req.Tasks, tests, testNames), tasks, byName, ids); err != nil {
+		return nil, nil, err
+	}
+	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
+		return nil, nil, err
+	}
+	if req.Task != "" {
+		one, err := chooseOne(tasks, req.Task, byName, ids)
+		return one, nil, err
+	}
+	var chosen []*eval.Task
+	wanted, tagged := NewFilter(req.Tasks), NewFilter(req.Tags)
+	for _, t := range tasks {
+		if wanted.Takes(byName(t)) && tagged.Takes(byTag(t)) {
+			chosen = append(chosen, t)
+		}
+	}
+	switch {
+	case len(req.Tags) > 0 || req.Trial > 0 && len(req.Tasks) == 0 && len(tasks) > 0:
+		tests = nil
+	default:
+		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.Takes(testNames(t)) })
+	}
+	if len(chosen)+len(tests) == 0 {
+		return nil, nil, &record.SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
+	}
+	return chosen, tests, nil
+}
+
+// namesIn are the id and the name of a task, and its ids in cells of a matrix.
+func namesIn(t *eval.Task, cells ...*Setup) []string {
+	names := []string{t.ID, t.Name}
+	for _, c := range cells {
+		if c.ref != nil {
+			names = append(names, c.id(t.ID))
+		}
+	}
+	return names
+}
+
+// wanted takes the ids and names of tasks that are asked for.
+func wanted(req *record.Request) filter {
+	if req.Task != "" {
+		return filter{names: []string{req.Task}}
+	}
+	return NewFilter(req.Tasks)
+}
+
+// withoutTests are the patterns that name no trigger test.
+func withoutTests(patterns []string, tests []triggerTest, names func(triggerTest) []string) []string {
+	return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool {
+		f := NewFilter([]string{p})
+		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.Takes(names(t)) })
+	})
+}
+
+func chooseOne(tasks []*eval.Task, id string, names func(*eval.Task) []string, known []string) ([]*eval.Task, error) {
+	i := slices.Index(known, id)
+	if i < 0 {
+		i = slices.IndexFunc(tasks, func(t *eval.Task) bool { return slices.Contains(names(t)[2:], id) })
+	}
+	if i < 0 {
+		return nil, &record.SelectionError{What: "task", Patterns: []string{id}, Known: known}
+	}
+	return tasks[i : i+1], nil
+}
+
+func checkPatterns(what string, patterns []string, tasks []*eval.Task, names func(*eval.Task) []string, known []string) error {
+	for _, p := range patterns {
+		f := NewFilter([]string{p})
+		if !slices.ContainsFunc(tasks, func(t *eval.Task) bool { return f.Takes(names(t)) }) {
+			return &record.SelectionError{What: what, Patterns: []string{p}, Known: known}
+		}
+	}
+	return nil
+}
+
+// filter takes names by patterns, each a name or a glob.
+type filter struct {
+	names []string
+	globs []*regexp.Regexp
+}
+
+func NewFilter(patterns []string) filter {
+	f := filter{names: patterns}
+	for _, p := range patterns {
+		if re, err := discover.CompileGlob(p); err == nil { // a bad glob may still be a name
+			f.globs = append(f.globs, re)
+		}
+	}
+	return f
+}
+
+// takes reports whether one of the names is wanted; without patterns all are.
+func (f filter) Takes(names []string) bool {
+	return len(f.names) == 0 || slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains(f.names, name) ||
+			slices.ContainsFunc(f.globs, func(re *regexp.Regexp) bool { return re.MatchString(name) })
+	})
+}

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"waza/eval"
+	"waza/eval/files"
+)
+
+// maxExpansion bounds the bytes of all texts of one attempt that template variables
+// were put into: prompts, files, and what executors and graders use.
+const maxExpansion = 32 << 20
+
+// expander fills the template variables of an attempt's texts. A text that becomes
+// too long is no text but the end of the attempt, because nothing that is done with
+// part of it would mean anything. It is safe for concurrent use.
+type expander struct {
+	task *eval.Task
+	vars eval.TrialVars
+	end  context.CancelCauseFunc // of the attempt
+
+	mu   sync.Mutex // guards left
+	left int
+}
+
+func NewExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
+	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
+}
+
+// text returns the expanded text, or "" once the attempt has ended for that.
+func (e *expander) Text(text string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out, err := e.task.Expand(text, e.vars, min(e.left, eval.MaxExpandedBytes))
+	switch {
+	case err != nil && e.left < eval.MaxExpandedBytes:
+		e.end(&ExpansionError{fmt.Errorf("the texts of the trial become longer than %s together by their template variables", files.Size(maxExpansion))})
+		return ""
+	case err != nil:
+		e.end(&ExpansionError{err})
+		return ""
+	case out != text:
+		e.left -= len(out)
+	}
+	return out
+}
+
+// expansionError is the cause of the end of an attempt whose texts become too long.
+type ExpansionError struct{ err error }
+
+func (e *ExpansionError) Error() string { return e.err.Error() }

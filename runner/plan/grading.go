@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"errors"
+
+	"waza/eval"
+	"waza/runner/grader"
+	"waza/runner/provider"
+	"waza/runner/record"
+)
+
+// Grading is the suite made ready to grade, not to run.
+func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
+	req := record.Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
+	if rec.Matrix() {
+		req.Executor, req.Model, req.Models = rec.Asked.Executor, rec.Asked.Model, rec.Asked.Models
+	}
+	kind, err := r.executorKind(suite, req)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Suite: suite, graders: r.graders, Config: planConfig(suite, req, kind.Name), Pool: provider.ForSuite(suite, &r.limits),
+	}
+	p.Config.TimeoutSeconds = max(p.Config.TimeoutSeconds, rec.Config.TimeoutSeconds)
+	if rec.Matrix() {
+		p.judge = judge(&req, suite)
+		err = p.planCells(r, kind, models(&req, suite))
+	} else {
+		p.judge = rec.Config.Model
+		p.Config.Model, p.Config.Models = rec.Config.Model, nil
+		p.cells = []*Setup{p.newCell(kind, suite.ExecutorOptions[kind.Name], rec.Config.Model)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var nothing *record.SelectionError // there may be nothing to run any more, and yet what was run
+	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
+		return nil, err
+	}
+	p.learnSecrets()
+	p.env = &grader.Env{
+		Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge, Recorded: true,
+	}
+	return p, nil
+}

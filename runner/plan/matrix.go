@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/record"
+)
+
+// cell is what the trials of some tasks are executed with. A run without a matrix
+// has one.
+type Setup struct {
+	ref      *record.Cell // nil without a matrix
+	Executor executor.Kind
+	Settings executor.Settings
+	params   map[string]string // as texts and programs get them
+	// baselines and triggers say why the cell measures none; empty when it does.
+	Baselines, triggers string
+}
+
+// newCell makes an executor of the suite ready to be opened. Options may be nil.
+func (p *Plan) newCell(kind executor.Kind, options any, model string) *Setup {
+	if options == nil && kind.Options != nil {
+		options = kind.Options()
+	}
+	c := &Setup{Executor: kind, Settings: executor.Settings{
+		Suite: p.Suite, Options: options, Model: model, Workers: p.Config.ActualWorkers, Providers: p.Pool,
+	}}
+	c.Baselines, c.triggers = c.unmeasuredBaseline(), c.unmeasuredTriggers()
+	return c
+}
+
+// planCells makes the cells: one for each model with each combination of
+// parameters, or the only one of a run without a matrix.
+func (p *Plan) planCells(r *Planner, kind executor.Kind, models []string) error {
+	variants := p.Suite.Variants
+	if len(variants) == 0 {
+		variants = []eval.Variant{{Executor: kind.Name, Options: p.Suite.ExecutorOptions[kind.Name]}}
+	}
+	names := map[string]bool{}
+	for _, model := range models {
+		for _, v := range variants {
+			kind, ok := r.executors.Lookup(v.Executor)
+			if !ok {
+				return &record.UnknownExecutorError{Name: v.Executor, Known: r.executors.Names()}
+			}
+			c := p.newCell(kind, v.Options, model)
+			if len(models) > 1 || len(v.Params) > 0 {
+				c.name(v.Params, len(models) > 1, names)
+			}
+			p.cells = append(p.cells, c)
+		}
+	}
+	p.Config.Executor, p.Config.Agent = p.cells[0].Executor.Name, p.cells[0].agent()
+	for _, c := range p.cells {
+		if c.agent() != p.Config.Agent {
+			p.Config.Agent = "" // which one, the cells tell
+		}
+	}
+	return nil
+}
+
+// name makes a cell one of a matrix.
+func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
+	c.ref = &record.Cell{Model: c.Settings.Model}
+	var parts []string
+	if several {
+		parts = append(parts, oneLine(c.Settings.Model))
+	}
+	for _, p := range params {
+		if c.params == nil {
+			c.params, c.ref.Params = map[string]string{}, map[string]any{}
+		}
+		text := eval.ParamText(p.Value)
+		c.params[p.Name], c.ref.Params[p.Name] = text, p.Value
+		if p.Name != eval.ParamExecutor && p.Name != eval.ParamAgent {
+			text = p.Name + "=" + oneLine(text)
+		}
+		parts = append(parts, oneLine(text))
+	}
+	name := strings.Join(parts, ",")
+	for n := 2; taken[name]; n++ { // values that differ only where they are cut off
+		name = fmt.Sprintf("%s~%d", strings.Join(parts, ","), n)
+	}
+	taken[name] = true
+	c.ref.Name = name
+}
+
+// maxValue bounds the runes of a value in the name of a cell.
+const maxValue = 40
+
+// oneLine is a value as names have it: without line ends and brackets, and short.
+func oneLine(value string) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == '[' || r == ']':
+			return -1
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, value)
+	if runes := []rune(text); len(runes) > maxValue {
+		return string(runes[:maxValue-1]) + "…"
+	}
+	return text
+}
+
+// id is that of a task of the suite in the cell.
+func (c *Setup) id(task string) string {
+	if c.ref == nil {
+		return task
+	}
+	return task + "[" + c.ref.Name + "]"
+}
+
+// title is the name of a task in the cell: clients may show nothing else of it.
+func (c *Setup) title(t *eval.Task) string {
+	switch {
+	case c.ref == nil:
+		return t.Name
+	case t.Name == t.ID:
+		return c.id(t.ID)
+	}
+	return t.Name + " [" + c.ref.Name + "]"
+}
+
+// agent is the agent that is driven, by its name; empty when there is none.
+func (c *Setup) agent() string {
+	if o, ok := c.Settings.Options.(executor.Driver); ok && c.Executor.Name == AgentExecutor {
+		return o.AgentName()
+	}
+	return ""
+}
+
+func (c *Setup) Can() executor.Capabilities { return c.Executor.Can(c.Settings) }
+
+// vars are the template variables of a trial.
+func (c *Setup) Vars(runID string, trial, attempt int) eval.TrialVars {
+	return eval.TrialVars{RunID: runID, Trial: trial, Attempt: attempt, Model: c.Settings.Model, Params: c.params}
+}
+
+// models are those to run with. There is one at least, which may be empty: then the
+// executor chooses.
+func models(req *record.Request, suite *eval.Suite) []string {
+	switch {
+	case len(req.Models) > 0:
+		var models []string
+		for _, m := range req.Models {
+			if !slices.Contains(models, m) {
+				models = append(models, m)
+			}
+		}
+		return models
+	case req.Model != "":
+		return []string{req.Model}
+	case len(suite.Config.Models) > 0:
+		return suite.Config.Models
+	}
+	return []string{suite.Config.Model}
+}
+
+// judge is the model for judges that name none, where config.judge_model does not.
+// It is the same in all cells, for else their scores could not be compared: what
+// config.model says or, without that, the first model of the matrix.
+func judge(req *record.Request, suite *eval.Suite) string {
+	models, asked := models(req, suite), req.Model != "" || len(req.Models) > 0
+	if suite.Config.Model == "" || asked && len(models) == 1 {
+		return models[0]
+	}
+	return suite.Config.Model
+}
+
+// preflightJudges tells that a model of the matrix judges the others, and itself.
+func (p *Plan) preflightJudges() decode.Diagnostics {
+	var ds decode.Diagnostics
+	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Suite.Config.Model != "" {
+		return nil
+	}
+	kind, _ := p.graders.Lookup("prompt")
+	for _, g := range p.specs(kind) {
+		if grader.NamesNoJudge(g) {
+			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
+				fmt.Sprintf("no model is named to judge, so %s, the first of the models that are compared, judges them all; set config.judge_model", p.judge)))
+		}
+	}
+	return ds
+}

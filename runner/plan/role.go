@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/grader"
+	"waza/runner/record"
+)
+
+// triggerTest is a prompt of the trigger tests, as a task of the run.
+type triggerTest struct {
+	task *eval.Task
+	ref  *record.TriggerRef
+}
+
+// taskIDs are the ids of a run, each taken once.
+type taskIDs map[string]bool
+
+func idsOf(suite *eval.Suite) taskIDs {
+	ids := make(taskIDs, len(suite.Tasks))
+	for _, t := range suite.Tasks {
+		ids[t.ID] = true
+	}
+	return ids
+}
+
+// take returns the id or, where a task of the suite is called so, one like it.
+func (ids taskIDs) take(id string) string {
+	free := id
+	for n := 2; ids[free]; n++ {
+		free = fmt.Sprintf("%s-%d", id, n)
+	}
+	ids[free] = true
+	return free
+}
+
+// triggerTests makes tasks of the suite's trigger tests.
+func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
+	tt := suite.Triggers
+	if tt == nil {
+		return nil
+	}
+	var tests []triggerTest
+	for _, l := range []struct {
+		id     string
+		should bool
+		list   []eval.TriggerPrompt
+	}{{"should_trigger", true, tt.ShouldTrigger}, {"should_not_trigger", false, tt.ShouldNotTrigger}} {
+		for i, p := range l.list {
+			ref := &record.TriggerRef{Prompt: p.Prompt, Skill: tt.Skill, ShouldTrigger: l.should, Reason: p.Reason, Confidence: p.Confidence}
+			if ref.Confidence == "" {
+				ref.Confidence = record.ConfidenceHigh
+			}
+			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
+				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
+				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills,
+			}})
+		}
+	}
+	return tests
+}
+
+// maxTitle bounds the runes of a title.
+const maxTitle = 80
+
+// title is the first line of a prompt, shortened.
+func Title(prompt string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	runes := []rune(strings.TrimSpace(line))
+	if len(runes) > maxTitle {
+		return string(runes[:maxTitle-1]) + "…"
+	}
+	return string(runes)
+}
+
+// withoutSkills is the task as an agent without skills is given it, and graded.
+func withoutSkills(t *eval.Task) *eval.Task {
+	b := *t
+	b.Skills, b.SkillDirectories = nil, nil
+	b.Effective = slices.DeleteFunc(slices.Clone(t.Effective), grader.IsSkillsOnly)
+	return &b
+}
+
+// everywhere returns why nothing is measured in any cell; empty when something is in one.
+func (p *Plan) everywhere(unmeasured func(*Setup) string) string {
+	for _, c := range p.cells {
+		if unmeasured(c) == "" {
+			return ""
+		}
+	}
+	return unmeasured(p.cells[0])
+}
+
+// unmeasuredBaseline says why nothing could be done without skills as the agent
+// would do it with them; empty when it can.
+func (c *Setup) unmeasuredBaseline() string {
+	if c.Can().Canned {
+		return fmt.Sprintf("not measured: executor %s makes its replies up", c.Executor.Name)
+	}
+	return ""
+}
+
+// unmeasuredTriggers says why nothing could be learned of trigger tests.
+func (c *Setup) unmeasuredTriggers() string {
+	switch caps := c.Can(); {
+	case caps.Canned:
+		return fmt.Sprintf("not measured: executor %s makes its replies up", c.Executor.Name)
+	case caps.Simulated:
+		return fmt.Sprintf("not measured: executor %s does what the suite scripts", c.Executor.Name)
+	case !caps.Skills:
+		return fmt.Sprintf("not measured: executor %s does not report which skills are invoked", c.Executor.Name)
+	}
+	return ""
+}

@@ -1,0 +1,51 @@
+package record
+
+import ()
+
+// Agreement tells how far a rater agrees with the one it is held against.
+type Agreement struct {
+	N int `json:"n"`
+	// MeanDifference is the mean of the rater's score less the reference's: above
+	// 0 the rater is the milder one.
+	MeanDifference float64 `json:"meanDifference"`
+	// MeanAbsoluteDifference is how far the scores are apart, on average.
+	MeanAbsoluteDifference float64 `json:"meanAbsoluteDifference"`
+	// Agreed is the share of things that both let pass or both did not.
+	Agreed float64 `json:"agreed"`
+	// Kappa is Cohen's: the share of agreement beyond what chance alone gives,
+	// 1 at most and below 0 where chance would do better. It is nil where chance
+	// alone gives full agreement, as both gave one and the same verdict throughout.
+	Kappa *float64 `json:"kappa"`
+	// KappaInterval is the 95 % interval of Kappa; nil where Kappa is, and for fewer
+	// than 10 things.
+	KappaInterval *Interval `json:"kappaInterval,omitempty"`
+}
+
+// AtK holds both measures for one k.
+type AtK struct {
+	K int `json:"k"`
+	// PassAtK is the chance that at least one of K trials passes.
+	PassAtK float64 `json:"passAtK"`
+	// PassHatK is the chance that all of K trials pass.
+	PassHatK float64 `json:"passHatK"`
+}
+
+// Interval is a range that holds the true value with some confidence.
+// Low is never above High.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Summary describes a set of scores. Without scores every field is zero; with
+// one, all but StdDev are that score.
+type Distribution struct {
+	N      int     `json:"n"`
+	Mean   float64 `json:"mean"`
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	// StdDev is the sample standard deviation (n-1 below the line), 0 for
+	// fewer than two scores.
+	StdDev float64 `json:"stdDev"`
+}

@@ -1,0 +1,183 @@
+package regrade
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"waza/runner/record"
+	"waza/runner/replay"
+)
+
+// Question is what one grader asks a person about one trial.
+type Question struct {
+	TaskID   string `json:"taskId"`
+	TaskName string `json:"taskName"`
+	Trial    int    `json:"trial"`
+	Grader   string `json:"grader"`
+	// Type is human or human_calibration.
+	Type string `json:"type"`
+	// Verdict is the trial's as it stands.
+	Verdict record.Verdict `json:"verdict"`
+	// Pending: an answer is waited for. It is not where there is one, and where
+	// it could change nothing because the trial failed anyway or is an error.
+	Pending bool `json:"pending"`
+	// Score and Comment are the answer; Score is nil as long as there is none.
+	Score   *float64 `json:"score"`
+	Comment string   `json:"comment,omitempty"`
+	record.Review
+}
+
+// Questions lists what graders of a run ask persons, answered or not, in the order
+// of tasks, trials and graders. Of a run that goes on it lists what there is so
+// far, though no answer is taken before it is over. The error is
+// [ErrRunNotFound], or tells why the record cannot be read.
+func (r *Amender) Questions(runID string) ([]Question, error) {
+	h, err := replay.Open(r.Catalog.Store, runID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Question
+	err = eachTrial(h, func(_ *replay.Trials, task int, raw []byte) error {
+		var res replay.Lean
+		if err := res.Lift(raw); err != nil {
+			return fmt.Errorf("journal: a trial of task %s: %w", h.Rec.Tasks[task].ID, err)
+		}
+		list = append(list, questionsOf(h.Rec.Tasks[task], &res.Trial)...)
+		return nil
+	})
+	return list, err
+}
+
+// Pending lists those questions that wait for an answer; see [Runner.Questions].
+func (r *Amender) Pending(runID string) ([]Question, error) {
+	list, err := r.Questions(runID)
+	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err
+}
+
+// NewestPending returns the newest run that is over and has pending questions;
+// empty when there is none. Runs whose files cannot be read are left out.
+func (r *Amender) NewestPending() (runID string, err error) {
+	ids, err := r.Catalog.Store.List()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		h, err := r.Catalog.Run(id)
+		if err != nil {
+			continue
+		}
+		if p, err := h.Progress(); err != nil || p.Status == record.StatusRunning || !p.MayWait() {
+			continue
+		}
+		if list, err := r.Pending(id); err == nil && len(list) > 0 {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// Trial returns all that is known of one trial of a run, as it stands now. It is
+// nil when there is no such trial, or it has not ended.
+func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) {
+	h, err := replay.Open(r.Catalog.Store, runID)
+	if err != nil {
+		return nil, err
+	}
+	var found *record.Trial
+	err = eachTrial(h, func(files *replay.Trials, task int, raw []byte) error {
+		if h.Rec.Tasks[task].ID != taskID || found != nil {
+			return nil
+		}
+		var head struct{ TrialNum int }
+		if json.Unmarshal(raw, &head) != nil || head.TrialNum != trial {
+			return nil
+		}
+		found = new(record.Trial)
+		return files.DecodeRaw(raw, found)
+	})
+	return found, err
+}
+
+// File returns the content of a file that a trial of a run left in its workspace,
+// as it was recorded. The error names the path, and tells of a file that was not
+// there or not kept.
+func (r *Amender) File(runID string, trial *record.Trial, path string) ([]byte, error) {
+	var found *record.SnapshotEntry
+	if w := trial.Workspace; w != nil {
+		if i := slices.IndexFunc(w.Entries, func(e record.SnapshotEntry) bool { return e.Path == path }); i >= 0 {
+			found = &w.Entries[i]
+		}
+	}
+	switch {
+	case found == nil:
+		return nil, fmt.Errorf("%s: the trial left no such file", path)
+	case found.Omitted != "":
+		return nil, fmt.Errorf("%s: not kept: %s", path, found.Omitted)
+	case found.Blob == nil:
+		return nil, fmt.Errorf("%s: not a file", path)
+	}
+	h, err := replay.Open(r.Catalog.Store, runID)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := h.Run.Blobs()
+	if err != nil {
+		return nil, err
+	}
+	defer blobs.Close()
+	b, err := blobs.Get(*found.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+func questionsOf(task record.TaskRef, res *record.Trial) []Question {
+	var list []Question
+	for i := range res.Graders {
+		g := &res.Graders[i]
+		if !g.AsksPerson() || g.Error != "" {
+			continue
+		}
+		q := Question{
+			TaskID: task.ID, TaskName: task.Name, Trial: res.TrialNum, Grader: g.Name, Type: g.Type,
+			Verdict: res.Verdict, Review: g.Review(), Pending: g.NeedsReview && (res.Verdict == record.NeedsReview || g.Calibrates()),
+		}
+		if !g.NeedsReview {
+			q.Score, q.Comment = &g.Score, g.Feedback
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+// eachTrial visits the trials of a run that have ended, one at a time, in the
+// order of tasks and trials, as the journal has them. The bytes are gone after the
+// visit.
+func eachTrial(h *replay.Recorded, visit func(files *replay.Trials, task int, raw []byte) error) error {
+	st, err := h.State()
+	if err != nil {
+		return err
+	}
+	files, err := replay.OpenTrials(h.Run)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	var buf []byte
+	for i, t := range st.Tasks {
+		for _, at := range t.Trials {
+			if at.Size == 0 {
+				continue
+			}
+			if buf, err = files.Bytes(at, buf); err != nil {
+				return err
+			}
+			if err := visit(files, i, buf); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package regrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval/decode"
+	"waza/runner/grader"
+	"waza/runner/provider"
+	"waza/runner/record"
+	"waza/runner/tally"
+	"waza/runner/trial"
+)
+
+// Review is a person's score of one trial.
+type Review struct {
+	TaskID string
+	Trial  int // from 1
+	// Grader is the name of the grader that asks; empty when only one does.
+	Grader string
+	// Score is in [0, 1]. What passes, the grader says.
+	Score   float64
+	Comment string
+	// Reviewer says who gives the score; may be empty.
+	Reviewer string
+}
+
+// Reviewed is how a trial stands after a review.
+type Reviewed struct {
+	RunID  string `json:"runId"`
+	TaskID string `json:"taskId"`
+	Trial  int    `json:"trial"`
+	Grader string `json:"grader"`
+	// Verdict and Score are the trial's; the score is nil when it has none.
+	Verdict record.Verdict `json:"verdict"`
+	Score   *float64       `json:"score"`
+	// Pending is how many scores of the run are still waited for.
+	Pending int `json:"pending"`
+}
+
+// ReviewError says that a review cannot be taken, and which part of it is at fault.
+type ReviewError struct {
+	RunID string
+	What  string   // task, trial, grader or score
+	Given string   // what it was given as
+	Known []string // what it could be; may be empty
+	msg   string
+}
+
+func (e *ReviewError) Error() string { return e.msg }
+
+// reviewPatience is how long a review waits for others that amend the same run:
+// another review is over in a moment, grading anew may take long.
+const reviewPatience = 3 * time.Second
+
+// Review records a person's score of a trial of a run that is over, and brings
+// the verdict of the trial and the result of the run up to date. It may be given
+// again: the last one counts, the others stay in the journal. The score is
+// recorded when Review returns without an error, which else is [ErrRunNotFound],
+// a [*ReviewError], a [*BusyError], or tells why the record cannot be read or
+// written. Several reviewers, also of several processes, wait for each other for
+// some seconds.
+func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
+	if err := grader.CheckScore(v.Score); err != nil {
+		return nil, &ReviewError{RunID: runID, What: "score", Given: fmt.Sprint(v.Score), msg: err.Error()}
+	}
+	var done *Reviewed
+	err := r.amendPatiently(ctx, runID, func(_ context.Context, a *Amendment) (err error) {
+		a.Redact(environmentSecrets())
+		done, err = a.review(v, time.Now().UTC())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	pending, err := r.Pending(runID)
+	done.Pending = len(pending)
+	return done, err
+}
+
+// environmentSecrets are the keys that somebody may paste into a comment.
+func environmentSecrets() *provider.Redactor {
+	var secrets provider.Redactor
+	secrets.Learn(os.Environ())
+	return &secrets
+}
+
+// amendPatiently tries again while somebody else amends the run.
+func (r *Amender) amendPatiently(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
+	deadline := time.Now().Add(reviewPatience)
+	for {
+		err := r.Amend(ctx, id, change)
+		var busy *record.BusyError
+		if !errors.As(err, &busy) || busy.GoesOn || time.Now().After(deadline) {
+			return err
+		}
+		trial.Pause(ctx, nil, 20*time.Millisecond)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (a *Amendment) review(v Review, now time.Time) (*Reviewed, error) {
+	task := slices.IndexFunc(a.rec.Tasks, func(t record.TaskRef) bool { return t.ID == v.TaskID })
+	if task < 0 {
+		return nil, noSuchTask(a.rec, v.TaskID)
+	}
+	res, err := a.Trial(task, v.Trial)
+	if err != nil {
+		return nil, err
+	}
+	g, err := a.reviewable(task, v, res)
+	if err != nil {
+		return nil, err
+	}
+	if err := grader.SetReview(g, v.Score, v.Comment, v.Reviewer, now); err != nil {
+		return nil, &ReviewError{RunID: a.rec.RunID, What: "grader", Given: g.Name, msg: err.Error()}
+	}
+	grader.Compare(res.Graders)
+	was := res.Verdict
+	if was.Graded() {
+		res.Verdict, res.Score, res.Error = tally.VerdictOf(res.Graders)
+	}
+	if err := a.Replace(task, was, res); err != nil {
+		return nil, err
+	}
+	return &Reviewed{RunID: a.rec.RunID, TaskID: v.TaskID, Trial: v.Trial, Grader: g.Name, Verdict: res.Verdict, Score: res.Score}, nil
+}
+
+// reviewable finds the result that v is about in the trial res, which is nil when
+// there is none.
+func (a *Amendment) reviewable(task int, v Review, res *record.Trial) (*record.Grade, error) {
+	ref := a.rec.Tasks[task]
+	fault := &ReviewError{RunID: a.rec.RunID, What: "trial", Given: fmt.Sprint(v.Trial)}
+	switch last := ref.First + ref.Trials - 1; {
+	case v.Trial < ref.First || v.Trial > last:
+		fault.msg = fmt.Sprintf("task %q of run %s has no trial %d; it has %s", v.TaskID, a.rec.RunID, v.Trial, span(ref.First, last))
+		return nil, fault
+	case res == nil:
+		fault.msg = fmt.Sprintf("trial %d of task %q had not ended when run %s did", v.Trial, v.TaskID, a.rec.RunID)
+		return nil, fault
+	case len(res.Graders) == 0 && res.Error != "":
+		fault.msg = fmt.Sprintf("trial %d of task %q was not graded, so there is nothing to review: %s: %s", v.Trial, v.TaskID, res.Verdict, res.Error)
+		return nil, fault
+	}
+	return a.asking(v, res)
+}
+
+func span(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("only trial %d", first)
+	}
+	return fmt.Sprintf("%d to %d", first, last)
+}
+
+// asking finds the result that asks a person. Of several of one name it is the
+// first that waits, else the first.
+func (a *Amendment) asking(v Review, res *record.Trial) (*record.Grade, error) {
+	var names []string
+	var found *record.Grade
+	for i := range res.Graders {
+		g := &res.Graders[i]
+		if g.AsksPerson() {
+			if !slices.Contains(names, g.Name) {
+				names = append(names, g.Name)
+			}
+			if (v.Grader == "" || v.Grader == g.Name) && (found == nil || g.NeedsReview && !found.NeedsReview) {
+				found = g
+			}
+		}
+	}
+	where := fmt.Sprintf("trial %d of task %q", v.Trial, v.TaskID)
+	fault := &ReviewError{RunID: a.rec.RunID, What: "grader", Given: v.Grader, Known: names}
+	switch {
+	case len(names) == 0:
+		fault.msg = "no grader asks a person about " + where
+	case v.Grader == "" && len(names) > 1:
+		fault.msg = fmt.Sprintf("several graders ask a person about %s, name one: %s", where, strings.Join(names, ", "))
+	case found != nil:
+		return found, nil
+	default:
+		fault.msg = fmt.Sprintf("no grader %q asks a person about %s; known are %s", v.Grader, where, strings.Join(names, ", "))
+		for _, g := range res.Graders {
+			if g.Name == v.Grader {
+				fault.msg = fmt.Sprintf("grader %q is of type %s, which asks no person; those of %s that do: %s", g.Name, g.Type, where, strings.Join(names, ", "))
+			}
+		}
+	}
+	return nil, fault
+}
+
+func noSuchTask(rec *record.Run, id string) error {
+	e := &ReviewError{RunID: rec.RunID, What: "task", Given: id, msg: fmt.Sprintf("run %s has no task %q", rec.RunID, id)}
+	for _, t := range rec.Tasks {
+		e.Known = append(e.Known, t.ID)
+	}
+	if near := decode.Nearest(id, e.Known); near != "" {
+		e.msg += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return e
+}

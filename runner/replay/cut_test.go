@@ -1,0 +1,51 @@
+package replay_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/runnertest"
+)
+
+// An agent that printed more than is kept passed not_contains with the forbidden
+// word behind the cut. Grading the recorded trial again did so, too.
+func TestForbiddenWordBehindTheCut(t *testing.T) {
+	t.Parallel()
+	files := `
+-- agent.sh --
+head -c 4200000 /dev/zero | tr '\0' x; echo forbidden
+-- eval.yaml --
+name: cut
+config: {executor: command, command: [sh, agent.sh], retry_errors: 0}
+tasks:
+  - id: absent
+    prompt: x
+    graders: [{type: text, config: {not_contains: [forbidden]}}]
+  - id: present
+    prompt: x
+    graders: [{type: text, config: {contains: [xxx]}}]
+`
+	r := runnertest.NewRunner(t)
+	live := runnertest.Start(t, r, files, record.Request{})
+	events := runnertest.Follow(t, live, 1)
+	<-live.Done()
+	require.Contains(t, runnertest.Logs(events), "warning task absent, trial 1: the output was cut after 4194304 bytes, and the rest (5706 bytes) was dropped")
+	check := func() {
+		h, err := r.Catalog().Run(live.ID())
+		require.NoError(t, err)
+		res := runnertest.ResultOf(t, h)
+		require.Equal(t, record.Errored, res.Tasks[0].Verdict)
+		require.Contains(t, res.Tasks[0].Trials[0].Error, "not_contains forbidden cannot be decided: the output was cut")
+		require.Equal(t, record.Passed, res.Tasks[1].Verdict)
+		require.Len(t, res.Tasks[1].Trials[0].Output, executor.MaxOutputBytes)
+		require.EqualValues(t, 5706, res.Tasks[1].Trials[0].OutputDropped)
+	}
+	check()
+	_, err := r.Amender().Grade(t.Context(), live.ID(), runnertest.Load(t, r, files), regrade.GradeOptions{})
+	require.NoError(t, err)
+	check()
+}

@@ -1,0 +1,277 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// The journal is the record of a run; run.json and result.json repeat what it holds,
+// so that a look at a run costs little. Each of the three says whether it is as it was
+// written, and each face of a run reads them here:
+//
+//	run.json     damaged ─► the record in run_start or run_resumed
+//	result.json  damaged ─► made of the journal again
+//	journal      damaged ─► what the other lines say, and trials that result.json has
+//
+// Whatever is damaged is reported as [Damage], also when nothing is lost by it.
+
+// readRecord reads run.json or, when that cannot be believed, what the journal has of
+// it. Of a run of which neither is left the record says as much as its id does. broken
+// is what is wrong with run.json. The error is [ErrRunNotFound].
+func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, err error) {
+	b, err := run.Request()
+	if err == nil {
+		rec = new(record.Run)
+		if err = json.Unmarshal(b, rec); err == nil {
+			return rec, nil, nil
+		}
+	}
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, filepath.Base(run.Dir()))
+	}
+	broken = &record.DamagedFile{File: "run.json", Error: FileFault(err)}
+	id := filepath.Base(run.Dir())
+	if rec, err = recordInJournal(run); err == nil && rec != nil {
+		broken.Restored = true
+		rec.RunID = id
+		return rec, broken, nil
+	}
+	return &record.Run{RunID: id, CreatedAt: dateOf(id)}, broken, nil
+}
+
+// fileFault is what is wrong with a file, without its name.
+func FileFault(err error) string {
+	var file *journal.FileError
+	var path *os.PathError
+	switch {
+	case errors.As(err, &file):
+		err = file.Err
+	case errors.Is(err, os.ErrNotExist):
+		return "it is missing"
+	case errors.As(err, &path):
+		err = path.Err
+	}
+	return err.Error()
+}
+
+// recordInJournal returns the record of the run's last session; nil when no line that
+// is left has it.
+func recordInJournal(run *journal.Run) (rec *record.Run, err error) {
+	r, err := run.Journal()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		line, _, _, err := r.NextWhole()
+		if errors.Is(err, io.EOF) {
+			return rec, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(line, []byte(`"record":{`)) {
+			continue
+		}
+		var e struct {
+			Type   record.EventType `json:"type"`
+			Record *record.Run      `json:"record"`
+		}
+		if json.Unmarshal(line, &e) == nil && e.Record != nil && (e.Type == record.RunStart || e.Type == record.RunResumed) {
+			rec = e.Record
+		}
+	}
+}
+
+// dateOf is the time that an id begins with; zero when it begins with none.
+func dateOf(id string) time.Time {
+	if i := strings.LastIndexByte(id, '-'); i > 0 {
+		id = id[:i]
+	}
+	t, err := time.Parse(record.IdTime, id)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// believed returns the head of result.json; nil when there is none, or none that can
+// be believed. broken is what is wrong with it. The error is [ErrRunNotFound].
+func (r *Recorded) believed() (head *resultHead, broken *record.DamagedFile, err error) {
+	head, err = r.Head()
+	switch {
+	case err == nil:
+		return head, nil, nil
+	case errors.Is(err, journal.ErrNotFound):
+		return nil, nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, r.ID())
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil, nil
+	}
+	return nil, &record.DamagedFile{File: "result.json", Error: FileFault(err)}, nil
+}
+
+// head reads all of result.json, to see that it is whole, and decodes its head.
+func (r *Recorded) Head() (*resultHead, error) {
+	f, err := r.Run.Result()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	head, err := readSummary(f)
+	if err != nil {
+		return nil, err
+	}
+	head.events = f.Number
+	return head, nil
+}
+
+// state is the state of the run as all of its files have it. What the journal lost of
+// trials and tasks comes from result.json, where that is whole.
+func (r *Recorded) State() (*State, error) {
+	head, _, err := r.believed()
+	if err != nil {
+		return nil, err
+	}
+	st, err := Refold(r.Run, r.Rec)
+	if err != nil {
+		return nil, err
+	}
+	st.adopt(head)
+	if head != nil && head.EndedAt != nil && (st.lossy || head.events > st.lines) {
+		st.fill(r.Run)
+	}
+	return st, nil
+}
+
+// fill takes trials and tasks that the state lacks from result.json, as far as that
+// can be read.
+func (s *State) fill(run *journal.Run) {
+	f, err := run.Result()
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_ = eachInResult(f, func(head *taskHead, trials []resultTrial) {
+		task := s.index(&record.Event{TaskID: head.ID})
+		if task < 0 {
+			return
+		}
+		for _, t := range trials {
+			key, ok := s.key(&record.Event{TaskID: head.ID, TrialNum: t.num})
+			if ok && s.Tasks[key.Task].Trials[key.Trial].Size == 0 {
+				s.Tasks[key.Task].Trials[key.Trial] = t.at // the summary counts it
+			}
+		}
+		if s.Tasks[task].Result == nil && head.Task != nil && head.Verdict != "" {
+			s.Tasks[task].Result = head.Task
+		}
+	})
+}
+
+// resultTrial is a trial in result.json.
+type resultTrial struct {
+	num int
+	at  Place
+}
+
+// eachInResult visits the tasks of a result with the places of their trials.
+func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial)) error {
+	dec := json.NewDecoder(r)
+	return decodeObject(dec, func(key string) error {
+		if key != "tasks" {
+			var skip json.RawMessage
+			return dec.Decode(&skip)
+		}
+		return decodeArray(dec, func() error {
+			fields := map[string]json.RawMessage{}
+			var trials []resultTrial
+			err := decodeObject(dec, func(key string) error {
+				if key == "trials" {
+					return decodeArray(dec, func() error {
+						t, err := decodeResultTrial(dec)
+						trials = append(trials, t)
+						return err
+					})
+				}
+				var raw json.RawMessage
+				err := dec.Decode(&raw)
+				fields[key] = raw
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			b, err := json.Marshal(fields)
+			if err != nil {
+				return err
+			}
+			head := new(taskHead)
+			if err := json.Unmarshal(b, head); err != nil {
+				return err
+			}
+			visit(head, trials)
+			return nil
+		})
+	})
+}
+
+// decodeResultTrial skips a trial and returns its place.
+func decodeResultTrial(dec *json.Decoder) (t resultTrial, err error) {
+	var raw json.RawMessage
+	if err := dec.Decode(&raw); err != nil {
+		return t, err
+	}
+	var head struct {
+		TrialNum int
+		Verdict  record.Verdict
+	}
+	err = json.Unmarshal(raw, &head)
+	t.num = head.TrialNum
+	t.at = Place{
+		Off: dec.InputOffset() - int64(len(raw)), Size: int32(len(raw)), Verdict: CodeOf(head.Verdict),
+		stored: bytes.HasPrefix(raw, []byte(storedHead)), inResult: true,
+	}
+	return t, err
+}
+
+// decodeObject calls member for each key of an object, which decodes its value.
+func decodeObject(dec *json.Decoder, member func(key string) error) error {
+	return decodeArray(dec, func() error {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return errNoObject
+		}
+		return member(name)
+	})
+}
+
+// decodeArray calls next for each element of an array, which decodes it.
+func decodeArray(dec *json.Decoder, next func() error) error {
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	for dec.More() {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}

@@ -1,0 +1,446 @@
+// Package replay turns the recorded events of a run into its state. Call [Open] for a
+// run of the past, [Fold] to follow the events of a run as they are recorded, and
+// [StateOf] for the state of any run; nothing else folds events.
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// place is where a trial's result stands in the journal, and its verdict. Together
+// with a slot in a slice it is all that a run keeps in memory of a trial that has
+// ended.
+type Place struct {
+	Off     int64
+	Size    int32 // 0 when there is no trial
+	Verdict verdictCode
+	stored  bool // it refers to contents that are elsewhere
+	// inResult: it is in result.json, because the journal lost it.
+	inResult bool
+}
+
+// verdictCode is a verdict in a byte.
+type verdictCode uint8
+
+var verdictCodes = [...]record.Verdict{"", record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped, record.NeedsReview}
+
+func CodeOf(v record.Verdict) verdictCode {
+	return verdictCode(max(0, slices.Index(verdictCodes[:], v)))
+}
+
+func (c verdictCode) Verdict() record.Verdict { return verdictCodes[c] }
+
+// lastMember is the place of the value of a line's last member: its bytes end just
+// before the brace.
+func LastMember(line, value []byte) Place {
+	return Place{Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead))}
+}
+
+type TaskFold struct {
+	Result *record.Task // nil until the task has ended
+	Trials []Place      // by trial number, from the task's first
+}
+
+// foldState is the state of a run as its events tell it. Tasks are those of the
+// record; events find theirs by its id, for a run that is taken up again may have
+// others than before.
+type State struct {
+	rec      *record.Run
+	ids      map[string]int // indexes of tasks; nil until one is looked for
+	Progress record.Progress
+	Clock    clock
+	Resumed  int // how often the run was taken up again
+	Tasks    []TaskFold
+	Criteria *record.Criteria // of the last amendment; nil means the record's
+	Amended  *amended         // what has not taken effect yet; nil when there is none
+	// earlier are the places of trials that an amendment replaced, oldest first.
+	Earlier map[TrialKey][]Place
+
+	lines int64 // of the journal, lost ones included
+	lossy bool  // some are lost
+}
+
+// amended is what an amendment changes, until it takes effect.
+type amended struct {
+	trials map[TrialKey]Place
+	Tasks  map[int]*record.Task
+}
+
+// trialKey names a trial by the indexes of its task and of itself.
+type TrialKey struct{ Task, Trial int32 }
+
+// KeyOf is the key of a trial by its index and that of its task.
+func KeyOf(task, trial int) TrialKey { return TrialKey{int32(task), int32(trial)} }
+
+// clock adds up how long the sessions of a run took, each from its first event to
+// its last.
+type clock struct {
+	ran         time.Duration // of the sessions before
+	began, Last time.Time     // of this one; zero before its first event
+}
+
+func (c *clock) tick(at time.Time) {
+	if c.began.IsZero() {
+		c.began = at
+	}
+	c.Last = at
+}
+
+// total is how long all sessions took.
+func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.began)) }
+
+// restart begins another session.
+func (c *clock) restart(at time.Time) { c.ran, c.began, c.Last = c.Total(), at, at }
+
+// fold derives the state of a run from its events. It is safe for concurrent use.
+type Fold struct {
+	Mu    sync.RWMutex // guards state
+	State State
+}
+
+func NewFold(rec *record.Run) *Fold { return &Fold{State: newFoldState(rec)} }
+
+func newFoldState(rec *record.Run) State {
+	s := State{rec: rec, Tasks: make([]TaskFold, len(rec.Tasks))}
+	s.Progress = record.Progress{Status: record.StatusRunning, StartedAt: rec.CreatedAt}
+	for i, t := range rec.Tasks {
+		s.Tasks[i].Trials = make([]Place, t.Trials)
+		if t.Role == record.RoleTask {
+			s.Progress.Tasks.Total++
+			s.Progress.Trials.Total += t.Trials
+		}
+	}
+	return s
+}
+
+// apply takes recorded events; places tells where the trial of each stands.
+func (f *Fold) Apply(events []*record.Event, places []Place) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for i, e := range events {
+		f.State.Apply(e, places[i])
+	}
+}
+
+func (s *State) Apply(e *record.Event, at Place) {
+	if e.Type.Amends() {
+		s.amend(e, at)
+		return
+	}
+	p := &s.Progress
+	p.Seq = e.Seq
+	if e.Type == record.RunResumed {
+		s.resume(e)
+		return
+	}
+	s.Clock.tick(e.Time)
+	switch e.Type {
+	case record.TrialComplete:
+		if key, ok := s.key(e); ok {
+			at.Verdict = CodeOf(e.Verdict)
+			s.put(key, at)
+		}
+	case record.TaskComplete:
+		if i := s.index(e); i >= 0 {
+			s.putResult(i, e.Task)
+		}
+	case record.RunComplete:
+		p.Summary = e.Summary
+	case record.End:
+		ended := e.Time
+		p.Status, p.Error, p.EndedAt = e.Status, e.Error, &ended
+	}
+}
+
+// put sets the place of a trial, and counts it once however often it is recorded.
+func (s *State) put(key TrialKey, at Place) {
+	slot := &s.Tasks[key.Task].Trials[key.Trial]
+	if s.rec.Tasks[key.Task].Role == record.RoleTask {
+		s.Progress.Trials.Remove(slot.Verdict.Verdict())
+		s.Progress.Trials.Add(at.Verdict.Verdict())
+	}
+	*slot = at
+}
+
+// putResult does the same for a task; nil means that it has not ended.
+func (s *State) putResult(task int, res *record.Task) {
+	t := &s.Tasks[task]
+	if s.rec.Tasks[task].Role == record.RoleTask {
+		if t.Result != nil {
+			s.Progress.Tasks.Remove(t.Result.Verdict)
+		}
+		if res != nil {
+			s.Progress.Tasks.Add(res.Verdict)
+		}
+	}
+	t.Result = res
+}
+
+// resume takes the event that begins another session of the run: what it does not
+// keep, and what was told of the end of the one before, counts no more.
+func (s *State) resume(e *record.Event) {
+	s.Clock.restart(e.Time)
+	s.Resumed++
+	s.Reopen()
+	s.KeepOnly(e.Kept)
+}
+
+// keepOnly drops all trials but those, and the results of tasks that are not whole
+// any more.
+func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
+	for i := range s.Tasks {
+		ref := &s.rec.Tasks[i]
+		whole := true
+		for j, at := range s.Tasks[i].Trials {
+			if at.Size > 0 && !keeps(kept[ref.ID], ref.First+j) {
+				key := TrialKey{int32(i), int32(j)}
+				s.put(key, Place{})
+				delete(s.Earlier, key)
+			}
+			whole = whole && s.Tasks[i].Trials[j].Size > 0
+		}
+		if res := s.Tasks[i].Result; res != nil && !(whole && res.Trials.Total == ref.Trials) {
+			s.putResult(i, nil)
+		}
+	}
+}
+
+// reopen forgets what was told of the end of the run, and what an amendment that
+// was cut short would have changed.
+func (s *State) Reopen() {
+	p := &s.Progress
+	p.Status, p.Error, p.EndedAt, p.Summary, p.AmendedAt = record.StatusRunning, "", nil, nil, nil
+	s.Amended, s.Criteria = nil, nil
+}
+
+// keeps reports whether a trial is in one of the ranges, which are in order.
+func keeps(ranges []record.TrialRange, num int) bool {
+	i, found := slices.BinarySearchFunc(ranges, num, func(r record.TrialRange, num int) int { return cmp.Compare(r[0], num) })
+	return found || i > 0 && num <= ranges[i-1][1]
+}
+
+// amend takes an event of an amendment. What it changes is kept apart until the
+// last event of the amendment, so that a run is as before or as after it.
+func (s *State) amend(e *record.Event, at Place) {
+	if s.Amended == nil {
+		s.Amended = &amended{trials: map[TrialKey]Place{}, Tasks: map[int]*record.Task{}}
+	}
+	switch key, ok := s.key(e); {
+	case e.Type == record.TrialGraded && ok:
+		s.remember(key)
+		at.Verdict = CodeOf(e.Verdict)
+		s.Amended.trials[key] = at
+	case e.Type == record.TaskGraded && key.Task >= 0:
+		s.Amended.Tasks[int(key.Task)] = e.Task
+	case e.Type == record.RunGraded:
+		s.commit(e)
+	}
+}
+
+// remember keeps the place of a trial that is about to be replaced.
+func (s *State) remember(key TrialKey) {
+	at := s.Place(key)
+	if at.Size == 0 {
+		return
+	}
+	if s.Earlier == nil {
+		s.Earlier = map[TrialKey][]Place{}
+	}
+	s.Earlier[key] = append(s.Earlier[key], at)
+}
+
+// place finds a trial, as replaced by an amendment that has not taken effect; the
+// zero place when it has not ended.
+func (s *State) Place(key TrialKey) Place {
+	if s.Amended != nil {
+		if at, ok := s.Amended.trials[key]; ok {
+			return at
+		}
+	}
+	return s.Tasks[key.Task].Trials[key.Trial]
+}
+
+func (s *State) commit(e *record.Event) {
+	for key, at := range s.Amended.trials {
+		s.put(key, at)
+	}
+	for i, res := range s.Amended.Tasks {
+		s.putResult(i, res)
+	}
+	s.Amended = nil
+	s.Criteria = e.Criteria
+	if p := &s.Progress; e.Summary != nil {
+		tasks, trials := p.Tasks.Total, p.Trials.Total // the summary's are of what has ended
+		p.Summary, p.Tasks, p.Trials = e.Summary, e.Summary.Counts, e.Summary.Trials.Counts
+		p.Tasks.Total, p.Trials.Total = tasks, trials
+		p.AmendedAt = &e.Time
+	}
+}
+
+// key finds the trial of an event. Where there is none, its task is still right, or
+// -1 when the record has no such task.
+func (s *State) key(e *record.Event) (TrialKey, bool) {
+	i := s.index(e)
+	if i < 0 {
+		return TrialKey{-1, -1}, false
+	}
+	n := e.TrialNum - s.rec.Tasks[i].First
+	return TrialKey{int32(i), int32(n)}, n >= 0 && n < len(s.Tasks[i].Trials)
+}
+
+// index finds the task of an event, or returns -1.
+func (s *State) index(e *record.Event) int {
+	if n := e.TaskNum - 1; n >= 0 && n < len(s.Tasks) && s.rec.Tasks[n].ID == e.TaskID {
+		return n
+	}
+	if s.ids == nil {
+		s.ids = make(map[string]int, len(s.rec.Tasks))
+		for i, t := range s.rec.Tasks {
+			s.ids[t.ID] = i
+		}
+	}
+	if i, ok := s.ids[e.TaskID]; ok {
+		return i
+	}
+	return -1
+}
+
+// adopt takes from a result what the journal could not take: that the run ended.
+// head may be nil.
+func (s *State) adopt(head *resultHead) {
+	p := &s.Progress
+	if head == nil || head.EndedAt == nil || p.EndedAt != nil {
+		return
+	}
+	p.Status, p.EndedAt, p.Error = head.Status, head.EndedAt, head.Error
+	p.Summary = cmp.Or(p.Summary, head.Summary)
+}
+
+// stored reports whether trials refer to contents that are elsewhere.
+func (s *State) stored() bool {
+	for i := range s.Tasks {
+		if slices.ContainsFunc(s.Tasks[i].Trials, func(at Place) bool { return at.stored }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) Results() []*record.Task {
+	list := make([]*record.Task, len(s.Tasks))
+	for i, t := range s.Tasks {
+		list[i] = t.Result
+	}
+	return list
+}
+
+// place finds a trial; the zero place when it has not ended.
+func (f *Fold) Place(key TrialKey) Place {
+	f.Mu.RLock()
+	defer f.Mu.RUnlock()
+	return f.State.Tasks[key.Task].Trials[key.Trial]
+}
+
+// progress returns the state without the trials.
+func (f *Fold) Progress() record.Progress {
+	f.Mu.RLock()
+	defer f.Mu.RUnlock()
+	return f.State.Progress
+}
+
+// snapshot copies the state.
+func (f *Fold) Snapshot() *State {
+	f.Mu.RLock()
+	defer f.Mu.RUnlock()
+	st := &State{rec: f.State.rec, Progress: f.State.Progress, Criteria: f.State.Criteria, Tasks: make([]TaskFold, len(f.State.Tasks))}
+	for i, t := range f.State.Tasks {
+		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
+	}
+	return st
+}
+
+// visitTrials lifts the trials of a state out of the journal, one after the other,
+// as far as T has members for what is known of them.
+func VisitTrials[T any](run *journal.Run, st *State, visit func(task int, t *T) error) error {
+	f, err := OpenTrials(run)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i := range st.Tasks {
+		for _, at := range st.Tasks[i].Trials {
+			if at.Size == 0 {
+				continue // not ended
+			}
+			t := new(T)
+			if err := f.Decode(at, t); err != nil {
+				return err
+			}
+			if err := visit(i, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refold rebuilds the state of a recorded run from its journal. What damaged lines
+// held is left out: a trial that stood in one has not ended.
+func Refold(run *journal.Run, rec *record.Run) (*State, error) {
+	alive := run.Alive() // before reading: what it wrote last is read then
+	st, err := FoldJournal(run, rec)
+	if err != nil {
+		return nil, err
+	}
+	if st.Progress.EndedAt == nil && !alive {
+		st.Progress.Status = record.StatusInterrupted
+	}
+	return st, nil
+}
+
+// foldJournal makes the state of a run from its journal, the lines of which are
+// known to be whole: they need not be decoded to find out.
+func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
+	st := newFoldState(rec)
+	var l Lifter
+	r, err := run.Journal()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		line, number, off, err := r.NextWhole()
+		if errors.Is(err, io.EOF) {
+			st.lossy = st.lossy || r.Last() != st.lines
+			st.lines = r.Last()
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		st.lossy = st.lossy || number != st.lines+1
+		st.lines = number
+		e, trial, err := l.Lift(line)
+		if err != nil {
+			continue
+		}
+		e.Seq = number
+		if trial.Size > 0 {
+			trial.Off += off
+		}
+		st.Apply(e, trial)
+	}
+	if st.Resumed < rec.Resumed {
+		st.Reopen() // whoever was about to take it up came no further than the record
+	}
+	return &st, nil
+}

@@ -1,0 +1,315 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"waza/runner/record"
+)
+
+var (
+	// errNoObject says that bytes are no JSON object, as far as that was looked at.
+	errNoObject = errors.New("no JSON object")
+	errNoEvent  = errors.New("no event")
+)
+
+// members visits the members of a JSON object in turn, as they are written, until
+// visit returns false. It passes over values rather than decoding them, which
+// takes a tenth of the time: of a long line of the journal few bytes are wanted.
+// What it passes over is not checked beyond brackets and quotes; not even that is
+// the value of the member named last, which is all up to the closing bracket. It may
+// be empty.
+func members(object []byte, last string, visit func(key, value []byte) bool) error {
+	b := space(object)
+	if len(b) == 0 || b[0] != '{' {
+		return errNoObject
+	}
+	b = space(b[1:])
+	if len(b) > 0 && b[0] == '}' {
+		return nil
+	}
+	for {
+		n := stringEnd(b)
+		if n < 0 {
+			return errNoObject
+		}
+		key := b[1 : n-1]
+		b = space(b[n:])
+		if len(b) == 0 || b[0] != ':' {
+			return errNoObject
+		}
+		b = space(b[1:])
+		if n = len(b) - 1; last == "" || string(key) != last {
+			n = valueEnd(b)
+		}
+		if n <= 0 {
+			return errNoObject
+		}
+		if !visit(key, b[:n]) {
+			return nil
+		}
+		b = space(b[n:])
+		switch {
+		case len(b) > 0 && b[0] == ',':
+			b = space(b[1:])
+		case len(b) > 0 && b[0] == '}':
+			return nil
+		default:
+			return errNoObject
+		}
+	}
+}
+
+func space(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// stringEnd is the length of the string that b begins with, quotes included, or -1.
+func stringEnd(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return -1
+	}
+	for n := 1; ; {
+		i := bytes.IndexByte(b[n:], '"')
+		if i < 0 {
+			return -1
+		}
+		n += i
+		escapes := 0
+		for b[n-1-escapes] == '\\' {
+			escapes++
+		}
+		n++
+		if escapes%2 == 0 {
+			return n
+		}
+	}
+}
+
+// valueEnd is the length of the value that b begins with, or -1.
+func valueEnd(b []byte) int {
+	if len(b) == 0 {
+		return -1
+	}
+	switch b[0] {
+	case '"':
+		return stringEnd(b)
+	case '{', '[':
+		return nestedEnd(b)
+	}
+	if n := bytes.IndexAny(b, ",}] \t\r\n"); n >= 0 {
+		return n
+	}
+	return len(b)
+}
+
+func nestedEnd(b []byte) int {
+	depth := 0
+	for n := 0; n < len(b); n++ {
+		switch b[n] {
+		case '"':
+			end := stringEnd(b[n:])
+			if end < 0 {
+				return -1
+			}
+			n += end - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return n + 1
+			}
+		}
+	}
+	return -1
+}
+
+// lifter lifts events out of the lines of a journal.
+type Lifter struct{ event record.Event }
+
+// lift decodes of an event what the state of a run is made of, and finds its trial
+// in the line. What a trial is, is not looked at. The event is valid until the next
+// call.
+func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
+	l.event = record.Event{}
+	e := &l.event
+	var at Place
+	var bad error
+	whole := false
+	err := members(line, "trial", func(key, value []byte) bool {
+		switch string(key) {
+		case "seq":
+			e.Seq, bad = strconv.ParseInt(string(value), 10, 64)
+		case "time":
+			bad = e.Time.UnmarshalJSON(value)
+		case "type":
+			e.Type = record.EventType(unquoted(value))
+			whole = e.Type.TellsState() && e.Type != record.TrialComplete
+			return e.Type == record.TrialComplete && bad == nil
+		case "taskId":
+			e.TaskID, bad = textOf(value)
+		case "taskNum":
+			e.TaskNum, bad = strconv.Atoi(string(value))
+		case "trialNum":
+			e.TrialNum, bad = strconv.Atoi(string(value))
+		case "verdict":
+			e.Verdict = verdictOfText(value)
+		case "trial":
+			if len(value) < 2 || value[0] != '{' || value[len(value)-1] != '}' {
+				bad = errNoObject
+				break
+			}
+			at = LastMember(line, value)
+		}
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	if err == nil && (e.Type == "" || e.Type == record.TrialComplete && at.Size == 0) {
+		err = errNoEvent
+	}
+	if err == nil && whole {
+		return decodeEvent(line)
+	}
+	return e, at, err
+}
+
+// decodeEvent decodes an event but for its trial, and finds that in the line.
+func decodeEvent(line []byte) (*record.Event, Place, error) {
+	var e struct {
+		record.Event
+		Trial json.RawMessage `json:"trial"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, Place{}, err
+	}
+	if len(e.Trial) == 0 {
+		return &e.Event, Place{}, nil
+	}
+	return &e.Event, LastMember(line, e.Trial), nil
+}
+
+// unquoted is the text of a string without escapes.
+func unquoted(value []byte) string { return string(bytes.Trim(value, `"`)) }
+
+// verdictOfText takes the verdict that a value names.
+func verdictOfText(value []byte) record.Verdict {
+	name := bytes.Trim(value, `"`)
+	for _, v := range verdictCodes {
+		if string(name) == string(v) {
+			return v // and not a copy for each of a million trials
+		}
+	}
+	return record.Verdict(name)
+}
+
+func textOf(value []byte) (text string, err error) {
+	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : len(value)-1]), nil
+	}
+	err = json.Unmarshal(value, &text)
+	return text, err
+}
+
+// tallied is a trial without what no tally asks for: prompt, output, transcript and
+// workspace, which are most of it.
+type Lean struct {
+	record.Trial
+	Prompt     skipped `json:"prompt"`
+	Output     skipped `json:"output"`
+	Transcript skipped `json:"transcript"`
+	Workspace  skipped `json:"workspace"`
+}
+
+// skipped is a member that is not decoded.
+type skipped struct{}
+
+// UnmarshalJSON takes whatever there is.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// read reads the trial at a place.
+func (t *Lean) Read(files *Trials, at Place) error {
+	b, err := files.Bytes(at, nil)
+	if err != nil {
+		return err
+	}
+	if err := t.Lift(b); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	return nil
+}
+
+// lift takes the trial out of its JSON: what it knows without a decoder, and all of
+// it with one where there is something that it does not know.
+func (t *Lean) Lift(b []byte) error {
+	known, err := true, error(nil)
+	merr := members(b, "", func(key, value []byte) bool {
+		switch string(key) {
+		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
+		case "taskId":
+			t.TaskID, err = textOf(value)
+		case "trialNum":
+			t.TrialNum, err = strconv.Atoi(string(value))
+		case "hash":
+			t.Hash, err = textOf(value)
+		case "verdict":
+			t.Verdict = verdictOfText(value)
+		case "score":
+			err = json.Unmarshal(value, &t.Score)
+		case "error":
+			t.Error, err = textOf(value)
+		case "durationMs":
+			t.DurationMS, err = strconv.ParseInt(string(value), 10, 64)
+		case "graders":
+			err = json.Unmarshal(value, &t.Graders)
+		case "usage":
+			err = json.Unmarshal(value, &t.Usage)
+		case "spent":
+			err = json.Unmarshal(value, &t.Spent)
+		case "cached":
+			err = json.Unmarshal(value, &t.Cached)
+		case "attempts":
+			err = json.Unmarshal(value, &t.Attempts)
+		default:
+			known = false
+		}
+		return known && err == nil
+	})
+	switch {
+	case merr != nil:
+		return merr
+	case !known:
+		*t = Lean{}
+		return json.Unmarshal(b, t)
+	}
+	return err
+}
+
+// notStartedEnd is how the JSON of a trial ends that never began.
+const notStartedEnd = `"output":"","graders":[],"transcript":[]}`
+
+// liftNotStarted takes a trial that never began out of its JSON, and reports whether it
+// is one. A large run that is cancelled has little else, so that decoding them was most
+// of its end.
+func liftNotStarted(res *record.Trial, raw []byte) bool {
+	if !bytes.HasSuffix(raw, []byte(notStartedEnd)) || bytes.Contains(raw, []byte(`"startedAt"`)) {
+		return false
+	}
+	var t Lean
+	if t.Lift(raw) != nil {
+		return false
+	}
+	*res = t.Trial
+	res.Output, res.Transcript = "", []record.Entry{}
+	if res.Graders == nil {
+		res.Graders = []record.Grade{}
+	}
+	return true
+}

@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
+)
+
+// What is lifted out of a line is what decoding it gives.
+func TestLiftEvent(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 8, 0, 0, 123456789, time.UTC)
+	odd := "a \"task\"\\ with\u2028 \x01 everything {[]},:"
+	trial := &record.Trial{TaskID: odd, TrialNum: 3, Verdict: record.Failed, Output: "}]\"\\", Error: odd}
+	for _, e := range []*record.Event{
+		{Seq: 7, Time: at, Type: record.TrialComplete, TaskID: odd, TaskName: odd, TaskNum: 12, TotalTasks: 40, TrialNum: 3, Verdict: record.Failed, Trial: trial},
+		{Seq: 8, Time: at, Type: record.TaskComplete, TaskID: odd, TaskNum: 1, Verdict: record.Passed, Task: &record.Task{Verdict: record.Passed}},
+		{Seq: 9, Time: at, Type: record.RunComplete, Status: record.StatusCompleted, Summary: &record.Summary{Flaky: 3}},
+		{Seq: 10, Time: at, Type: record.End, Status: record.StatusFailed, Error: odd},
+		{Seq: 11, Time: at, Type: record.TrialGraded, TaskID: odd, TaskNum: 1, TrialNum: 1, Was: record.Failed, Verdict: record.Passed, Trial: trial},
+		{Seq: 12, Time: at, Type: record.RunResumed, KeptTrials: 4, Kept: map[string][]record.TrialRange{odd: {{1, 3}, {7, 7}}}, Message: odd},
+	} {
+		line, trialAt, err := NewEncoder().Line(e, nil)
+		require.NoError(t, err)
+		lifted, place, err := new(Lifter).Lift(line)
+		require.NoError(t, err)
+		whole, wholePlace, err := decodeEvent(line)
+		require.NoError(t, err)
+		require.Equal(t, wholePlace, place)
+		if e.Trial != nil {
+			require.EqualValues(t, trialAt, place.Off)
+			require.EqualValues(t, len(line)-trialAt-1, place.Size)
+		}
+		if e.Type == record.TrialComplete { // of which the rest tells nothing
+			whole.TaskName, whole.TotalTasks = "", 0
+		}
+		require.Empty(t, cmp.Diff(whole, lifted))
+	}
+	for _, line := range []string{
+		"", "{", "{}", "[]", "null", `{"seq":1}`, `{"seq":"x","type":"end"}`, `{"seq":1,"type":"trial_complete"}`,
+		`{"seq":1,"type":"trial_complete","trial":{`, `{"seq":1,"type":"trial_complete","trial":{}`, `{"seq"`, `{"seq":`, `{"seq":1 "type":"log"}`,
+		`{"type":"trial_complete","taskId":"\x","trial":{}}`, `{"type":"end","time":1}`,
+	} {
+		_, _, err := new(Lifter).Lift([]byte(line))
+		require.Error(t, err, line)
+	}
+}
+
+// FuzzMembers passes over what json decodes: of a valid object it finds each member
+// with the value it has, and nothing makes it panic.
+func FuzzMembers(f *testing.F) {
+	for _, s := range []string{
+		`{}`, ` { "a" : 1 , "b":[{"c":"]}"}],"d":"\\\"","e":null}`, `{"a":"\u0000","a":-1.5e3}`, `{"a":{"b":{}}}x`, `{"a":1,}`, `[1]`, `"`, `{"\"":1}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var got []string
+		err := members(data, "", func(key, value []byte) bool {
+			got = append(got, string(key), string(value))
+			return true
+		})
+		_, _, _ = new(Lifter).Lift(data)
+		if !json.Valid(data) || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+			return
+		}
+		require.NoError(t, err)
+		dec := json.NewDecoder(bytes.NewReader(data))
+		_, _ = dec.Token()
+		for i := 0; dec.More(); i += 2 {
+			key, err := dec.Token()
+			require.NoError(t, err)
+			var value json.RawMessage
+			require.NoError(t, dec.Decode(&value))
+			require.Less(t, i+1, len(got))
+			var plain string
+			if json.Unmarshal([]byte(`"`+got[i]+`"`), &plain) == nil {
+				require.Equal(t, key, plain)
+			}
+			require.Equal(t, string(value), got[i+1])
+		}
+	})
+}
+
+// A trial that never began is lifted as it is decoded, and no other is.
+func TestLiftNotStarted(t *testing.T) {
+	t.Parallel()
+	notStarted := func(num int, v record.Verdict, why string) *record.Trial {
+		return &record.Trial{TaskID: "a \"b\"", TrialNum: num, Hash: "h", Verdict: v, Error: why, Graders: []record.Grade{}, Transcript: []record.Entry{}}
+	}
+	for _, res := range []*record.Trial{
+		notStarted(2, record.Skipped, "not started: the run was stopped"),
+		notStarted(3, record.Cancelled, "not started: \"x\"\n"),
+		{TaskID: "a", TrialNum: 1, Verdict: record.Errored, StartedAt: time.Unix(1, 0).UTC(), Graders: []record.Grade{}, Transcript: []record.Entry{}},
+		{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: "x", Graders: []record.Grade{}, Transcript: []record.Entry{}},
+	} {
+		raw, err := compactJSON(res)
+		require.NoError(t, err)
+		var got record.Trial
+		require.Equal(t, res.StartedAt.IsZero() && res.Output == "", liftNotStarted(&got, raw))
+		require.NoError(t, new(Trials).DecodeRaw(raw, &got))
+		require.Equal(t, res, &got)
+	}
+}

@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"waza/runner/record"
+)
+
+// resultHead is a whole result without its tasks.
+type resultHead struct {
+	RunID     string          `json:"runId"`
+	Status    record.Status   `json:"status"`
+	Error     string          `json:"error,omitempty"`
+	Suite     record.SuiteRef `json:"suite"`
+	StartedAt time.Time       `json:"startedAt"`
+	EndedAt   *time.Time      `json:"endedAt"`
+	AmendedAt *time.Time      `json:"amendedAt,omitempty"`
+	Summary   *record.Summary `json:"summary"`
+	Config    record.Config   `json:"config"`
+	Damage    *record.Damage  `json:"damage,omitempty"`
+	// events is how many the journal had when result.json was written; 0 where that is
+	// not known.
+	events int64
+	// Stored: some trials refer to contents beside the journal. No client is told so.
+	Stored bool `json:"stored,omitempty"`
+}
+
+// taskHead is a task of a result without its trials.
+type taskHead struct {
+	record.TaskRef
+	*record.Task
+}
+
+// resultOptions say how a whole result is written.
+type ResultOptions struct {
+	Damage *record.Damage
+	// stored leaves references of trials as they are: for result.json.
+	Stored bool
+}
+
+// writeResult writes a whole result as one line of JSON, without holding the
+// trials in memory: their bytes are copied out of the journal.
+func WriteResult(w io.Writer, files *Trials, rec *record.Run, st *State, o ResultOptions) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	head := resultHead{
+		RunID: rec.RunID, Status: st.Progress.Status, Error: st.Progress.Error, Suite: rec.Suite,
+		StartedAt: st.Progress.StartedAt, EndedAt: st.Progress.EndedAt, AmendedAt: st.Progress.AmendedAt,
+		Summary: st.Progress.Summary, Config: rec.Config, Damage: o.Damage, Stored: o.Stored && st.stored(),
+	}
+	if err := writeOpen(out, head, "tasks"); err != nil {
+		return err
+	}
+	for i, t := range rec.Tasks {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if st.Criteria != nil && i < len(st.Criteria.Thresholds) {
+			t.PassThreshold = &st.Criteria.Thresholds[i]
+		}
+		if err := writeOpen(out, taskHead{t, st.Tasks[i].Result}, "trials"); err != nil {
+			return err
+		}
+		if err := writeTrials(out, files, st.Tasks[i].Trials, o.Stored); err != nil {
+			return fmt.Errorf("task %s: %w", t.ID, err)
+		}
+		out.WriteString("]}")
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+// copyResult copies result.json, and tells of damage that came to the journal since.
+func copyResult(w io.Writer, result io.Reader, damage *record.Damage) error {
+	if damage != nil {
+		note, err := json.Marshal(damage)
+		if err != nil {
+			return err
+		}
+		brace := make([]byte, 1)
+		if _, err := io.ReadFull(result, brace); err != nil {
+			return fmt.Errorf("result.json: %w", err)
+		}
+		if _, err := fmt.Fprintf(w, `{"damage":%s,`, note); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(w, result)
+	return err
+}
+
+// writeOpen writes an object but for its last member, an array, which it opens.
+func writeOpen(out *bufio.Writer, object any, array string) error {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	out.Write(b[:len(b)-1])
+	_, err = fmt.Fprintf(out, ",%q:[", array)
+	return err
+}
+
+func writeTrials(out *bufio.Writer, files *Trials, trials []Place, stored bool) (err error) {
+	var buf []byte
+	first := true
+	for _, p := range trials {
+		if p.Size == 0 {
+			continue // not ended yet, or its process died before it did
+		}
+		if !first {
+			out.WriteByte(',')
+		}
+		first = false
+		if buf, err = files.Bytes(p, buf); err != nil {
+			return err
+		}
+		trial := buf
+		if p.stored && !stored {
+			if trial, err = files.whole(buf); err != nil {
+				return err
+			}
+		}
+		if _, err := out.Write(trial); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSummary reads the head of a result without its tasks, however large they are.
+func readSummary(f io.Reader) (*resultHead, error) {
+	dec := json.NewDecoder(f)
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := key.(string)
+		if !ok || name == "tasks" {
+			break
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		fields[name] = raw
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	head := new(resultHead)
+	return head, json.Unmarshal(b, head)
+}

@@ -1,0 +1,333 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// Large outputs and transcripts stand beside the journal, compressed and each
+// content once:
+//
+//	feed, amendment ── store ──► line with references ─┐
+//	                       └───► files.gz              ├─ trialFiles ──► whole trial
+//	                                                   ┘
+//
+// Only the journal and result.json know of references. Whoever is told of a trial
+// is told of it as a whole.
+
+// storeAbove is how many bytes of an output, or of a transcript as JSON, a line of
+// the journal holds itself.
+const storeAbove = 32 << 10
+
+// storedTrial is a trial as the journal has it. Its references come first, so that
+// a glance at the line tells whether there are any.
+type storedTrial struct {
+	Blobs *storedBlobs `json:"blobs,omitempty"`
+	*record.Trial
+}
+
+// storedHead is how a trial with references begins.
+const storedHead = `{"blobs":`
+
+// storedBlobs name the contents that a trial, or an earlier attempt of it, has
+// beside the line; nil for one that the line holds.
+type storedBlobs struct {
+	Output     *record.Blob `json:"output,omitempty"`
+	Transcript *record.Blob `json:"transcript,omitempty"`
+	// Attempts are in their order; nil for one without references.
+	Attempts []*storedBlobs `json:"attempts,omitempty"`
+}
+
+// store puts what is large of a trial beside the journal, and returns the trial
+// without it; nil when there is nothing large, or no room for it elsewhere.
+func store(res *record.Trial, blobs *journal.Blobs) *storedTrial {
+	lean := *res
+	at := &storedBlobs{}
+	stored := at.take(blobs, &lean.Output, &lean.Transcript)
+	for i := range res.Attempts {
+		if i == 0 {
+			lean.Attempts = append([]record.Attempt(nil), res.Attempts...)
+			at.Attempts = make([]*storedBlobs, len(res.Attempts))
+		}
+		of := &storedBlobs{}
+		if of.take(blobs, &lean.Attempts[i].Output, &lean.Attempts[i].Transcript) {
+			at.Attempts[i], stored = of, true
+		}
+	}
+	if !stored {
+		return nil
+	}
+	return &storedTrial{Blobs: at, Trial: &lean}
+}
+
+// take stores a large output and transcript and empties them.
+func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]record.Entry) (taken bool) {
+	if len(*output) > storeAbove {
+		if b, err := blobs.Put([]byte(*output)); err == nil {
+			s.Output, *output, taken = &b, "", true
+		}
+	}
+	if len(*transcript) == 0 {
+		return taken
+	}
+	var buf bytes.Buffer
+	if err := plainEncoder(&buf).Encode(*transcript); err != nil || buf.Len() <= storeAbove {
+		return taken
+	}
+	if b, err := blobs.Put(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))); err == nil {
+		s.Transcript, *transcript, taken = &b, nil, true
+	}
+	return taken
+}
+
+// plainEncoder writes texts as they are.
+func plainEncoder(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// trialFiles are the files of a run that its trials are lifted out of. It is safe
+// for concurrent use.
+type Trials struct {
+	Run   *journal.Run
+	lines *os.File // nil when they are read elsewhere, or missing
+
+	mu     sync.Mutex // guards the fields below
+	blobs  *journal.BlobReader
+	result *journal.Result
+}
+
+// openTrials opens the files of a run. The caller closes them.
+func OpenTrials(run *journal.Run) (*Trials, error) {
+	lines, err := run.Lines()
+	if err != nil {
+		return nil, err
+	}
+	return &Trials{Run: run, lines: lines}, nil
+}
+
+func (f *Trials) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var err error
+	if f.blobs != nil {
+		err = f.blobs.Close()
+	}
+	if f.result != nil {
+		err = errors.Join(err, f.result.Close())
+	}
+	if f.lines != nil {
+		err = errors.Join(err, f.lines.Close())
+	}
+	return err
+}
+
+// bytes reads what stands at a place, into buf if that is large enough. The trial
+// may have references.
+func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
+	if cap(buf) < int(at.Size) {
+		buf = make([]byte, at.Size)
+	}
+	buf = buf[:at.Size]
+	from, err := f.fileOf(at)
+	if err == nil {
+		_, err = from.ReadAt(buf, at.Off)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: a trial: %w", err)
+	}
+	return buf, nil
+}
+
+// fileOf is the file that a place is in.
+func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
+	if !at.inResult {
+		if f.lines == nil {
+			return nil, os.ErrNotExist
+		}
+		return f.lines, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.result == nil {
+		var err error
+		if f.result, err = f.Run.Result(); err != nil {
+			return nil, err
+		}
+	}
+	return f.result, nil
+}
+
+// decode decodes the trial at a place. A [TrialResult] is whole; any other v gets
+// what the line itself has of the members it wants.
+func (f *Trials) Decode(at Place, v any) error {
+	raw, err := f.Bytes(at, nil)
+	if err != nil {
+		return err
+	}
+	return f.DecodeRaw(raw, v)
+}
+
+func (f *Trials) DecodeRaw(raw []byte, v any) (err error) {
+	if res, ok := v.(*record.Trial); ok {
+		if liftNotStarted(res, raw) {
+			return nil
+		}
+		if raw, err = f.whole(raw); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("journal: a trial: %w", err)
+	}
+	return nil
+}
+
+// blobsOf are the references of a trial; nil when it has none.
+func BlobsOf(raw []byte) (*storedBlobs, error) {
+	if !bytes.HasPrefix(raw, []byte(storedHead)) {
+		return nil, nil
+	}
+	var t struct{ Blobs *storedBlobs }
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return nil, fmt.Errorf("journal: a trial: %w", err)
+	}
+	return t.Blobs, nil
+}
+
+// tell lets contents be known where they are stored already.
+func (s *storedBlobs) Tell(blobs *journal.Blobs) {
+	if s == nil {
+		return
+	}
+	for _, b := range []*record.Blob{s.Output, s.Transcript} {
+		if b != nil {
+			blobs.Know(*b)
+		}
+	}
+	for _, of := range s.Attempts {
+		of.Tell(blobs)
+	}
+}
+
+// whole puts what a trial refers to in its place. All else stays as it was written.
+// A content that is not there any more is replaced by words that tell so.
+func (f *Trials) whole(raw []byte) ([]byte, error) {
+	blobs, err := BlobsOf(raw)
+	if err != nil || blobs == nil {
+		return raw, err
+	}
+	return f.fill(raw, blobs)
+}
+
+func (f *Trials) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
+	out := []byte{'{'}
+	var failed error
+	err := members(raw, "", func(key, value []byte) bool {
+		switch string(key) {
+		case "blobs":
+			return true
+		case "output":
+			value, failed = f.output(value, blobs.Output)
+		case "transcript":
+			value, failed = f.transcript(value, blobs.Transcript)
+		case "attempts":
+			value, failed = f.attempts(value, blobs.Attempts)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), key...), `":`...), value...)
+		return failed == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, fmt.Errorf("journal: a trial: %w", err)
+	}
+	return append(out, '}'), nil
+}
+
+func (f *Trials) output(value []byte, blob *record.Blob) ([]byte, error) {
+	if blob == nil {
+		return value, nil
+	}
+	text := ""
+	content, err := f.content(*blob)
+	if text = string(content); err != nil {
+		text = lostContent("output", *blob, err)
+	}
+	return compactJSON(text)
+}
+
+func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
+	if blob == nil {
+		return value, nil
+	}
+	content, err := f.content(*blob)
+	if err == nil && !json.Valid(content) {
+		err = errNoObject
+	}
+	if err != nil {
+		return compactJSON([]record.Entry{{Type: record.EntryDropped, Text: lostContent("transcript", *blob, err)}})
+	}
+	return content, nil
+}
+
+func (f *Trials) attempts(value []byte, blobs []*storedBlobs) ([]byte, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(value, &list); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if i >= len(blobs) || blobs[i] == nil {
+			continue
+		}
+		whole, err := f.fill(list[i], blobs[i])
+		if err != nil {
+			return nil, err
+		}
+		list[i] = whole
+	}
+	return compactJSON(list)
+}
+
+func lostContent(what string, blob record.Blob, err error) string {
+	return fmt.Sprintf("[the %s of %d bytes is not there any more: %v]", what, blob.Size, err)
+}
+
+func compactJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	err := plainEncoder(&buf).Encode(v)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
+
+// content reads what is stored.
+func (f *Trials) content(blob record.Blob) ([]byte, error) {
+	blobs, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return blobs.Get(blob)
+}
+
+// open opens the file of contents, when there is one: it is made with the first.
+func (f *Trials) open() (*journal.BlobReader, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blobs != nil {
+		return f.blobs, nil
+	}
+	blobs, err := f.Run.Blobs()
+	if err == nil && !blobs.Empty() {
+		f.blobs = blobs
+	}
+	return blobs, err
+}

@@ -1,0 +1,178 @@
+// Package runnertest helps the tests of packages below runner: it runs suites that are
+// written in the test, with agents that are Go functions. Start with [Run].
+package runnertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/record"
+)
+
+// two are runners of two processes with one state directory, as far as files can
+// tell: neither knows the runs of the other.
+func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
+	t.Helper()
+	o.StateDir = t.TempDir()
+	owner, err := runner.New(o)
+	require.NoError(t, err)
+	other, err = runner.New(o)
+	require.NoError(t, err)
+	return owner, other
+}
+
+// result is a whole result as its readers decode it.
+type Result struct {
+	RunID   string          `json:"runId"`
+	Status  record.Status   `json:"status"`
+	Error   string          `json:"error"`
+	Summary *record.Summary `json:"summary"`
+	Config  map[string]any  `json:"config"`
+	Tasks   []struct {
+		record.TaskRef
+		record.Task
+		Trials []record.Trial `json:"trials"`
+	} `json:"tasks"`
+}
+
+func NewRunner(t *testing.T) *runner.Runner {
+	t.Helper()
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	return r
+}
+
+// load writes a txtar archive into a directory and loads its eval.yaml, which
+// must have no errors.
+func Load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		path := filepath.Join(dir, f.Name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, f.Data, 0o755))
+	}
+	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
+	require.NoError(t, err)
+	require.False(t, ds.HasErrors(), "%v", ds)
+	return suite
+}
+
+func Start(t *testing.T, r *runner.Runner, files string, req record.Request) *runner.Run {
+	t.Helper()
+	plan, err := r.Planner().Plan(t.Context(), Load(t, r, files), req)
+	require.NoError(t, err)
+	run, err := r.Start(plan)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		run.Cancel()
+		<-run.Done()
+	})
+	return run
+}
+
+// follow returns all events of a run from one on, until its end.
+func Follow(t *testing.T, h record.Handle, from int64) []*record.Event {
+	t.Helper()
+	var events []*record.Event
+	sub := h.Subscribe(from)
+	for {
+		batch, err := sub.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return events
+		}
+		require.NoError(t, err)
+		events = append(events, batch...)
+	}
+}
+
+func ResultOf(t *testing.T, h record.Handle) Result {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, h.WriteResult(&b))
+	var res Result
+	require.NoError(t, json.Unmarshal(b.Bytes(), &res), "%s", b.Bytes())
+	return res
+}
+
+// run runs a suite to its end.
+func Run(t *testing.T, files string, req record.Request) (Result, []*record.Event) {
+	t.Helper()
+	r := NewRunner(t)
+	live := Start(t, r, files, req)
+	events := Follow(t, live, 1)
+	<-live.Done()
+	h, err := r.Catalog().Run(live.ID())
+	require.NoError(t, err)
+	return ResultOf(t, h), events
+}
+
+// outline gives one line per event, for comparing.
+func Outline(events []*record.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		if e.Type == record.Log {
+			continue
+		}
+		b.WriteString(string(e.Type))
+		if e.TaskID != "" {
+			b.WriteString(" " + e.TaskID)
+		}
+		if e.TrialNum > 0 {
+			fmt.Fprintf(&b, " %d/%d", e.TrialNum, e.TotalTrials)
+		}
+		if e.Verdict != "" {
+			b.WriteString(" " + string(e.Verdict))
+		}
+		if e.Status != "" {
+			b.WriteString(" " + string(e.Status))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+const TwoTasks = `
+-- eval.yaml --
+name: two
+config:
+  trials_per_task: 2
+  mock:
+    replies:
+      - match: good
+        output: all good
+      - match: bad
+        trials: [2]
+        output: all good
+tasks:
+  - id: a
+    prompt: be good
+    graders:
+      - {type: text, name: says_good, config: {contains: [all good]}}
+  - id: b
+    prompt: be bad
+    graders:
+      - {type: text, name: says_good, config: {contains: [all good]}}
+`
+
+func Logs(events []*record.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		if e.Type == record.Log {
+			fmt.Fprintf(&b, "%s %s\n", e.Level, e.Message)
+		}
+	}
+	return b.String()
+}

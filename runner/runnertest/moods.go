@@ -1,0 +1,100 @@
+package runnertest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/executor"
+	"waza/runner/history"
+	"waza/runner/record"
+)
+
+// moods is what tests of histories change between runs of one suite file.
+type moods struct {
+	t      *testing.T
+	Runner *runner.Runner
+	File   string
+	Flag   string // a file that a grader looks for
+	// agent says what the agent does.
+	agent atomic.Pointer[Agent]
+	// judge lets pass when it is set.
+	Judge atomic.Bool
+	Runs  []string
+}
+
+func NewMoods(t *testing.T) *moods {
+	t.Helper()
+	m := &moods{t: t, Flag: filepath.Join(t.TempDir(), "flag")}
+	m.Runner = AgentRunner(t, t.TempDir(), func(ctx context.Context, t *executor.Trial) (string, error) { return (*m.agent.Load())(ctx, t) })
+	m.File = filepath.Join(t.TempDir(), "eval.yaml")
+	m.Does(func(_ context.Context, t *executor.Trial) (string, error) { return "good", nil })
+	m.Judge.Store(true)
+	return m
+}
+
+func (m *moods) Does(a Agent) { m.agent.Store(&a) }
+
+// ServeHTTP is the judge.
+func (m *moods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"submit_verdict\",\"arguments\":\"{\\\"score\\\":0.5,\\\"passed\\\":%v,\\\"reason\\\":\\\"mood\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", m.Judge.Load())
+}
+
+// run runs the suite as it is written now.
+func (m *moods) Run(suite string, req record.Request) string {
+	m.t.Helper()
+	require.NoError(m.t, os.WriteFile(m.File, []byte(suite), 0o644))
+	s, ds, err := eval.Load(m.File, eval.Options{Vocabulary: m.Runner.Planner().Vocabulary()})
+	require.NoError(m.t, err)
+	require.False(m.t, ds.HasErrors(), "%v", ds)
+	plan, err := m.Runner.Planner().Plan(m.t.Context(), s, req)
+	require.NoError(m.t, err)
+	run, err := m.Runner.Start(plan)
+	require.NoError(m.t, err)
+	<-run.Done()
+	m.Runs = append(m.Runs, run.ID())
+	return run.ID()
+}
+
+func (m *moods) History(o history.Options) *history.History {
+	m.t.Helper()
+	h, err := history.Read(m.t.Context(), m.Runner.Catalog(), o)
+	require.NoError(m.t, err)
+	return h
+}
+
+func (m *moods) Suite() string {
+	srv := httptest.NewServer(m)
+	m.t.Cleanup(srv.Close)
+	return fmt.Sprintf(`name: moody
+config: {executor: agent, trials_per_task: 2}
+tasks:
+  - {id: agent, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
+  - {id: judged, prompt: x, graders: [{name: mood, type: prompt, config: {prompt: 'Is it fine?', model: gpt-4o, base_url: %s/v1, api_key_command: echo sk-judge-0123456789}}]}
+  - {id: program, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, "test ! -e %s"]}}]}
+  - {id: regraded, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
+  - {id: changed, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
+  - {id: offline, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
+  - {id: slow, prompt: x, timeout_seconds: 1, graders: [{name: good, type: text, config: {contains: [good]}}]}
+  - {id: stable, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
+`, srv.URL, m.Flag)
+}
+
+func (m *moods) Standing() *catalog.SuiteStanding {
+	m.t.Helper()
+	runs, err := m.Runner.Catalog().ListBy(catalog.Filter{Path: m.File})
+	require.NoError(m.t, err)
+	s, err := m.Runner.Catalog().Standing(m.t.Context(), runs)
+	require.NoError(m.t, err)
+	return s
+}

@@ -1,0 +1,11 @@
+package runnertest
+
+import ()
+
+// endless is a suite whose run does not end by itself while a test goes on.
+const Endless = `
+-- eval.yaml --
+name: long
+config: {mock: {latency_ms: 1000000}}
+tasks: [{id: a, prompt: x}]
+`

@@ -1,0 +1,48 @@
+package tally
+
+import (
+	"waza/runner/record"
+	"waza/runner/stats"
+)
+
+// cellResults sum up the cells. The lock of the tally is held.
+func (t *Run) cellResults(cells []*record.Cell) []record.GroupResult {
+	var out []record.GroupResult
+	for _, c := range cells {
+		var counts record.Counts
+		if n := t.groups[c.Name]; n != nil {
+			counts = *n
+		}
+		tasks := t.tasksLocked(func(ref *record.TaskRef) bool { return ref.Cell.In(c) })
+		out = append(out, record.GroupResult{
+			Group: c.Name, TrialCounts: record.TrialCounts{Counts: counts, Rate: RateOver(tasks, counts)}, CellResult: t.cellResult(c, tasks),
+		})
+	}
+	return out
+}
+
+func (t *Run) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResult {
+	r := &record.CellResult{Cell: c, Score: scoreOver(tasks), Baseline: t.baselineResult(c), Triggers: t.triggerResult(c)}
+	if r.Baseline != nil {
+		r.Baseline.Tasks = nil
+	}
+	if r.Triggers != nil {
+		r.Triggers.Results = nil
+	}
+	var times []float64
+	trials := 0
+	for _, res := range tasks {
+		r.Tasks.Total++
+		r.Tasks.Add(res.Verdict)
+		r.Usage = record.AddUsage(r.Usage, res.Usage)
+		if d := res.DurationMS; d != nil {
+			times = append(times, float64(d.Mean*float64(d.N)))
+			trials += d.N
+		}
+	}
+	if trials > 0 {
+		mean := stats.Describe(times).Mean * float64(len(times)) / float64(trials)
+		r.MeanDurationMS = &mean
+	}
+	return r
+}

@@ -1,0 +1,147 @@
+package tally
+
+import (
+	"slices"
+
+	"waza/runner/record"
+	"waza/runner/stats"
+)
+
+// rateOf is the share of those that count.
+func RateOf(c record.Counts) record.Rate {
+	switch counted := c.Counted(); {
+	case c.NeedsReview > 0:
+		all := float64(counted + c.NeedsReview)
+		return record.Rate{PassRateBounds: &record.Interval{Low: float64(c.Passed) / all, High: float64(c.Passed+c.NeedsReview) / all}}
+	case counted > 0:
+		rate := stats.Share{Passed: c.Passed, N: counted}.Rate()
+		return rateFrom(stats.Estimate{Value: rate, Interval: stats.Wilson(c.Passed, counted, stats.DefaultConfidence)})
+	}
+	return record.Rate{}
+}
+
+func rateFrom(e stats.Estimate) record.Rate {
+	return record.Rate{PassRate: &e.Value, PassRateInterval: &e.Interval}
+}
+
+// rate is the task's.
+func (t *Task) rate() record.Rate {
+	r := RateOf(t.Counts)
+	if r.PassRate == nil || t.Early.Sample == nil {
+		return r
+	}
+	r.PassRateInterval = nil
+	if t.Early.comparable(t.Counts) {
+		i := holding(t.Early.Sample.Interval(stats.DefaultConfidence), *r.PassRate)
+		r.PassRateInterval = &i
+	}
+	return r
+}
+
+// holding widens an interval so that it holds the rate of all trials that ended, some
+// of which may have ended after the decision.
+func holding(i record.Interval, rate float64) record.Interval {
+	return record.Interval{Low: min(i.Low, rate), High: max(i.High, rate)}
+}
+
+// passK is the task's.
+func (t *Task) passK() []record.AtK {
+	switch {
+	case t.Counts.NeedsReview > 0:
+		return nil
+	case t.Early.Sample != nil:
+		return t.Early.Sample.Curve(stats.MaxK)
+	}
+	return stats.Curve(t.Counts.Counted(), t.Counts.Passed, stats.MaxK)
+}
+
+// unbiased is nil unless the task could stop early.
+func (t *Task) unbiased() *record.Unbiased {
+	if t.Counts.NeedsReview > 0 {
+		return nil
+	}
+	return UnbiasedOf(t.Early.Sample, stats.Share{Passed: t.Counts.Passed, N: t.Counts.Counted()}, t.scoresPassed, t.scoresFailed)
+}
+
+// unbiasedOf gives the estimates of a task with a sample and with trials that count;
+// else nil. Scores of trials that passed and of the others are unbiased among
+// themselves: the unbiased rate weighs their means.
+func UnbiasedOf(sample *stats.Sample, all stats.Share, passed, other []float64) *record.Unbiased {
+	if sample == nil || all.N == 0 {
+		return nil
+	}
+	rate, ok := sample.Unbiased()
+	if !ok { // of that many trials the bias is small
+		rate = all.Rate()
+	}
+	u := &record.Unbiased{PassRate: rate}
+	p, o := stats.Describe(passed), stats.Describe(other)
+	switch {
+	case p.N+o.N == 0:
+		return u
+	case p.N == 0:
+		u.Score = &o.Mean
+	case o.N == 0:
+		u.Score = &p.Mean
+	default:
+		score := float64(rate*p.Mean) + float64((1-rate)*o.Mean)
+		u.Score = &score
+	}
+	return u
+}
+
+// comparable reports whether the trials ended as the rule had it, and not as another
+// grader did: of tasks that are graded again, trials may be missing that would have
+// been wanted.
+func (d *Decider) comparable(c record.Counts) bool {
+	return d.Decided != nil || c.Skipped == 0
+}
+
+// rateOver is the rate of the trials of several tasks, of which the counts are given.
+func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
+	r := RateOf(c)
+	if r.PassRate == nil || !slices.ContainsFunc(tasks, (*record.Task).CouldStop) {
+		return r
+	}
+	var rates []float64
+	for _, t := range tasks {
+		switch {
+		case t.Unbiased != nil:
+			rates = append(rates, t.Unbiased.PassRate)
+		case t.Trials.PassRate != nil:
+			rates = append(rates, *t.Trials.PassRate)
+		}
+	}
+	r = rateFrom(stats.MeanOf(rates, stats.DefaultConfidence))
+	r.PassRateBasis = record.BasisTasks
+	return r
+}
+
+// scoreOver describes the mean scores of several tasks; nil when none has one, and
+// while trials wait for a person's score.
+func scoreOver(tasks []*record.Task) *record.ScoreStats {
+	stopping := slices.ContainsFunc(tasks, (*record.Task).CouldStop)
+	var values []float64
+	var estimates []stats.Estimate
+	for _, t := range tasks {
+		switch {
+		case t.Trials.NeedsReview > 0:
+			return nil
+		case t.Unbiased != nil && t.Unbiased.Score != nil:
+			values = append(values, *t.Unbiased.Score)
+		case t.Score != nil:
+			values = append(values, t.Score.Mean)
+			estimates = append(estimates, stats.Estimate{Value: t.Score.Mean, Interval: t.Score.MeanInterval})
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	s := &record.ScoreStats{Distribution: stats.Describe(values)}
+	if stopping {
+		s.MeanInterval = stats.MeanInterval(values, stats.DefaultConfidence)
+	} else if mean, ok := stats.Mean(estimates); ok {
+		s.MeanInterval = mean.Interval
+	}
+	return s
+}

@@ -1,0 +1,370 @@
+// Package tally turns verdicts into numbers: rates, scores, intervals, comparisons of
+// tasks with their baselines. Call [NewTask] for the result of one task and [NewRun]
+// for the summary of a run.
+package tally
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"waza/eval/text"
+	"waza/runner/record"
+	"waza/runner/stats"
+)
+
+const (
+	// maxReasons bounds the different reasons kept per task.
+	maxReasons     = 20
+	WaitsForPerson = "waits for a person's score"
+	noTriggerTests = "not measured: the suite has no trigger tests"
+)
+
+// taskTally gathers the trials of one task. It is guarded by its taskRun.
+type Task struct {
+	Counts record.Counts
+	// Scores of the counted trials that passed, and of those that did not.
+	scoresPassed, scoresFailed []float64
+	durations                  []float64 // milliseconds
+	spent                      *record.Ledger
+	cached                     int // trials taken over from earlier runs
+	reasons                    map[record.Reason]int
+	Broken                     string // why the task is an error whatever its trials are
+	Early                      Decider
+}
+
+func NewTask(ref *record.TaskRef, threshold float64) Task {
+	rule := RuleOf(ref)
+	rule.Threshold = threshold
+	return Task{Early: Decider{Rule: rule}}
+}
+
+func (t *Task) Add(res *record.Trial) {
+	t.Counts.Total++
+	t.Counts.Add(res.Verdict)
+	if res.Verdict.Counted() {
+		t.durations = append(t.durations, float64(res.DurationMS))
+		switch score := res.CountedScore(); {
+		case score == nil:
+		case res.Verdict == record.Passed:
+			t.scoresPassed = append(t.scoresPassed, *score)
+		default:
+			t.scoresFailed = append(t.scoresFailed, *score)
+		}
+	}
+	t.spent = t.spent.Plus(res.Ledger())
+	if res.Cached != nil {
+		t.cached++
+	}
+	if res.Verdict == record.Passed || res.Verdict == record.Skipped {
+		return
+	}
+	if res.Error != "" {
+		t.because(record.Reason{Verdict: res.Verdict, Message: res.Error})
+		return
+	}
+	for i := range res.Graders {
+		switch g := &res.Graders[i]; {
+		case g.Calibrates():
+		case g.NeedsReview && res.Verdict == record.NeedsReview:
+			t.because(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: WaitsForPerson})
+		case !g.NeedsReview && !g.Passed:
+			t.because(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
+		}
+	}
+}
+
+func (t *Task) because(r record.Reason) {
+	if t.reasons == nil {
+		t.reasons = map[record.Reason]int{}
+	}
+	if _, ok := t.reasons[r]; ok || len(t.reasons) < maxReasons {
+		t.reasons[r]++
+	}
+}
+
+// result sums up the task. It passed when at least the threshold's share of its
+// counted trials did.
+func (t *Task) Result(threshold float64) *record.Task {
+	c := t.Counts
+	res := &record.Task{
+		Error:   t.Broken,
+		Verdict: TaskVerdict(c, threshold, t.Broken != ""),
+		Decided: t.Early.verdict(c.Skipped),
+		Trials:  record.TrialCounts{Counts: c, Rate: t.rate()},
+		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
+		PassK:   t.passK(),
+		Usage:   t.spent.Total(), UsageByRole: t.spent,
+		Cached:  t.cached,
+		Reasons: t.sortedReasons(),
+	}
+	if scores := slices.Concat(t.scoresPassed, t.scoresFailed); len(scores) > 0 && c.NeedsReview == 0 {
+		res.Score = &record.ScoreStats{Distribution: stats.Describe(scores), MeanInterval: stats.MeanInterval(scores, stats.DefaultConfidence)}
+	}
+	res.Unbiased = t.unbiased()
+	if res.Decided != nil && t.Broken == "" {
+		res.Verdict = res.Decided.Verdict
+	}
+	if len(t.durations) > 0 {
+		d := stats.Describe(t.durations)
+		res.DurationMS = &d
+	}
+	return res
+}
+
+// verdictMargin is what shares of trials may miss a threshold by, for they are rounded.
+const verdictMargin = 1e-9
+
+func TaskVerdict(c record.Counts, threshold float64, broken bool) record.Verdict {
+	switch {
+	case broken:
+		return record.Errored
+	case c.Counted()+c.NeedsReview == 0 && c.Errors > 0:
+		return record.Errored
+	case c.Cancelled > 0:
+		return record.Cancelled // the trials that would tell are missing
+	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-verdictMargin:
+		return record.NeedsReview // so is what a person says of them
+	case c.Counted()+c.NeedsReview == 0:
+		return record.Skipped
+	case c.Skipped > 0 && float64(c.Passed+c.Skipped) >= threshold*float64(c.Counted()+c.Skipped)-verdictMargin:
+		return record.Skipped // so could the ones that would tell be
+	case float64(c.Passed) >= threshold*float64(c.Counted())-verdictMargin:
+		return record.Passed
+	case c.Failed == 0:
+		return record.TimedOut
+	}
+	return record.Failed
+}
+
+func (t *Task) sortedReasons() []record.Reason {
+	var out []record.Reason
+	for r, n := range t.reasons {
+		r.Trials = n
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b record.Reason) int {
+		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
+	})
+	return out
+}
+
+// runTally gathers tasks, and those scores of graders that metrics ask for. It
+// is safe for concurrent use.
+type Run struct {
+	rec *record.Run
+
+	mu     sync.Mutex // guards the fields below
+	trials record.Counts
+	tasks  []*record.Task
+	// cached counts the trials that were taken over, and what they had cost.
+	cached      int
+	usageCached *record.Usage
+	// graders holds the scores by name or type of those graders that metrics
+	// name. They are kept one by one: a sum would depend, by a rounding, on
+	// the order in which trials happen to end.
+	graders map[string][]float64
+	groups  map[string]*record.Counts
+	// calibrated holds, by name, the graders that persons' scores are compared with.
+	calibrated map[string]*calibration
+	// compared is nil when the run has no baselines.
+	compared *comparison
+}
+
+// The metrics whose meaning does not come from graders of that name.
+const (
+	metricTaskCompletion  = "task_completion"
+	metricTriggerAccuracy = "trigger_accuracy"
+	metricBehaviorQuality = "behavior_quality"
+	metricComposite       = "composite"
+)
+
+func NewRun(rec *record.Run) *Run {
+	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
+	t.compared = newComparison(rec)
+	for _, m := range rec.Metrics {
+		t.graders[graderOfMetric(m.Name)] = nil
+	}
+	return t
+}
+
+// graderOfMetric is the name or type of graders whose mean score a metric is.
+func graderOfMetric(name string) string {
+	if name == metricBehaviorQuality {
+		return "behavior"
+	}
+	return name
+}
+
+func (t *Run) AddTrial(task int, res *record.Trial) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	role := t.rec.Tasks[task].Role
+	if res.Cached != nil {
+		t.cached++
+		t.usageCached = record.AddUsage(t.usageCached, res.SpentBefore().Total())
+	}
+	t.compared.add(task, role, res)
+	t.addCalibrationsLocked(res.Graders)
+	if role != record.RoleTask {
+		return // its result tells enough of it
+	}
+	t.trials.Total++
+	t.trials.Add(res.Verdict)
+	for _, g := range t.rec.Tasks[task].Groups {
+		if t.groups[g] == nil {
+			t.groups[g] = &record.Counts{}
+		}
+		t.groups[g].Total++
+		t.groups[g].Add(res.Verdict)
+	}
+	// Of a trial that waits for a person, the other graders' scores are known. Leaving
+	// them out would leave out those that passed, and not those that failed.
+	if len(t.graders) == 0 || !res.Verdict.Counted() && res.Verdict != record.NeedsReview {
+		return
+	}
+	for _, g := range res.Graders {
+		if !g.Scored() {
+			continue // cut short by the deadline, or not seen by a person yet
+		}
+		t.addScoreLocked(g.Name, g.Score)
+		if g.Type != g.Name {
+			t.addScoreLocked(g.Type, g.Score)
+		}
+	}
+}
+
+func (t *Run) addScoreLocked(grader string, score float64) {
+	if scores, wanted := t.graders[grader]; wanted {
+		t.graders[grader] = append(scores, score)
+	}
+}
+
+func (t *Run) AddTask(task int, res *record.Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tasks[task] = res
+}
+
+func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &record.Summary{TrialsCached: t.cached, UsageCached: t.usageCached}
+	for i, res := range t.tasks {
+		if res == nil {
+			continue
+		}
+		s.UsageByRole = s.UsageByRole.Plus(res.Ledger())
+		if t.rec.Tasks[i].Role != record.RoleTask {
+			continue
+		}
+		s.Total++
+		s.Counts.Add(res.Verdict)
+		if res.Flaky {
+			s.Flaky++
+		}
+		if res.Decided != nil {
+			s.TrialsSaved += res.Decided.Saved
+		}
+	}
+	s.Usage = s.UsageByRole.Total()
+	tasks := t.tasksLocked(func(*record.TaskRef) bool { return true })
+	s.Rate = RateOf(s.Counts)
+	s.Trials = record.TrialCounts{Counts: t.trials, Rate: RateOver(tasks, t.trials)}
+	s.Score = scoreOver(tasks)
+	if t.trials.NeedsReview == 0 {
+		var curves [][]record.AtK
+		for _, res := range tasks {
+			curves = append(curves, res.PassK)
+		}
+		s.PassK = stats.MeanCurve(curves)
+	}
+	s.Groups = t.groupResultsLocked()
+	s.Calibrations = t.calibrationResults()
+	s.Baseline = t.baselineResult(nil)
+	s.Triggers = t.triggerResult(nil)
+	t.measure(s, metrics)
+	return s
+}
+
+// tasksLocked are the results of those tasks of the suite that have one and are wanted.
+func (t *Run) tasksLocked(wanted func(*record.TaskRef) bool) []*record.Task {
+	var list []*record.Task
+	for i, res := range t.tasks {
+		if ref := &t.rec.Tasks[i]; res != nil && ref.Role == record.RoleTask && wanted(ref) {
+			list = append(list, res)
+		}
+	}
+	return list
+}
+
+func (t *Run) groupResultsLocked() []record.GroupResult {
+	if cells := t.rec.Cells(); len(cells) > 0 && t.rec.Config.GroupBy == "" {
+		return t.cellResults(cells)
+	}
+	var out []record.GroupResult
+	for name, c := range t.groups {
+		tasks := t.tasksLocked(func(ref *record.TaskRef) bool { return slices.Contains(ref.Groups, name) })
+		out = append(out, record.GroupResult{Group: name, TrialCounts: record.TrialCounts{Counts: *c, Rate: RateOver(tasks, *c)}})
+	}
+	slices.SortFunc(out, func(a, b record.GroupResult) int { return cmp.Compare(a.Group, b.Group) })
+	return out
+}
+
+// measure gives each metric its value, composite last: it is the weighted mean
+// of the others. A metric that could not be measured neither passes nor fails.
+func (t *Run) measure(s *record.Summary, metrics []record.MetricRef) {
+	sum, weights := 0.0, 0.0
+	for _, m := range metrics {
+		res := record.MetricResult{MetricRef: m}
+		if m.Name == metricComposite {
+			continue
+		}
+		res.Value, res.Note = t.value(s, m.Name)
+		if res.Value != nil {
+			sum += m.Weight * *res.Value
+			weights += m.Weight
+		}
+		s.Judge(res)
+	}
+	if len(metrics) == 0 {
+		return
+	}
+	composite := record.MetricResult{MetricRef: record.MetricRef{Name: metricComposite, Weight: 1}, Note: "nothing was measured"}
+	for _, m := range metrics {
+		if m.Name == metricComposite {
+			composite.MetricRef = m
+		}
+	}
+	if weights > 0 {
+		v := sum / weights
+		composite.Value, composite.Note = &v, ""
+	}
+	s.Judge(composite)
+}
+
+func (t *Run) value(s *record.Summary, metric string) (*float64, string) {
+	switch metric {
+	case metricTaskCompletion:
+		switch {
+		case s.PassRate != nil:
+			return s.PassRate, ""
+		case s.NeedsReview > 0:
+			return nil, text.Plural(s.NeedsReview, "1 task waits", strconv.Itoa(s.NeedsReview)+" tasks wait") + " for a person's score"
+		}
+		return nil, "no task was completed"
+	case metricTriggerAccuracy:
+		if s.Triggers == nil {
+			return nil, noTriggerTests
+		}
+		return s.Triggers.Accuracy, s.Triggers.Note
+	}
+	scores := t.graders[graderOfMetric(metric)]
+	if len(scores) == 0 {
+		return nil, fmt.Sprintf("no grader of the name or type %q gave a score", graderOfMetric(metric))
+	}
+	v := stats.Describe(scores).Mean
+	return &v, ""
+}

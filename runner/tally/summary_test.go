@@ -1,0 +1,44 @@
+package tally
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
+)
+
+func metricOf(t *testing.T, results ...record.Grade) record.MetricResult {
+	t.Helper()
+	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Trials: len(results)}}, Metrics: []record.MetricRef{{Name: "g", Weight: 1, Threshold: 0.5}}}
+	tally := NewRun(rec)
+	for _, r := range results {
+		verdict := record.Passed
+		if r.Error != "" {
+			verdict = record.TimedOut
+		}
+		tally.AddTrial(0, &record.Trial{Verdict: verdict, Graders: []record.Grade{r}})
+	}
+	return tally.Summary(rec.Metrics).Metrics[0]
+}
+
+// A metric was summed in the order in which trials ended, and so differed by a
+// rounding from one run to the next.
+func TestMetricDoesNotDependOnOrder(t *testing.T) {
+	t.Parallel()
+	score := func(x float64) record.Grade { return record.Grade{Name: "g", Type: "text", Score: x} }
+	a := metricOf(t, score(0.1), score(0.2), score(0.3))
+	b := metricOf(t, score(0.3), score(0.2), score(0.1))
+	require.Equal(t, *a.Value, *b.Value)
+}
+
+// A grader that the deadline cut short counted as one that gave a score of 0.
+func TestMetricLeavesOutGradersWithoutScore(t *testing.T) {
+	t.Parallel()
+	cut := record.Grade{Name: "g", Type: "program", Error: "the trial's time is up"}
+	m := metricOf(t, cut)
+	require.Nil(t, m.Value)
+	require.Nil(t, m.Passed)
+	m = metricOf(t, cut, record.Grade{Name: "g", Type: "program", Score: 1})
+	require.Equal(t, 1.0, *m.Value)
+}

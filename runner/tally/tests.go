@@ -1,0 +1,252 @@
+package tally
+
+import (
+	"math"
+	"slices"
+
+	"waza/runner/record"
+	"waza/runner/stats"
+)
+
+// DefaultMargin is by how much pass rates and scores may differ and still be the same.
+const DefaultMargin = 0.1
+
+// telling reports whether scores say more than verdicts: whether those of trials
+// that passed, or of those that did not, differ among themselves. It does not
+// depend on which trial is of which run, and so favours none.
+func Telling(a, b TaskSide) bool {
+	for _, scores := range [][]float64{slices.Concat(a.Passed, b.Passed), slices.Concat(a.Other, b.Other)} {
+		if len(scores) > 0 && slices.Max(scores)-slices.Min(scores) > SameNumber {
+			return true
+		}
+	}
+	return false
+}
+
+// sameNumber is how far numbers may be apart by rounding.
+const SameNumber = 1e-9
+
+// suiteRate estimates the pass rate for a mean over tasks: without bias, where the task
+// could stop early.
+func (s *TaskSide) SuiteRate(confidence float64) stats.Estimate {
+	e := s.rate(confidence)
+	if s.Unbiased != nil {
+		e.Value = s.Unbiased.PassRate
+	}
+	return e
+}
+
+// suiteScore does the same for the mean score.
+func (s *TaskSide) SuiteScore(confidence float64) stats.Estimate {
+	e := stats.MeanOf(s.Scores(), confidence)
+	if s.Unbiased != nil && s.Unbiased.Score != nil {
+		e.Value = *s.Unbiased.Score
+	}
+	return e
+}
+
+// What decides.
+const (
+	byPassRate = "passRate"
+	byScore    = "score"
+)
+
+// power is the probability of deciding that [Needed] is about.
+const Power = 0.8
+
+// comparedTask holds the counted trials of one task on two sides: of two runs, or with
+// skills and without.
+type ComparedTask struct {
+	A, B  TaskSide
+	Pairs record.Pairs // of trials with equal number; zero where such have nothing in common
+	// telling: scores say more than verdicts do.
+	Telling bool
+
+	Tests     []stats.Exact
+	corrected []float64
+	Out       []record.TaskTest
+}
+
+// taskSide holds the counted trials of a task on one side.
+type TaskSide struct {
+	Share stats.Share
+	// sample holds the trials up to the decision, of a task that could stop early; nil
+	// of any other.
+	Sample *stats.Sample
+	// unbiased are estimates for means over tasks.
+	Unbiased *record.Unbiased
+	// untestable: which trials are missing depends on verdicts that are not known.
+	Untestable    bool
+	Passed, Other []float64 // scores of trials that passed, and of the others
+	// estimated is the pass rate, once it is asked for: intervals of trials that stopped
+	// early take long.
+	estimated *stats.Estimate
+}
+
+func (s *TaskSide) Scores() []float64 {
+	return append(append([]float64{}, s.Passed...), s.Other...)
+}
+
+// rate estimates the pass rate. The confidence is the same whenever it is asked for.
+func (s *TaskSide) rate(confidence float64) stats.Estimate {
+	if s.estimated == nil {
+		e := stats.RateOf(s.Share, confidence)
+		if s.Sample != nil {
+			e.Interval = holding(s.Sample.Interval(confidence), e.Value)
+		}
+		s.estimated = &e
+	}
+	return *s.estimated
+}
+
+// asSample is the sample, of a fixed number of trials if need be.
+func (s *TaskSide) asSample() *stats.Sample {
+	if s.Sample != nil {
+		return s.Sample
+	}
+	return stats.FixedSample(s.Share)
+}
+
+// couldStop reports whether the number of trials depends on what became of them.
+func (t *ComparedTask) CouldStop() bool { return t.A.Sample != nil || t.B.Sample != nil }
+
+func (t *ComparedTask) Untestable() bool { return t.A.Untestable || t.B.Untestable }
+
+// testTasks gives all tasks their tests, and corrects these for their number.
+func TestTasks(tasks []*ComparedTask) {
+	var all []stats.Exact
+	for _, t := range tasks {
+		t.test()
+		all = append(all, t.Tests...)
+	}
+	corrected := stats.Holm(all)
+	for _, t := range tasks {
+		t.corrected, corrected = corrected[:len(t.Tests)], corrected[len(t.Tests):]
+		for i := range t.Out {
+			t.Out[i].Corrected = t.corrected[i]
+		}
+	}
+}
+
+// test gives the task its tests. Where it could stop early, the trials are no plain
+// sample: McNemar's pairs and scores that are dealt out at random would ignore why
+// there are no more of them.
+func (t *ComparedTask) test() {
+	t.Out = []record.TaskTest{}
+	switch {
+	case t.Untestable():
+	case t.CouldStop():
+		if e, ok := stats.Samples(t.A.asSample(), t.B.asSample()); ok {
+			t.add(record.TestStopped, e)
+		}
+	default:
+		t.add(record.TestFisher, stats.Fisher(t.A.Share, t.B.Share))
+		if t.Pairs != (record.Pairs{}) {
+			t.add(record.TestMcNemar, stats.McNemar(t.Pairs.Worse, t.Pairs.Better))
+		}
+		if t.Telling {
+			t.add(record.TestPermutation, stats.Permutation(t.A.Scores(), t.B.Scores(), stats.DefaultSeed))
+		}
+	}
+}
+
+func (t *ComparedTask) add(name string, e stats.Exact) {
+	t.Tests = append(t.Tests, e)
+	t.Out = append(t.Out, record.TaskTest{Name: name, P: e.P})
+}
+
+// p is the least of the corrected p-values, 1 where nothing is tested.
+func (t *ComparedTask) P() float64 {
+	p := 1.0
+	for _, x := range t.corrected {
+		p = min(p, x)
+	}
+	return p
+}
+
+// classify says what became of the task.
+func (t *ComparedTask) Classify(confidence, margin float64) (class record.Class, by string, equal bool) {
+	if class, by = t.shown(1 - confidence); class != "" {
+		return class, by, false
+	}
+	rate, score := t.Rate(confidence), t.Score(confidence)
+	tells := t.Telling && score != nil
+	equal = !t.Untestable() && Within(rate, margin) && (!tells || Within(*score, margin))
+	switch {
+	case equal:
+		return record.Unchanged, "", true
+	case math.Abs(rate.Difference) < SameNumber && (!tells || math.Abs(score.Difference) < SameNumber):
+		return record.NoDifference, "", false
+	}
+	return record.Undecided, "", false
+}
+
+// shown takes what the tests have shown, of pass rates before scores; no class where
+// they have shown nothing.
+func (t *ComparedTask) shown(level float64) (record.Class, string) {
+	best := -1
+	for i, p := range t.corrected {
+		switch {
+		case p > level:
+		case best < 0, t.Out[i].Name != record.TestPermutation && p < t.corrected[best]:
+			best = i
+		}
+	}
+	if best < 0 {
+		return "", ""
+	}
+	class, by := record.Regressed, byPassRate
+	if t.Tests[best].Better {
+		class = record.Improved
+	}
+	if t.Out[best].Name == record.TestPermutation {
+		by = byScore
+	}
+	return class, by
+}
+
+// rate is the contrast of the pass rates.
+func (t *ComparedTask) Rate(confidence float64) record.Contrast {
+	a, b := t.A.rate(confidence), t.B.rate(confidence)
+	c := *contrast(a, b)
+	if t.Untestable() {
+		c.Interval = nil
+	}
+	return c
+}
+
+// score is the contrast of the mean scores; nil when a side has none. Those of tasks
+// that could stop early have no interval.
+func (t *ComparedTask) Score(confidence float64) *record.Contrast {
+	a, b := t.A.Scores(), t.B.Scores()
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	c := contrast(stats.MeanOf(a, confidence), stats.MeanOf(b, confidence))
+	if t.CouldStop() {
+		c.Interval = nil
+	}
+	return c
+}
+
+func contrast(ref, run stats.Estimate) *record.Contrast {
+	d := run.Minus(ref)
+	return &record.Contrast{Reference: ref.Value, Run: run.Value, Difference: d.Value, Interval: &d.Interval}
+}
+
+// within reports whether a difference beyond the margin is ruled out.
+func Within(c record.Contrast, margin float64) bool {
+	return c.Interval != nil && c.Interval.Low >= -margin-SameNumber && c.Interval.High <= margin+SameNumber
+}
+
+// mayShow reports whether the task has enough trials for a difference, were it as large
+// as can be, to be shown if it were the only one.
+func (t *ComparedTask) MayShow(confidence float64) bool {
+	for _, e := range t.Tests {
+		if e.Reach(1-confidence) > 0 {
+			return true
+		}
+	}
+	a, b := t.A.Share.N, t.B.Share.N
+	return !t.CouldStop() && stats.Fisher(stats.Share{N: a}, stats.Share{Passed: b, N: b}).P <= 1-confidence
+}

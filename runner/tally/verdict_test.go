@@ -1,0 +1,135 @@
+package tally
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/grader"
+	"waza/runner/record"
+)
+
+func gave(score float64, passed bool) record.Grade {
+	return record.Grade{Name: "g", Type: "text", Score: score, Passed: passed, Weight: 1}
+}
+
+func waiting(typ string) record.Grade {
+	return record.Grade{Name: "p", Type: typ, Weight: 3, NeedsReview: true, Details: record.Review{Threshold: 0.5, Calibrates: "g"}}
+}
+
+func reviewed(t *testing.T, typ string, score float64) record.Grade {
+	t.Helper()
+	r := waiting(typ)
+	require.NoError(t, grader.SetReview(&r, score, "", "", time.Now()))
+	return r
+}
+
+func TestVerdictOf(t *testing.T) {
+	t.Parallel()
+	broken := record.Grade{Name: "b", Type: "program", Error: "no interpreter"}
+	for name, c := range map[string]struct {
+		results []record.Grade
+		verdict record.Verdict
+		score   float64 // less than 0 for none
+	}{
+		"nothing":                     {nil, record.Passed, 1},
+		"passed":                      {[]record.Grade{gave(1, true), gave(0.5, true)}, record.Passed, 0.75},
+		"failed":                      {[]record.Grade{gave(1, true), gave(0.5, false)}, record.Failed, 0.75},
+		"waits":                       {[]record.Grade{waiting("human")}, record.NeedsReview, -1},
+		"passed but waits":            {[]record.Grade{gave(0.5, true), waiting("human")}, record.NeedsReview, 0.5},
+		"failed whatever anyone says": {[]record.Grade{waiting("human"), gave(0.5, false)}, record.Failed, 0.5},
+		"one of two waits":            {[]record.Grade{waiting("human"), reviewed(t, "human", 1)}, record.NeedsReview, 1},
+		"reviewed, passed":            {[]record.Grade{gave(1, true), reviewed(t, "human", 0.6)}, record.Passed, 0.7},
+		"reviewed, failed":            {[]record.Grade{gave(1, true), reviewed(t, "human", 0.2)}, record.Failed, 0.4},
+		"error":                       {[]record.Grade{waiting("human"), broken, gave(0, false)}, record.Errored, -1},
+		"calibration waits":           {[]record.Grade{gave(0.5, true), waiting("human_calibration")}, record.Passed, 0.5},
+		"calibration says no":         {[]record.Grade{gave(0.5, true), reviewed(t, "human_calibration", 0)}, record.Passed, 0.5},
+		"nothing but calibration":     {[]record.Grade{waiting("human_calibration")}, record.Passed, 1},
+	} {
+		verdict, score, message := VerdictOf(c.results)
+		require.Equal(t, c.verdict, verdict, name)
+		require.Equal(t, c.verdict == record.Errored, message != "", name)
+		if c.score < 0 {
+			require.Nil(t, score, name)
+			continue
+		}
+		require.NotNil(t, score, name)
+		require.InDelta(t, c.score, *score, 1e-12, name)
+	}
+}
+
+func TestTaskThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		counts    record.Counts
+		threshold float64
+		want      record.Verdict
+	}{
+		{record.Counts{NeedsReview: 3}, 1, record.NeedsReview},
+		{record.Counts{Passed: 2, NeedsReview: 1}, 1, record.NeedsReview},
+		{record.Counts{Failed: 1, NeedsReview: 1}, 1, record.Failed}, // whatever anyone says
+		{record.Counts{Timeouts: 1, NeedsReview: 1}, 1, record.TimedOut},
+		{record.Counts{Failed: 1, NeedsReview: 1}, 0.5, record.NeedsReview},
+		{record.Counts{Failed: 2, NeedsReview: 1}, 0.5, record.Failed},
+		{record.Counts{Errors: 1, NeedsReview: 1}, 1, record.NeedsReview},
+		{record.Counts{Cancelled: 1, NeedsReview: 1}, 1, record.Cancelled},
+		{record.Counts{Skipped: 1, NeedsReview: 1}, 1, record.NeedsReview},
+		{record.Counts{Failed: 1, Skipped: 1, NeedsReview: 1}, 1, record.Failed},
+	} {
+		require.Equal(t, c.want, TaskVerdict(c.counts, c.threshold, false), "%+v", c)
+		require.Equal(t, record.Errored, TaskVerdict(c.counts, c.threshold, true), "%+v", c)
+		require.Equal(t, c.counts.Passed+c.counts.Failed+c.counts.Timeouts, c.counts.Counted())
+	}
+}
+
+// What a person has not scored yet neither is nor gives a score anywhere.
+func TestWaitingTrialsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Groups: []string{"g"}}}, Metrics: []record.MetricRef{{Name: "human"}, {Name: "p"}}}
+	tally, task := NewRun(rec), &Task{}
+	half := 0.5
+	res := &record.Trial{Verdict: record.NeedsReview, Score: &half, Graders: []record.Grade{gave(0.5, true), waiting("human"), waiting("human_calibration")}}
+	failed := &record.Trial{Verdict: record.Failed, Score: &half, Graders: []record.Grade{gave(0.5, false), waiting("human")}}
+	for _, r := range []*record.Trial{res, failed, res} {
+		tally.AddTrial(0, r)
+		task.Add(r)
+	}
+	result := task.Result(1)
+	require.Equal(t, []record.Reason{{Verdict: record.NeedsReview, Grader: "p", Message: WaitsForPerson, Trials: 2}, {Verdict: record.Failed, Grader: "g", Trials: 1}}, result.Reasons)
+	require.Nil(t, result.Score)
+	require.Nil(t, result.PassK)
+	require.Equal(t, 2, result.Trials.NeedsReview)
+	require.Equal(t, 3, result.Trials.Done())
+	require.Nil(t, result.Trials.PassRate)
+	require.Equal(t, &record.Interval{Low: 0, High: 2.0 / 3}, result.Trials.PassRateBounds)
+	tally.AddTask(0, result)
+	sum := tally.Summary(rec.Metrics)
+	require.Nil(t, sum.Metrics[0].Value)
+	require.Nil(t, sum.Metrics[1].Value)
+	require.Equal(t, 2, sum.Groups[0].NeedsReview)
+	require.Equal(t, result.Trials.PassRateBounds, sum.Groups[0].PassRateBounds)
+	require.Equal(t, result.Trials.PassRateBounds, sum.Trials.PassRateBounds)
+	require.Nil(t, sum.Score)
+	require.Nil(t, sum.PassK)
+	require.Equal(t, "g", sum.Calibrations[0].Grader)
+	require.Equal(t, 2, sum.Calibrations[0].Pending)
+	require.Zero(t, sum.Calibrations[0].N)
+}
+
+func TestCalibration(t *testing.T) {
+	t.Parallel()
+	tally := NewRun(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
+	for _, person := range []float64{1, 0.5, 0.25, 0} {
+		results := []record.Grade{gave(0.75, true), reviewed(t, "human_calibration", person)}
+		grader.Compare(results)
+		tally.AddTrial(0, &record.Trial{Verdict: record.Passed, Graders: results})
+	}
+	c := tally.Summary(nil).Calibrations[0]
+	require.Equal(t, 4, c.N)
+	require.Zero(t, c.Pending)
+	require.Equal(t, 0.5, c.Agreed)
+	require.InDelta(t, 0.3125, c.MeanDifference, 1e-12)
+	require.InDelta(t, 0.4375, c.MeanAbsoluteDifference, 1e-12)
+	require.Zero(t, *c.Kappa)
+}

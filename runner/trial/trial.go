@@ -1,0 +1,168 @@
+// Package trial does one trial: workspace, executor, deadline, graders, result.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/tally"
+)
+
+var ErrDeadline = errors.New("the trial's time is up")
+
+// retryDelay is the longest pause before the first retry of a trial in error;
+// each further one is twice as long, up to maxRetryDelay. Half of each is
+// chance, so that trials which met the same fault do not come back together.
+const (
+	RetryDelay    = 200 * time.Millisecond
+	MaxRetryDelay = 10 * time.Second
+)
+
+// attempt is one try of a trial.
+type Attempt struct {
+	*record.Attempt
+	Prompt string
+	Speed  *record.Speed
+	Took   time.Duration // by the executor, without startup
+	// startup passed before the agent was asked.
+	Startup time.Duration
+	Left    *record.Snapshot // of the workspace
+	// before is what graders made of it in the past, of a recorded trial, each
+	// time it was graded; the newest first.
+	before [][]record.Grade
+	Cause  error // why the verdict is error
+	// judged is what graders spent that asked models.
+	Judged *record.Usage
+}
+
+// backoff is the longest pause before the retry of that number, from 1.
+func Backoff(retry int) time.Duration {
+	return min(MaxRetryDelay, RetryDelay<<min(retry-1, 10))
+}
+
+// pause waits before the next attempt. It ends early with ctx, and when stops,
+// which may be nil, is closed.
+func Pause(ctx context.Context, stops <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stops:
+	case <-ctx.Done():
+	}
+}
+
+// take makes a the attempt that counts.
+func Take(res *record.Trial, a *Attempt) {
+	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
+	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
+	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
+	res.Graders, res.Transcript = a.Graders, a.Transcript
+}
+
+// takeOutput keeps as much of an output as is recorded.
+func (a *Attempt) TakeOutput(out executor.Outcome) {
+	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
+	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
+		a.Output = strings.ToValidUTF8(out.Output[:executor.MaxOutputBytes], "")
+		a.OutputDropped += int64(n)
+	}
+}
+
+// gradeTrigger grades a trial of a trigger test whose time was up after the agent
+// had used the skill: what was asked is answered then. One that had not yet may
+// have come to it, and keeps its verdict.
+func (a *Attempt) GradeTrigger(ctx context.Context, suite *eval.Suite, t *plan.Task, graders []*grader.Bound) {
+	subject := grader.NewSubject(grader.Subject{Suite: suite, Task: t.Task, Transcript: a.Transcript})
+	used, err := grader.ForTrigger(t.Trigger.Skill, true).Grade(ctx, subject)
+	if err == nil && used.Passed {
+		a.Error = ""
+		a.Grade(ctx, graders, subject)
+	}
+}
+
+// fail gives an attempt that was cut short its verdict.
+func (a *Attempt) Fail(ctx context.Context, err error) {
+	a.Score = nil
+	var expansion *plan.ExpansionError
+	switch why := context.Cause(ctx); {
+	case errors.As(why, &expansion):
+		a.Verdict, a.Error, a.Cause = record.Errored, why.Error(), executor.Permanent(why)
+	case errors.Is(why, ErrDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
+		a.Verdict, a.Score, a.Error = record.TimedOut, new(float64), "timeout exceeded"
+		if errors.Is(err, executor.ErrTimeout) {
+			a.Error = err.Error()
+		}
+	case why != nil:
+		a.Verdict, a.Error = record.Cancelled, why.Error()
+	default:
+		a.Verdict, a.Error, a.Cause = record.Errored, err.Error(), err
+	}
+}
+
+// grade lets every grader score the subject and gives the verdict.
+func (a *Attempt) Grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
+	a.Graders = make([]record.Grade, 0, len(graders))
+	var broken error
+	for _, g := range graders {
+		res, err := a.recall(ctx, g, subject)
+		a.Graders = append(a.Graders, res)
+		a.Judged = record.AddUsage(a.Judged, res.Usage)
+		if ctx.Err() != nil {
+			a.Fail(ctx, err)
+			return
+		}
+		if err != nil && broken == nil {
+			broken = fmt.Errorf("grader %q: %w", res.Name, err)
+		}
+	}
+	for _, results := range a.before {
+		grader.KeepReviews(a.Graders, results)
+	}
+	grader.Compare(a.Graders)
+	a.Verdict, a.Score, a.Error = tally.VerdictOf(a.Graders)
+	if subject.Destroyed != "" && a.Verdict == record.Passed { // nothing was to be graded
+		a.Verdict, a.Score, a.Error = record.Failed, new(float64), subject.Destroyed
+	}
+	if broken != nil {
+		a.Fail(ctx, broken) // which knows more of the error than its text
+	}
+}
+
+// recall lets a grader score the subject, unless there is a result of the past
+// that need not be asked for again. Each is taken over once.
+func (a *Attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.Subject) (record.Grade, error) {
+	for n, results := range a.before {
+		// Beyond the newest, what went by another name may be the same result once more.
+		if res, i := g.Recall(subject, results); i >= 0 && (n == 0 || results[i].Name == res.Name) {
+			a.before[n] = slices.Delete(slices.Clone(results), i, i+1)
+			return res, nil
+		}
+	}
+	return g.Grade(ctx, subject)
+}
+
+func OrEmpty(entries []record.Entry) []record.Entry {
+	if entries == nil {
+		return []record.Entry{}
+	}
+	return entries
+}
+
+// clip shortens text to at most n bytes and says so.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
+}

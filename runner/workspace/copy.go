@@ -1,0 +1,47 @@
+package workspace
+
+import (
+	"errors"
+	"slices"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// copied is the snapshot with its contents put where to keeps them; nil for nil.
+// What cannot be read any more is said to be missing.
+func Copied(s *record.Snapshot, from *journal.BlobReader, to *Snapshooter) *record.Snapshot {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Entries, c.Removed = copiedEntries(s.Entries, from, to), copiedEntries(s.Removed, from, to)
+	return &c
+}
+
+func copiedEntries(entries []record.SnapshotEntry, from *journal.BlobReader, to *Snapshooter) []record.SnapshotEntry {
+	list := slices.Clone(entries)
+	for i := range list {
+		e := &list[i]
+		var err, lost error
+		e.Blob, err = copiedBlob(e.Blob, from, to)
+		if e.Before, lost = copiedBlob(e.Before, from, to); lost != nil && e.Given == record.GivenChanged {
+			e.Given = record.GivenUnknown
+		}
+		if err != nil {
+			e.Omitted = "not taken over: " + withoutPath(err).Error()
+		}
+	}
+	return list
+}
+
+func copiedBlob(blob *record.Blob, from *journal.BlobReader, to *Snapshooter) (*record.Blob, error) {
+	if blob == nil {
+		return nil, nil
+	}
+	data, err := from.Get(*blob)
+	if err != nil {
+		return nil, errors.New("its content is damaged")
+	}
+	return to.put(data)
+}

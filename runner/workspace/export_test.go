@@ -1,0 +1,19 @@
+package workspace
+
+import (
+	"context"
+	"os"
+
+	"waza/runner/journal"
+	"waza/runner/provider"
+	"waza/runner/record"
+)
+
+func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *record.Snapshot {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		panic(err)
+	}
+	defer root.Close()
+	return takeSnapshot(ctx, root, nil, blobs, secrets)
+}
