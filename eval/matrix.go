@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/fields"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -209,7 +210,7 @@ func (l *matrixLoader) modelsOf(p MatrixParam) bool {
 
 // badParam says why a parameter cannot have that name; "" if it can.
 func (l *matrixLoader) badParam(name string) string {
-	config := decode.FindField(decode.FieldsOf(configType), name)
+	config := fields.Find(decode.FieldsOf(configType), name)
 	switch {
 	case name == ParamExecutor || name == ParamAgent:
 		return ""
@@ -219,8 +220,8 @@ func (l *matrixLoader) badParam(name string) string {
 		return "it is a template variable of its own"
 	case l.suite.Inputs[name] != "":
 		return "it is an input of the suite, too"
-	case config != nil && config.Key != "max_tokens": // which model APIs call so, too
-		return "config." + config.Key + " is the same for all combinations"
+	case config != nil && config.Name != "max_tokens": // which model APIs call so, too
+		return "config." + config.Name + " is the same for all combinations"
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/fields"
 	"waza/eval/files"
 	"waza/eval/text"
 
@@ -191,7 +192,7 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect beside inputs.%s", p.Key.Value, p.Key.Value)
 			continue
 		}
-		f := decode.FindField(decode.FieldsOf(reflect.TypeFor[Inputs]()), p.Key.Value)
+		f := fields.Find(decode.FieldsOf(reflect.TypeFor[Inputs]()), p.Key.Value)
 		d.Push(p.Key.Value)
 		d.Value(p.Value, reflect.ValueOf(&t.Inputs).Elem().FieldByIndex(f.Index))
 		d.Pop()

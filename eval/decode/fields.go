@@ -4,85 +4,17 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
+	"waza/eval/fields"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
 )
 
-// Field is a key of a struct and the rules of its value.
-type Field struct {
-	Key      string
-	Index    []int // as reflect.Value.FieldByIndex takes it
-	aliases  []string
-	required bool
-	min, max *float64
-	above    *float64 // exclusive minimum
-	minItems int
-	enum     []string
-}
-
-var fieldCache sync.Map // reflect.Type → []field
-
-// FieldsOf returns the keys that a struct type takes, those of inlined structs included.
-func FieldsOf(t reflect.Type) []Field {
-	if cached, ok := fieldCache.Load(t); ok {
-		return cached.([]Field)
-	}
-	var out []Field
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		if !sf.IsExported() {
-			continue
-		}
-		key, options, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
-		switch {
-		case key == "-":
-			continue
-		case strings.Contains(options, "inline") && sf.Type.Kind() == reflect.Struct:
-			for _, f := range FieldsOf(sf.Type) {
-				f.Index = append([]int{i}, f.Index...)
-				out = append(out, f)
-			}
-			continue
-		case key == "":
-			key = strings.ToLower(sf.Name)
-		}
-		f := Field{Key: key, Index: []int{i}}
-		if a := sf.Tag.Get("alias"); a != "" {
-			f.aliases = strings.Split(a, ",")
-		}
-		f.rules(sf.Tag.Get("jsonschema"))
-		out = append(out, f)
-	}
-	fieldCache.Store(t, out)
-	return out
-}
-
-func (f *Field) rules(tag string) {
-	for part := range strings.SplitSeq(tag, ",") {
-		name, text, _ := strings.Cut(part, "=")
-		number, err := strconv.ParseFloat(text, 64)
-		switch {
-		case name == "required":
-			f.required = true
-		case name == "enum":
-			f.enum = append(f.enum, text)
-		case err != nil:
-		case name == "minimum":
-			f.min = &number
-		case name == "maximum":
-			f.max = &number
-		case name == "exclusiveMinimum":
-			f.above = &number
-		case name == "minItems":
-			f.minItems = int(number)
-		}
-	}
-}
+// FieldsOf returns the keys that a struct type takes in YAML, those of inlined
+// structs included.
+func FieldsOf(t reflect.Type) []fields.Field { return fields.Of(t, "yaml") }
 
 // Keys lists the keys that a struct, or a pointer to one, is written with in YAML,
 // without their aliases. It is nil for anything else.
@@ -99,7 +31,7 @@ func Keys(p any) []string {
 	}
 	var keys []string
 	for _, f := range FieldsOf(t) {
-		keys = append(keys, f.Key)
+		keys = append(keys, f.Name)
 	}
 	return keys
 }
@@ -110,17 +42,7 @@ func TakesKey(p any, key string) bool {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t != nil && t.Kind() == reflect.Struct && FindField(FieldsOf(t), key) != nil
-}
-
-// FindField returns the field with that key or alias, or nil.
-func FindField(fields []Field, key string) *Field {
-	for i := range fields {
-		if fields[i].Key == key || slices.Contains(fields[i].aliases, key) {
-			return &fields[i]
-		}
-	}
-	return nil
+	return t != nil && t.Kind() == reflect.Struct && fields.Find(FieldsOf(t), key) != nil
 }
 
 // Pair is a key of a map and its value.
@@ -187,38 +109,38 @@ func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bo
 		d.WrongType(n, "a map")
 		return
 	}
-	fields := FieldsOf(v.Type())
+	list := FieldsOf(v.Type())
 	given := map[string]string{} // key → spelling
 	for _, p := range d.Pairs(n) {
-		f := FindField(fields, p.Key.Value)
+		f := fields.Find(list, p.Key.Value)
 		if f == nil {
 			if other == nil || !other(p) {
 				d.UnknownKey(p.Key, v.Type(), nil)
 			}
 			continue
 		}
-		if before, twice := given[f.Key]; twice {
+		if before, twice := given[f.Name]; twice {
 			d.Report(p.Key, Warning, CodeNoEffect, "", "%q has no effect beside %q, which means the same", p.Key.Value, before)
 			continue
 		}
-		given[f.Key] = p.Key.Value
+		given[f.Name] = p.Key.Value
 		d.Push(p.Key.Value)
 		d.field(p, f, v.FieldByIndex(f.Index))
 		d.Pop()
 	}
-	for _, f := range fields {
-		if _, ok := given[f.Key]; f.required && !ok {
-			d.Report(n, Error, CodeMissingField, "", "%s is missing", strings.TrimPrefix(d.Here()+"."+f.Key, "this."))
+	for _, f := range list {
+		if _, ok := given[f.Name]; f.Required && !ok {
+			d.Report(n, Error, CodeMissingField, "", "%s is missing", strings.TrimPrefix(d.Here()+"."+f.Name, "this."))
 		}
 	}
 }
 
-func (d *Decoder) field(p Pair, f *Field, v reflect.Value) {
-	if f.Key != p.Key.Value {
-		d.Report(p.Key, Info, CodeDeprecated, f.Key, "%q is an older name of %q", p.Key.Value, f.Key)
+func (d *Decoder) field(p Pair, f *fields.Field, v reflect.Value) {
+	if f.Name != p.Key.Value {
+		d.Report(p.Key, Info, CodeDeprecated, f.Name, "%q is an older name of %q", p.Key.Value, f.Name)
 	}
 	if IsNull(Follow(p.Value)) {
-		if f.required {
+		if f.Required {
 			d.Report(p.Key, Error, CodeMissingField, "", "%s is empty", d.Here())
 		}
 		return
@@ -227,13 +149,13 @@ func (d *Decoder) field(p Pair, f *Field, v reflect.Value) {
 	d.Failed = false
 	d.Value(p.Value, v)
 	if !d.Failed {
-		f.check(d, p.Value, v)
+		check(d, f, p.Value, v)
 	}
 	d.Failed = d.Failed || before
 }
 
 // check reports what breaks the rules of a field.
-func (f *Field) check(d *Decoder, n *yaml.Node, v reflect.Value) {
+func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return
@@ -243,42 +165,30 @@ func (f *Field) check(d *Decoder, n *yaml.Node, v reflect.Value) {
 	bad := func(want string, args ...any) {
 		d.Report(n, Error, CodeInvalidValue, "", "%s must be %s, not %s", d.Here(), fmt.Sprintf(want, args...), Describe(Follow(n)))
 	}
-	if x, isNumber := numberOf(v); isNumber {
+	if x, isNumber := fields.Number(v); isNumber {
 		switch {
-		case f.min != nil && f.max != nil && (x < *f.min || x > *f.max):
-			bad("between %v and %v", *f.min, *f.max)
-		case f.min != nil && x < *f.min:
-			bad("at least %v", *f.min)
-		case f.max != nil && x > *f.max:
-			bad("at most %v", *f.max)
-		case f.above != nil && x <= *f.above:
-			bad("more than %v", *f.above)
+		case f.Min != nil && f.Max != nil && (x < *f.Min || x > *f.Max):
+			bad("between %v and %v", *f.Min, *f.Max)
+		case f.Min != nil && x < *f.Min:
+			bad("at least %v", *f.Min)
+		case f.Max != nil && x > *f.Max:
+			bad("at most %v", *f.Max)
+		case f.Above != nil && x <= *f.Above:
+			bad("more than %v", *f.Above)
 		}
 	}
 	if v.Kind() == reflect.String {
 		switch {
-		case f.required && strings.TrimSpace(v.String()) == "":
+		case f.Required && strings.TrimSpace(v.String()) == "":
 			d.Report(n, Error, CodeMissingField, "", "%s is empty", d.Here())
-		case f.enum != nil && v.String() != "" && !slices.Contains(f.enum, v.String()):
-			d.Report(n, Error, CodeInvalidValue, Nearest(v.String(), f.enum),
-				"%s must be one of %s, not %q", d.Here(), strings.Join(f.enum, ", "), text.Clip(v.String(), 40))
+		case f.Enum != nil && v.String() != "" && !slices.Contains(f.Enum, v.String()):
+			d.Report(n, Error, CodeInvalidValue, Nearest(v.String(), f.Enum),
+				"%s must be one of %s, not %q", d.Here(), strings.Join(f.Enum, ", "), text.Clip(v.String(), 40))
 		}
 	}
-	if v.Kind() == reflect.Slice && v.Len() < f.minItems {
-		d.Report(n, Error, CodeInvalidValue, "", "%s must hold at least %d", d.Here(), f.minItems)
+	if v.Kind() == reflect.Slice && v.Len() < f.MinItems {
+		d.Report(n, Error, CodeInvalidValue, "", "%s must hold at least %d", d.Here(), f.MinItems)
 	}
-}
-
-func numberOf(v reflect.Value) (float64, bool) {
-	switch {
-	case v.CanInt():
-		return float64(v.Int()), true
-	case v.CanUint():
-		return float64(v.Uint()), true
-	case v.CanFloat():
-		return v.Float(), true
-	}
-	return 0, false
 }
 
 // UnknownKey reports a key that a struct type does not take. more are further
@@ -294,9 +204,9 @@ func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more []string) {
 	canonical := map[string]string{}
 	known := slices.Clone(more)
 	for _, f := range FieldsOf(t) {
-		known = append(known, f.Key)
-		for _, a := range f.aliases {
-			canonical[a] = f.Key
+		known = append(known, f.Name)
+		for _, a := range f.Aliases {
+			canonical[a] = f.Name
 			known = append(known, a)
 		}
 	}

@@ -86,9 +86,8 @@ func defaults(s *jsonschema.Schema, fresh any) {
 		return
 	}
 	v := reflect.ValueOf(fresh).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		p, ok := s.Properties.Get(key)
+	for _, f := range decode.FieldsOf(v.Type()) {
+		p, ok := s.Properties.Get(f.Name)
 		if value := v.FieldByIndex(f.Index); ok && p.Default == nil && isPlain(value) {
 			p.Default = value.Interface()
 		}

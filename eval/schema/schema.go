@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/decode"
 )
 
 // The names of the generated files.
@@ -112,15 +113,10 @@ func keyName(name string) string {
 // aliasFields adds the older names of a type's keys and its keys without effect.
 func aliasFields(t reflect.Type) []reflect.StructField {
 	var out []reflect.StructField
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Tag.Get("alias") == "" {
-			continue
-		}
-		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		for alias := range strings.SplitSeq(f.Tag.Get("alias"), ",") {
-			tag := fmt.Sprintf(`yaml:%q jsonschema_description:"An older name of %s." jsonschema_extras:"deprecated=true"`, alias, key)
-			out = append(out, reflect.StructField{Name: f.Name, Type: f.Type, Tag: reflect.StructTag(tag)})
+	for _, f := range decode.FieldsOf(t) {
+		for _, alias := range f.Aliases {
+			tag := fmt.Sprintf(`yaml:%q jsonschema_description:"An older name of %s." jsonschema_extras:"deprecated=true"`, alias, f.Name)
+			out = append(out, reflect.StructField{Name: t.FieldByIndex(f.Index).Name, Type: f.Type, Tag: reflect.StructTag(tag)})
 		}
 	}
 	return out

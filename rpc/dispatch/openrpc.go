@@ -118,12 +118,12 @@ func (d *openRPC) params(t reflect.Type) []openContent {
 	d.take(whole)
 	list := []openContent{}
 	for _, p := range parametersOf(t) {
-		schema, ok := whole.Properties.Get(p.name)
+		schema, ok := whole.Properties.Get(p.Name)
 		if !ok {
 			continue
 		}
 		schema.Description = ""
-		list = append(list, openContent{Name: p.name, Description: p.doc, Required: p.required, Schema: schema})
+		list = append(list, openContent{Name: p.Name, Description: p.Doc, Required: p.Required, Schema: schema})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"waza/eval/decode"
+	"waza/eval/fields"
 )
 
 // Parameters are the fields of a struct. Their tags say all there is to know:
@@ -40,13 +41,8 @@ type Expecter interface {
 
 // parameter is one field.
 type parameter struct {
-	name     string
+	fields.Field
 	spelling []string // all names, the documented one first
-	index    []int
-	typ      reflect.Type
-	required bool
-	min, max *float64
-	doc      string
 }
 
 var parametersCache sync.Map // reflect.Type → []parameter
@@ -57,41 +53,16 @@ func parametersOf(t reflect.Type) []parameter {
 		return cached.([]parameter)
 	}
 	var list []parameter
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "" || name == "-" {
-			continue
-		}
-		p := parameter{name: name, index: f.Index, typ: f.Type, doc: f.Tag.Get("doc")}
-		p.spelling = spellings(name, f.Tag.Get("alias"))
-		p.rules(f.Tag.Get("jsonschema"))
-		list = append(list, p)
+	for _, f := range fields.Of(t, "json") {
+		list = append(list, parameter{f, spellings(f)})
 	}
 	parametersCache.Store(t, list)
 	return list
 }
 
-func (p *parameter) rules(tag string) {
-	for part := range strings.SplitSeq(tag, ",") {
-		rule, text, _ := strings.Cut(part, "=")
-		number, err := strconv.ParseFloat(text, 64)
-		switch {
-		case rule == "required":
-			p.required = true
-		case err == nil && rule == "minimum":
-			p.min = &number
-		case err == nil && rule == "maximum":
-			p.max = &number
-		}
-	}
-}
-
 // spellings lists a parameter's names without repeating one.
-func spellings(name, aliases string) []string {
-	list := []string{name}
-	if aliases != "" {
-		list = append(list, strings.Split(aliases, ",")...)
-	}
+func spellings(f fields.Field) []string {
+	list := append([]string{f.Name}, f.Aliases...)
 	for _, n := range slices.Clone(list) {
 		list = append(list, camelCase(n), snakeCase(n))
 	}
@@ -144,16 +115,16 @@ func decodeParams(raw json.RawMessage, p any) error {
 		if param == nil {
 			return unknownParameter(m.Name, list)
 		}
-		if before, twice := values[param.name]; twice {
+		if before, twice := values[param.Name]; twice {
 			return twiceGiven(before.Name, m.Name)
 		}
-		values[param.name] = m
+		values[param.Name] = m
 	}
 	for _, param := range list {
-		m, ok := values[param.name]
+		m, ok := values[param.Name]
 		if !ok || string(m.Value) == "null" {
-			if param.required {
-				return &ParamError{Parameter: param.name, Message: fmt.Sprintf("parameter %q is missing", param.name)}
+			if param.Required {
+				return &ParamError{Parameter: param.Name, Message: fmt.Sprintf("parameter %q is missing", param.Name)}
 			}
 			continue
 		}
@@ -176,7 +147,7 @@ func lookup(list []parameter, name string) *parameter {
 func unknownParameter(name string, list []parameter) error {
 	var names []string
 	for _, p := range list {
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	e := &ParamError{Parameter: Clip(name), Message: fmt.Sprintf("unknown parameter %q", Clip(name)), Data: map[string]any{"known": names}}
 	if near := decode.Nearest(name, names); near != "" {
@@ -237,27 +208,27 @@ func notParams(err error) error {
 
 // set decodes one value into its field and checks it.
 func (p *parameter) set(v reflect.Value, m Member) error {
-	field := v.FieldByIndex(p.index)
+	field := v.FieldByIndex(p.Index)
 	raw := m.Value
-	if p.typ.Kind() == reflect.Int {
+	if p.Type.Kind() == reflect.Int {
 		raw = wholeNumber(raw)
 	}
-	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil || hasNull(p.typ, raw) {
-		return p.wrong(m.Name, "must be "+expected(p.typ)+", not "+kindOf(m.Value))
+	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil || hasNull(p.Type, raw) {
+		return p.wrong(m.Name, "must be "+expected(p.Type)+", not "+kindOf(m.Value))
 	}
-	switch number, ok := asNumber(field); {
-	case p.required && p.typ.Kind() == reflect.String && field.Len() == 0:
+	switch number, ok := fields.Number(field); {
+	case p.Required && p.Type.Kind() == reflect.String && field.Len() == 0:
 		return p.wrong(m.Name, "must not be empty")
-	case ok && p.min != nil && number < *p.min:
-		return p.wrong(m.Name, fmt.Sprintf("must be at least %v", *p.min))
-	case ok && p.max != nil && number > *p.max:
-		return p.wrong(m.Name, "must be at most "+strconv.FormatFloat(*p.max, 'f', -1, 64))
+	case ok && p.Min != nil && number < *p.Min:
+		return p.wrong(m.Name, fmt.Sprintf("must be at least %v", *p.Min))
+	case ok && p.Max != nil && number > *p.Max:
+		return p.wrong(m.Name, "must be at most "+strconv.FormatFloat(*p.Max, 'f', -1, 64))
 	}
 	return nil
 }
 
 func (p *parameter) wrong(as, what string) error {
-	return &ParamError{Parameter: p.name, Message: fmt.Sprintf("parameter %q %s", as, what)}
+	return &ParamError{Parameter: p.Name, Message: fmt.Sprintf("parameter %q %s", as, what)}
 }
 
 // wholeNumber writes 3.0 as 3: some languages have no other numbers.
@@ -277,22 +248,6 @@ func hasNull(t reflect.Type, raw json.RawMessage) bool {
 	}
 	var list []*string
 	return json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil)
-}
-
-func asNumber(v reflect.Value) (float64, bool) {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return 0, false
-		}
-		v = v.Elem()
-	}
-	switch {
-	case v.CanInt():
-		return float64(v.Int()), true
-	case v.CanFloat():
-		return v.Float(), true
-	}
-	return 0, false
 }
 
 // expected says what a parameter of that type takes, as a noun.

@@ -71,7 +71,7 @@ func (d *document) method(m Entry) {
 		d.line("| parameter | type | |")
 		d.line("|---|---|---|")
 		for _, p := range list {
-			d.line("| `%s` | %s | %s |", p.name, d.typeName(p.typ), p.sentence())
+			d.line("| `%s` | %s | %s |", p.Name, d.typeName(p.Type), p.sentence())
 		}
 		d.line("")
 	}
@@ -90,19 +90,19 @@ func (d *document) method(m Entry) {
 
 // sentence tells what a parameter is for and which rules it has.
 func (p parameter) sentence() string {
-	s := p.doc
-	if p.required {
+	s := p.Doc
+	if p.Required {
 		s = "Required. " + s
 	}
 	switch {
-	case p.min != nil && p.max != nil:
-		s += fmt.Sprintf(" From %v to %.0f.", *p.min, *p.max)
-	case p.min != nil:
-		s += fmt.Sprintf(" At least %v.", *p.min)
+	case p.Min != nil && p.Max != nil:
+		s += fmt.Sprintf(" From %v to %.0f.", *p.Min, *p.Max)
+	case p.Min != nil:
+		s += fmt.Sprintf(" At least %v.", *p.Min)
 	}
 	var others []string
 	for _, n := range p.spelling[1:] {
-		if n != camelCase(p.name) && n != snakeCase(p.name) {
+		if n != camelCase(p.Name) && n != snakeCase(p.Name) {
 			others = append(others, "`"+n+"`")
 		}
 	}

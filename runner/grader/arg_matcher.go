@@ -84,13 +84,7 @@ func strictDecode(n *yaml.Node, out any) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New("must be a map")
 	}
-	var known []string
-	t := reflect.TypeOf(out).Elem()
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
-			known = append(known, key)
-		}
-	}
+	known := decode.Keys(out)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i].Value
 		if key == "<<" || slices.Contains(known, key) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -97,14 +96,7 @@ func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 // lists are the keys that may be written as one text.
 var lists = map[string]bool{"command": true, "args": true, "model_args": true}
 
-func specKeys() []string {
-	var keys []string
-	t := reflect.TypeFor[eval.ProjectAgent]()
-	for i := range t.NumField() {
-		keys = append(keys, t.Field(i).Tag.Get("yaml"))
-	}
-	return keys
-}
+func specKeys() []string { return decode.Keys(eval.ProjectAgent{}) }
 
 // meanings are what the keys of an agent say.
 var meanings = map[string]string{
