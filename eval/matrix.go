@@ -3,13 +3,13 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"waza/eval/decode"
 	"waza/eval/fields"
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -52,25 +52,19 @@ func (m Matrix) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes, and keeps the order.
 func (m *Matrix) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	token, err := dec.Token()
-	if err != nil || token == nil {
-		return err
-	}
-	if token != json.Delim('{') {
-		return errors.New("matrix: an object is wanted")
+	if string(data) == "null" {
+		return nil
 	}
 	*m = nil
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		p := MatrixParam{Name: fmt.Sprint(name)}
-		if err := dec.Decode(&p.Values); err != nil {
-			return err
-		}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	err := jsonwalk.Object(dec, func(name string) error {
+		p := MatrixParam{Name: name}
+		err := dec.Decode(&p.Values)
 		*m = append(*m, p)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("matrix: an object is wanted: %w", err)
 	}
 	return nil
 }

@@ -3,8 +3,9 @@ package assist
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
+
+	"waza/eval/jsonwalk"
 )
 
 // schema is what is needed of a JSON Schema as package eval/schema writes it:
@@ -66,21 +67,12 @@ type properties []property
 
 func (p *properties) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		one := property{name: fmt.Sprint(name)}
-		if err := dec.Decode(&one.schema); err != nil {
-			return err
-		}
+	return jsonwalk.Object(dec, func(name string) error {
+		one := property{name: name}
+		err := dec.Decode(&one.schema)
 		*p = append(*p, one)
-	}
-	return nil
+		return err
+	})
 }
 
 func (p properties) get(name string) *schema {

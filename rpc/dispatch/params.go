@@ -16,6 +16,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/fields"
+	"waza/eval/jsonwalk"
 )
 
 // Parameters are the fields of a struct. Their tags say all there is to know:
@@ -173,37 +174,27 @@ type Member struct {
 // members takes the params of a request apart, keeping order and duplicates.
 func members(raw json.RawMessage) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	token, err := dec.Token()
+	var list []Member
+	err := jsonwalk.Object(dec, func(name string) error {
+		m := Member{Name: name}
+		err := dec.Decode(&m.Value)
+		list = append(list, m)
+		return err
+	})
+	var other *json.UnmarshalTypeError
 	switch {
+	case err == nil:
+		return list, nil
 	case errors.Is(err, io.EOF):
 		return nil, nil // absent
-	case err != nil:
-		return nil, notParams(err)
-	case token == json.Delim('['):
-		if dec.More() {
-			return nil, &ParamError{Message: "parameters must be given by name, in an object, not by position"}
-		}
-		return nil, nil
-	case token != json.Delim('{'):
+	case !errors.As(err, &other):
+		return nil, &ParamError{Message: "parameters cannot be read: " + err.Error()}
+	case other.Value != "[":
 		return nil, &ParamError{Message: "parameters must be an object"}
+	case dec.More():
+		return nil, &ParamError{Message: "parameters must be given by name, in an object, not by position"}
 	}
-	var list []Member
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, notParams(err)
-		}
-		m := Member{Name: fmt.Sprint(name)}
-		if err := dec.Decode(&m.Value); err != nil {
-			return nil, notParams(err)
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
-func notParams(err error) error {
-	return &ParamError{Message: "parameters cannot be read: " + err.Error()}
+	return nil, nil
 }
 
 // set decodes one value into its field and checks it.

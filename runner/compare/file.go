@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/record"
 )
@@ -120,30 +121,18 @@ func readResults(r io.Reader) ([]*side, error) {
 // decodeResult reads the next result, one task at a time, for transcripts can be
 // large. It returns io.EOF where there is none.
 func decodeResult(dec *json.Decoder) (*fileResult, error) {
-	if t, err := dec.Token(); err != nil {
-		return nil, err
-	} else if t != json.Delim('{') {
-		return nil, &json.UnmarshalTypeError{Value: fmt.Sprintf("%v", t)}
-	}
 	res, head := new(fileResult), map[string]json.RawMessage{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, cutOff(err)
+	err := jsonwalk.Object(dec, func(name string) error {
+		if name == "tasks" {
+			return res.decodeTasks(dec)
 		}
-		if key == "tasks" {
-			err = res.decodeTasks(dec)
-		} else {
-			var raw json.RawMessage
-			err = dec.Decode(&raw)
-			head[fmt.Sprint(key)] = raw
-		}
-		if err != nil {
-			return nil, cutOff(err)
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, cutOff(err)
+		var raw json.RawMessage
+		err := dec.Decode(&raw)
+		head[name] = raw
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	b, err := json.Marshal(head)
 	if err != nil {
@@ -153,27 +142,16 @@ func decodeResult(dec *json.Decoder) (*fileResult, error) {
 }
 
 func (r *fileResult) decodeTasks(dec *json.Decoder) error {
-	if t, err := dec.Token(); err != nil {
-		return err
-	} else if t != json.Delim('[') {
-		return &json.UnmarshalTypeError{Field: "tasks", Value: fmt.Sprintf("%v", t)}
-	}
 	r.Tasks = []fileTask{}
-	for dec.More() {
+	err := jsonwalk.Array(dec, func() error {
 		var t fileTask
-		if err := dec.Decode(&t); err != nil {
-			return err
-		}
+		err := dec.Decode(&t)
 		r.Tasks = append(r.Tasks, t)
-	}
-	_, err := dec.Token()
-	return err
-}
-
-// cutOff tells an end in the middle from one between results.
-func cutOff(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+		return err
+	})
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) && typ.Type == nil { // no array
+		typ.Field = "tasks"
 	}
 	return err
 }

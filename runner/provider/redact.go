@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"waza/eval/jsonwalk"
 )
 
 // Redacted replaces a secret.
@@ -100,7 +102,10 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 		}
 		b.WriteString(text[at : at+n])
 		at += n
-		end := at + quotedLen(text[at:])
+		end := len(text)
+		if n := jsonwalk.StringEnd(raw[at:]); n > 0 {
+			end = at + n
+		}
 		for len(spans) > 0 && spans[0].end <= at {
 			spans = spans[1:]
 		}
@@ -138,19 +143,6 @@ func inJSON(text string, escapeHTML bool) string {
 	}
 	quoted := strings.TrimSuffix(b.String(), "\n")
 	return quoted[1 : len(quoted)-1]
-}
-
-// quotedLen is the length of the JSON string that text begins with, 0 when text is empty.
-func quotedLen(text string) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
 
 // error takes the secrets out of what an error says.

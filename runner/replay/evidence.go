@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -190,17 +191,17 @@ type resultTrial struct {
 // eachInResult visits the tasks of a result with the places of their trials.
 func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial)) error {
 	dec := json.NewDecoder(r)
-	return decodeObject(dec, func(key string) error {
+	return jsonwalk.Object(dec, func(key string) error {
 		if key != "tasks" {
 			var skip json.RawMessage
 			return dec.Decode(&skip)
 		}
-		return decodeArray(dec, func() error {
+		return jsonwalk.Array(dec, func() error {
 			fields := map[string]json.RawMessage{}
 			var trials []resultTrial
-			err := decodeObject(dec, func(key string) error {
+			err := jsonwalk.Object(dec, func(key string) error {
 				if key == "trials" {
-					return decodeArray(dec, func() error {
+					return jsonwalk.Array(dec, func() error {
 						t, err := decodeResultTrial(dec)
 						trials = append(trials, t)
 						return err
@@ -245,33 +246,4 @@ func decodeResultTrial(dec *json.Decoder) (t resultTrial, err error) {
 		stored: bytes.HasPrefix(raw, []byte(storedHead)), inResult: true,
 	}
 	return t, err
-}
-
-// decodeObject calls member for each key of an object, which decodes its value.
-func decodeObject(dec *json.Decoder, member func(key string) error) error {
-	return decodeArray(dec, func() error {
-		key, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		name, ok := key.(string)
-		if !ok {
-			return errNoObject
-		}
-		return member(name)
-	})
-}
-
-// decodeArray calls next for each element of an array, which decodes it.
-func decodeArray(dec *json.Decoder, next func() error) error {
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-	for dec.More() {
-		if err := next(); err != nil {
-			return err
-		}
-	}
-	_, err := dec.Token()
-	return err
 }

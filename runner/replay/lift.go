@@ -7,128 +7,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/record"
 )
 
-var (
-	// errNoObject says that bytes are no JSON object, as far as that was looked at.
-	errNoObject = errors.New("no JSON object")
-	errNoEvent  = errors.New("no event")
-)
-
-// members visits the members of a JSON object in turn, as they are written, until
-// visit returns false. It passes over values rather than decoding them, which
-// takes a tenth of the time: of a long line of the journal few bytes are wanted.
-// What it passes over is not checked beyond brackets and quotes; not even that is
-// the value of the member named last, which is all up to the closing bracket. It may
-// be empty.
-func members(object []byte, last string, visit func(key, value []byte) bool) error {
-	b := space(object)
-	if len(b) == 0 || b[0] != '{' {
-		return errNoObject
-	}
-	b = space(b[1:])
-	if len(b) > 0 && b[0] == '}' {
-		return nil
-	}
-	for {
-		n := stringEnd(b)
-		if n < 0 {
-			return errNoObject
-		}
-		key := b[1 : n-1]
-		b = space(b[n:])
-		if len(b) == 0 || b[0] != ':' {
-			return errNoObject
-		}
-		b = space(b[1:])
-		if n = len(b) - 1; last == "" || string(key) != last {
-			n = valueEnd(b)
-		}
-		if n <= 0 {
-			return errNoObject
-		}
-		if !visit(key, b[:n]) {
-			return nil
-		}
-		b = space(b[n:])
-		switch {
-		case len(b) > 0 && b[0] == ',':
-			b = space(b[1:])
-		case len(b) > 0 && b[0] == '}':
-			return nil
-		default:
-			return errNoObject
-		}
-	}
-}
-
-func space(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
-}
-
-// stringEnd is the length of the string that b begins with, quotes included, or -1.
-func stringEnd(b []byte) int {
-	if len(b) == 0 || b[0] != '"' {
-		return -1
-	}
-	for n := 1; ; {
-		i := bytes.IndexByte(b[n:], '"')
-		if i < 0 {
-			return -1
-		}
-		n += i
-		escapes := 0
-		for b[n-1-escapes] == '\\' {
-			escapes++
-		}
-		n++
-		if escapes%2 == 0 {
-			return n
-		}
-	}
-}
-
-// valueEnd is the length of the value that b begins with, or -1.
-func valueEnd(b []byte) int {
-	if len(b) == 0 {
-		return -1
-	}
-	switch b[0] {
-	case '"':
-		return stringEnd(b)
-	case '{', '[':
-		return nestedEnd(b)
-	}
-	if n := bytes.IndexAny(b, ",}] \t\r\n"); n >= 0 {
-		return n
-	}
-	return len(b)
-}
-
-func nestedEnd(b []byte) int {
-	depth := 0
-	for n := 0; n < len(b); n++ {
-		switch b[n] {
-		case '"':
-			end := stringEnd(b[n:])
-			if end < 0 {
-				return -1
-			}
-			n += end - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return n + 1
-			}
-		}
-	}
-	return -1
-}
+var errNoEvent = errors.New("no event")
 
 // lifter lifts events out of the lines of a journal.
 type Lifter struct{ event record.Event }
@@ -142,7 +25,7 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 	var at Place
 	var bad error
 	whole := false
-	err := members(line, "trial", func(key, value []byte) bool {
+	err := jsonwalk.Members(line, "trial", func(key, value []byte) bool {
 		switch string(key) {
 		case "seq":
 			e.Seq, bad = strconv.ParseInt(string(value), 10, 64)
@@ -162,7 +45,7 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 			e.Verdict = verdictOfText(value)
 		case "trial":
 			if len(value) < 2 || value[0] != '{' || value[len(value)-1] != '}' {
-				bad = errNoObject
+				bad = jsonwalk.ErrNoObject
 				break
 			}
 			at = LastMember(line, value)
@@ -250,7 +133,7 @@ func (t *Lean) Read(files *Trials, at Place) error {
 // it with one where there is something that it does not know.
 func (t *Lean) Lift(b []byte) error {
 	known, err := true, error(nil)
-	merr := members(b, "", func(key, value []byte) bool {
+	merr := jsonwalk.Members(b, "", func(key, value []byte) bool {
 		switch string(key) {
 		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
 		case "taskId":

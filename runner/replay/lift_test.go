@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"bytes"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -52,40 +50,12 @@ func TestLiftEvent(t *testing.T) {
 	}
 }
 
-// FuzzMembers passes over what json decodes: of a valid object it finds each member
-// with the value it has, and nothing makes it panic.
-func FuzzMembers(f *testing.F) {
-	for _, s := range []string{
-		`{}`, ` { "a" : 1 , "b":[{"c":"]}"}],"d":"\\\"","e":null}`, `{"a":"\u0000","a":-1.5e3}`, `{"a":{"b":{}}}x`, `{"a":1,}`, `[1]`, `"`, `{"\"":1}`,
-	} {
+// FuzzLift feeds lines of all sorts; nothing makes it panic.
+func FuzzLift(f *testing.F) {
+	for _, s := range []string{`{}`, `{"seq":1,"type":"trial_complete","trial":{"a":"]}"}}`, `{"a":{"b":{}}}x`, `[1]`, `"`} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var got []string
-		err := members(data, "", func(key, value []byte) bool {
-			got = append(got, string(key), string(value))
-			return true
-		})
-		_, _, _ = new(Lifter).Lift(data)
-		if !json.Valid(data) || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-			return
-		}
-		require.NoError(t, err)
-		dec := json.NewDecoder(bytes.NewReader(data))
-		_, _ = dec.Token()
-		for i := 0; dec.More(); i += 2 {
-			key, err := dec.Token()
-			require.NoError(t, err)
-			var value json.RawMessage
-			require.NoError(t, dec.Decode(&value))
-			require.Less(t, i+1, len(got))
-			var plain string
-			if json.Unmarshal([]byte(`"`+got[i]+`"`), &plain) == nil {
-				require.Equal(t, key, plain)
-			}
-			require.Equal(t, string(value), got[i+1])
-		}
-	})
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = new(Lifter).Lift(data) })
 }
 
 // A trial that never began is lifted as it is decoded, and no other is.

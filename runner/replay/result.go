@@ -3,10 +3,12 @@ package replay
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/record"
 )
 
@@ -130,27 +132,24 @@ func writeTrials(out *bufio.Writer, files *Trials, trials []Place, stored bool) 
 	return nil
 }
 
+// errTasks ends the reading of a head.
+var errTasks = errors.New("the head ends here")
+
 // readSummary reads the head of a result without its tasks, however large they are.
 func readSummary(f io.Reader) (*resultHead, error) {
 	dec := json.NewDecoder(f)
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
 	fields := map[string]json.RawMessage{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := key.(string)
-		if !ok || name == "tasks" {
-			break
+	err := jsonwalk.Object(dec, func(name string) error {
+		if name == "tasks" {
+			return errTasks
 		}
 		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
-		}
+		err := dec.Decode(&raw)
 		fields[name] = raw
+		return err
+	})
+	if err != nil && !errors.Is(err, errTasks) {
+		return nil, err
 	}
 	b, err := json.Marshal(fields)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -232,7 +233,7 @@ func (f *Trials) whole(raw []byte) ([]byte, error) {
 func (f *Trials) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
 	out := []byte{'{'}
 	var failed error
-	err := members(raw, "", func(key, value []byte) bool {
+	err := jsonwalk.Members(raw, "", func(key, value []byte) bool {
 		switch string(key) {
 		case "blobs":
 			return true
@@ -273,7 +274,7 @@ func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
 	}
 	content, err := f.content(*blob)
 	if err == nil && !json.Valid(content) {
-		err = errNoObject
+		err = jsonwalk.ErrNoObject
 	}
 	if err != nil {
 		return compactJSON([]record.Entry{{Type: record.EntryDropped, Text: lostContent("transcript", *blob, err)}})

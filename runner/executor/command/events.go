@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/executor"
 	"waza/runner/record"
 )
@@ -128,7 +129,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	if len(line) >= maxEventLine {
 		return errLongLine
 	}
-	if depth(line) > maxEventDepth {
+	if jsonwalk.Depth(line) > maxEventDepth {
 		return errDeepLine
 	}
 	line = bytes.TrimPrefix(line, []byte("\ufeff"))  // some programs begin a stream with a byte order mark
@@ -174,25 +175,4 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 		return fmt.Errorf("unknown type %q; known are tool_call, message, thought, usage, skill, error, log", e.Type)
 	}
 	return nil
-}
-
-// depth is how deep the arrays and objects of a line of JSON are nested.
-func depth(line []byte) int {
-	deepest, now, text, escaped := 0, 0, false, false
-	for _, b := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case text:
-			escaped, text = b == '\\', b != '"'
-		case b == '"':
-			text = true
-		case b == '[' || b == '{':
-			now++
-			deepest = max(deepest, now)
-		case b == ']' || b == '}':
-			now--
-		}
-	}
-	return deepest
 }

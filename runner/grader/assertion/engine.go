@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 
 	"github.com/dop251/goja"
@@ -112,22 +113,4 @@ func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (co
 
 // tooDeep reports whether brackets of a JSON text are nested deeper than
 // maxJSONDepth. Of what is not JSON it may say so wrongly.
-func tooDeep(text string) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			if depth++; depth > maxJSONDepth {
-				return true
-			}
-		case c == ']' || c == '}':
-			depth--
-		}
-	}
-	return false
-}
+func tooDeep(text string) bool { return jsonwalk.Depth(text) > maxJSONDepth }
