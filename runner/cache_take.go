@@ -21,7 +21,7 @@ func (s *scheduler) takeOver(t *taskRun, num int, e *cache.Trial) *record.Trial 
 	if err != nil {
 		return &record.Trial{
 			TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: record.Errored, Graders: []record.Grade{}, Transcript: []record.Entry{},
-			Error: fmt.Sprintf("the trial cannot be taken over from run %s any more: %v; run it without the cache", rec.From.Id, err),
+			Error: fmt.Sprintf("the trial cannot be taken over from run %s any more: %v; run it without the cache", rec.From.ID, err),
 		}
 	}
 	res := *old

@@ -192,7 +192,7 @@ func (r *Runner) sweep() {
 // newRunID gives an id that begins with the time, so that ids sort by age, and
 // ends in enough chance to be unique across processes and restarts.
 func newRunID(now time.Time) string {
-	return now.Format(record.IdTime) + "-" + strings.ToLower(rand.Text()[:10])
+	return now.Format(record.IDTime) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
 // Live returns the run with that id if it goes on in this process, else nil.

@@ -30,7 +30,7 @@ const (
 	maxSources = 64
 )
 
-// earlierTrial is a trial of earlier runs that need not be executed again.
+// Trial is a trial of earlier runs that need not be executed again.
 type Trial struct {
 	// records are of one execution, newest first: a run that took the trial over
 	// recorded it, too, and its graders may have been others.
@@ -39,10 +39,10 @@ type Trial struct {
 	graded int
 }
 
-// record is the one that is taken over.
+// Record is the one that is taken over.
 func (e *Trial) Record() *recordedTrial { return &e.Records[max(0, e.graded)] }
 
-// asIs reports whether the trial is taken over as it is recorded. One that waits
+// AsIs reports whether the trial is taken over as it is recorded. One that waits
 // for a person is graded anew where another record may hold the person's score.
 func (e *Trial) AsIs() bool {
 	return e.graded >= 0 && (e.Record().verdict != record.NeedsReview || len(e.Records) == 1)
@@ -75,7 +75,7 @@ func (e *Trial) or(found recordedTrial, hash string) *Trial {
 	return e
 }
 
-// cache gathers what a plan can take over. It belongs to one goroutine until the
+// Cache gathers what a plan can take over. It belongs to one goroutine until the
 // run starts; then nothing of it changes.
 type Cache struct {
 	// Tasks holds for each wanted task its trials, by number.
@@ -86,7 +86,7 @@ type Cache struct {
 	open    int
 }
 
-// WantedTask is a task whose trials may have been done before.
+// Task is a task whose trials may have been done before.
 type Task struct {
 	// Execution and Hash name the task by its content, see [PlannedTask].
 	Execution, Hash string
@@ -94,7 +94,7 @@ type Task struct {
 	Trials, First int
 }
 
-// FindEarlier returns which trials of the wanted tasks recorded runs have done. What
+// Find returns which trials of the wanted tasks recorded runs have done. What
 // cannot be read is left out. Close the cache when nothing more is taken from it.
 func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 
@@ -141,7 +141,7 @@ func (c *Cache) find(t Task, runs []string) map[int]*Trial {
 	return earlier
 }
 
-// close lets go of the runs; nil is fine.
+// Close lets go of the runs; nil is fine.
 func (c *Cache) Close() {
 	if c == nil {
 		return

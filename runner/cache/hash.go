@@ -6,8 +6,10 @@ import (
 	"strconv"
 )
 
+// TrialHash returns the hash of a trial: that of its task and its number, from 1.
 func TrialHash(task string, num int) string { return HashOf([]byte(task + "/" + strconv.Itoa(num))) }
 
+// HashOf returns the hash of bytes as records have it.
 func HashOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])

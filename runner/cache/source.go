@@ -13,7 +13,7 @@ import (
 // source is a run that trials may be taken over from. Its files stay open, so
 // that it may be removed meanwhile. It is safe for concurrent use.
 type source struct {
-	Id    string
+	ID    string
 	rec   *record.Run
 	st    *replay.State
 	files *replay.Trials
@@ -38,7 +38,7 @@ func openSource(runs *catalog.Catalog, id string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &source{Id: id, rec: h.Record(), tasks: map[string]int{}}
+	src := &source{ID: id, rec: h.Record(), tasks: map[string]int{}}
 	run, err := runs.Store.Open(id)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 	if n < 0 || n >= len(s.st.Tasks[task].Trials) {
 		return recordedTrial{}, false
 	}
-	found := recordedTrial{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.Id}
+	found := recordedTrial{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.ID}
 	found.earlier = s.st.Earlier[replay.KeyOf(task, n)]
 	var head recordedHead
 	if found.at.Size == 0 || s.files.Decode(found.at, &head) != nil {

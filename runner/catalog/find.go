@@ -35,7 +35,7 @@ type Live interface {
 	Done() <-chan struct{}
 }
 
-// NewCatalog returns the catalog of a store. live returns the run with that id if
+// New returns the catalog of a store. live returns the run with that id if
 // it is active in this process, else nil; log takes what has no other place.
 func New(store *journal.Store, live func(id string) Live, log *slog.Logger) *Catalog {
 	return &Catalog{Store: store, live: live, log: log}
@@ -176,7 +176,7 @@ func (r *Catalog) newest() (record.Handle, error) {
 	return newest, nil
 }
 
-// earlier visits the runs before one, newest first, as long as visit wants more.
+// Earlier visits the runs before one, newest first, as long as visit wants more.
 // An empty id visits all. Runs whose files cannot be read are left out.
 func (r *Catalog) Earlier(id string, visit func(record.Handle) bool) error {
 	ids, err := r.Store.List()

@@ -15,7 +15,7 @@ import (
 	"waza/runner/tally"
 )
 
-// CompareOptions say how runs are compared. The zero value works.
+// Options say how runs are compared. The zero value works.
 type Options struct {
 	// Confidence is 0.95 when zero.
 	Confidence float64

@@ -18,7 +18,7 @@ import (
 	"waza/runner/stats"
 )
 
-// HistoryOptions say which history is told. The zero value tells that of the suite
+// Options say which history is told. The zero value tells that of the suite
 // that was run last.
 type Options struct {
 	// Suites name the suite: each is the absolute path of its file or of the
@@ -30,7 +30,7 @@ type Options struct {
 	Limit int
 }
 
-// DefaultHistory is how many runs a history goes back.
+// DefaultRuns is how many runs a history goes back.
 const DefaultRuns = 20
 
 // History is what became of the tasks of a suite over its recorded runs.
@@ -137,7 +137,7 @@ func (e *NoHistoryError) Error() string {
 	return fmt.Sprintf("no recorded run is of the suite %s", e.Suites[0])
 }
 
-// History tells what became of the tasks of a suite over its recorded runs; those
+// Read tells what became of the tasks of a suite over its recorded runs; those
 // that go on count as far as they have come. Transcripts are read only of tasks
 // whose verdict changed, one at a time. The error is a [*NoHistoryError], a
 // [*SelectionError] or the cause of ctx; runs that cannot be read are left out.

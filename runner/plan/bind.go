@@ -17,7 +17,7 @@ type boundGrader struct {
 	err error
 }
 
-// bind builds the graders of a task, each once per run: a grader of the suite
+// Bind builds the graders of a task, each once per run: a grader of the suite
 // serves all tasks.
 func (p *Plan) Bind(t *Task) ([]*grader.Bound, error) {
 	caps := t.Setup.Can()

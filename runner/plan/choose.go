@@ -115,6 +115,7 @@ type filter struct {
 	globs []*regexp.Regexp
 }
 
+// NewFilter compiles patterns of task ids. A pattern that is malformed may still be an id.
 func NewFilter(patterns []string) filter {
 	f := filter{names: patterns}
 	for _, p := range patterns {

@@ -15,7 +15,7 @@ import (
 	"waza/eval/files"
 )
 
-// digests remembers the digest of each file and skill directory, by absolute
+// Digests remembers the digest of each file and skill directory, by absolute
 // path: tasks share them. It belongs to one goroutine.
 type Digests struct {
 	Ctx           context.Context // reading ends with it
@@ -28,7 +28,7 @@ type Digests struct {
 	own map[string]bool
 }
 
-// maxContent bounds the bytes of all files that a suite depends on: a digest reads
+// MaxContent bounds the bytes of all files that a suite depends on: a digest reads
 // them. It is far more than a suite needs, and stops at sparse files, which can be
 // larger than any disk.
 const MaxContent = 16 << 30
@@ -56,6 +56,7 @@ func newDigests(ctx context.Context, s *eval.Suite) *Digests {
 	return d
 }
 
+// File returns the hash of a file's content. Each file is read once.
 func (d *Digests) File(path string) (string, error) {
 	if sum, ok := d.Files[path]; ok {
 		return sum, nil

@@ -6,7 +6,7 @@ import (
 	"waza/runner/cache"
 )
 
-// findEarlier notes for each task of the plan which of its trials were done before.
+// FindEarlier notes for each task of the plan which of its trials were done before.
 func (p *Plan) FindEarlier(r *Planner) {
 	wanted := make([]cache.Task, len(p.Tasks))
 	for i, t := range p.Tasks {
@@ -29,7 +29,7 @@ func (t *Task) executes() bool {
 	return false
 }
 
-// grades reports whether graders have something to do for the task.
+// Grades reports whether graders have something to do for the task.
 func (t *Task) Grades() bool {
 	for num := t.First; num < t.First+t.Trials; num++ {
 		if e := t.Earlier[num]; e == nil || !e.AsIs() {

@@ -6,7 +6,7 @@ import (
 	"waza/eval"
 )
 
-// environ is the environment of a task's processes: what they get of this process's,
+// Environ is the environment of a task's processes: what they get of this process's,
 // then the task's own, then those that say where they are.
 func (t *Task) Environ(inherited []string, runID string) []string {
 	env := slices.Clone(inherited)

@@ -25,6 +25,7 @@ type expander struct {
 	left int
 }
 
+// NewExpander expands texts of a task for one trial. A text that becomes too long ends the trial by end.
 func NewExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
 	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
 }
@@ -47,7 +48,7 @@ func (e *expander) Text(text string) string {
 	return out
 }
 
-// expansionError is the cause of the end of an attempt whose texts become too long.
+// ExpansionError is the cause of the end of an attempt whose texts become too long.
 type ExpansionError struct{ err error }
 
 func (e *ExpansionError) Error() string { return e.err.Error() }

@@ -89,7 +89,7 @@ func (t *Task) roleHash(maxAttempts int) (err error) {
 	return err
 }
 
-// trialHash names one trial of a task.
+// TrialHash names one trial of a task.
 func (t *Task) TrialHash(num int) string { return cache.TrialHash(t.Hash, num) }
 
 func digestJSON(v any) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"waza/runner/record"
 )
 
-// cell is what the trials of some tasks are executed with. A run without a matrix
+// Setup is what the trials of some tasks are executed with. A run without a matrix
 // has one.
 type Setup struct {
 	ref      *record.Cell // nil without a matrix
@@ -139,9 +139,10 @@ func (c *Setup) agent() string {
 	return ""
 }
 
+// Can returns what the executor can do with these settings.
 func (c *Setup) Can() executor.Capabilities { return c.Executor.Can(c.Settings) }
 
-// vars are the template variables of a trial.
+// Vars are the template variables of a trial.
 func (c *Setup) Vars(runID string, trial, attempt int) eval.TrialVars {
 	return eval.TrialVars{RunID: runID, Trial: trial, Attempt: attempt, Model: c.Settings.Model, Params: c.params}
 }

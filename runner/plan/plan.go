@@ -49,7 +49,7 @@ type Planner struct {
 	log       *slog.Logger
 }
 
-// NewPlanner returns a planner of suites that may name these executors and graders,
+// New returns a planner of suites that may name these executors and graders,
 // nil meaning the built-in ones. Trials are taken over from runs; log takes what has
 // no other place.
 func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, log *slog.Logger) *Planner {
@@ -90,7 +90,7 @@ type Plan struct {
 	baselines, triggers string
 }
 
-// PlannedTask is a task to run.
+// Task is a task to run.
 type Task struct {
 	// Task is what is done. Its id and name are those that its texts, hooks
 	// and programs see.
@@ -332,6 +332,7 @@ func (p *Plan) planned(t *eval.Task, c *Setup, req record.Request) *Task {
 // defaultTimeoutSeconds bounds attempts when neither suite nor request does.
 const defaultTimeoutSeconds = 300
 
+// Seconds returns a duration that is given in seconds.
 func Seconds(s float64) time.Duration {
 	if s <= 0 {
 		s = defaultTimeoutSeconds
@@ -360,6 +361,7 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	return append(ds, p.PreflightGraders(ctx)...)
 }
 
+// PreflightGraders returns what this machine lacks for the graders of the plan.
 func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 	var ds decode.Diagnostics
 	for _, name := range p.graders.Names() {
@@ -396,6 +398,7 @@ func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
 	return specs
 }
 
+// Record returns what run.json keeps of a run of the plan.
 func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	s := p.Suite
 	rec := &record.Run{
@@ -433,7 +436,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	return rec
 }
 
-// metricsOf are the metrics that a suite measures.
+// MetricsOf are the metrics that a suite measures.
 func MetricsOf(s *eval.Suite) []record.MetricRef {
 	var list []record.MetricRef
 	for _, m := range s.Metrics.List {
@@ -464,7 +467,7 @@ func groups(by string, c *Setup, t *eval.Task) []string {
 	return nil
 }
 
-// failsFast reports whether no further task is to begin after one with that verdict.
+// FailsFast reports whether no further task is to begin after one with that verdict.
 func (p *Plan) FailsFast(t *Task, v record.Verdict) bool {
 	return p.Config.FailFast && t.Role == record.RoleTask && (v == record.Failed || v == record.TimedOut)
 }
@@ -477,7 +480,7 @@ func (t *Task) canStop() bool {
 	return t.Role == record.RoleTask && t.Baseline == nil && t.Trials > 1
 }
 
-// keep leaves only some tasks in the plan. What the run says it was asked for are
+// Keep leaves only some tasks in the plan. What the run says it was asked for are
 // these, so that who takes it up again does not do others.
 func (p *Plan) Keep(ids map[string]bool) {
 	if len(ids) == len(p.Tasks) {

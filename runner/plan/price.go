@@ -5,7 +5,7 @@ import (
 	"waza/runner/record"
 )
 
-// providerUsage is a usage as budgets count it.
+// ProviderUsage is a usage as budgets count it.
 func ProviderUsage(u *record.Usage) provider.Usage {
 	if u == nil {
 		return provider.Usage{}
@@ -13,7 +13,7 @@ func ProviderUsage(u *record.Usage) provider.Usage {
 	return provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
 }
 
-// priced is the usage with the price of the model, where it has no cost.
+// Priced is the usage with the price of the model, where it has no cost.
 func (p *Plan) Priced(model string, u *record.Usage) *record.Usage {
 	if u == nil || u.CostUSD > 0 {
 		return u

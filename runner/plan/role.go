@@ -66,7 +66,7 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 // maxTitle bounds the runes of a title.
 const maxTitle = 80
 
-// title is the first line of a prompt, shortened.
+// Title is the first line of a prompt, shortened.
 func Title(prompt string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
 	runes := []rune(strings.TrimSpace(line))

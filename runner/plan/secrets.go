@@ -8,7 +8,7 @@ import (
 	"waza/runner/record"
 )
 
-// inherited is what the programs of a run get of this process's environment.
+// Inherited is what the programs of a run get of this process's environment.
 func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 
 // learnSecrets makes known to the run's redactor what nothing of the run may
@@ -45,7 +45,7 @@ func appendEnv(env []string, more map[string]string) []string {
 	return env
 }
 
-// redact takes keys out of a record before it is written: a suite may hold them
+// Redact takes keys out of a record before it is written: a suite may hold them
 // in the settings of MCP servers. The record is changed with its text.
 func (p *Plan) Redact(rec *record.Run, text []byte) ([]byte, error) {
 	clean := p.Pool.Redactor().JSON(text)

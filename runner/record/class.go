@@ -26,6 +26,7 @@ type ClassCounts struct {
 	Undecided    int `json:"undecided"`
 }
 
+// Add counts a task of a class.
 func (n *ClassCounts) Add(c Class) {
 	switch c {
 	case Improved:

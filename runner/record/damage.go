@@ -68,7 +68,7 @@ func (d *Damage) ofJournal() string {
 	return fmt.Sprintf("the journal is damaged at %d places, first at line %d (byte %d): %s; %s", d.Parts, d.Line, d.Offset, d.Error, lost)
 }
 
-// orNil returns nil for no damage.
+// OrNil returns nil for no damage.
 func (d *Damage) OrNil() *Damage {
 	if d.Events == 0 && d.Parts == 0 && len(d.Files) == 0 {
 		return nil

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// cacheable reports whether a trial that ended so may be taken over by later runs.
+// Cacheable reports whether a trial that ended so may be taken over by later runs.
 func (v Verdict) Cacheable() bool { return v == Passed || v == Failed || v == NeedsReview }
 
-// known reports whether trials can have the verdict.
+// Known reports whether trials can have the verdict.
 func (v Verdict) Known() bool {
 	switch v {
 	case Passed, Failed, Errored, TimedOut, Cancelled, Skipped, NeedsReview:
@@ -16,6 +16,7 @@ func (v Verdict) Known() bool {
 	return false
 }
 
+// Known reports whether s is one of the statuses above.
 func (s Status) Known() bool {
 	switch s {
 	case StatusRunning, StatusCompleted, StatusFailed, StatusCancelled, StatusInterrupted:
@@ -41,7 +42,7 @@ const (
 	NeedsReview Verdict = "needs_review"
 )
 
-// counted reports whether the verdict says something about the agent.
+// Counted reports whether the verdict says something about the agent.
 func (v Verdict) Counted() bool { return v == Passed || v == Failed || v == TimedOut }
 
 // Status is the state of a run.
@@ -95,10 +96,10 @@ const (
 	RunResumed EventType = "run_resumed"
 )
 
-// amends reports whether events of the type belong to an amendment.
+// Amends reports whether events of the type belong to an amendment.
 func (t EventType) Amends() bool { return t == TrialGraded || t == TaskGraded || t == RunGraded }
 
-// tellsState reports whether the state of a run changes with events of the type.
+// TellsState reports whether the state of a run changes with events of the type.
 func (t EventType) TellsState() bool {
 	switch t {
 	case TrialComplete, TaskComplete, RunComplete, RunResumed, End:
@@ -172,7 +173,7 @@ type Event struct {
 	Trial *Trial `json:"trial,omitempty"`
 }
 
-// delivered is the event as subscriptions deliver it.
+// Delivered is the event as subscriptions deliver it.
 func (e *Event) Delivered() *Event {
 	if e.Record == nil {
 		return e
@@ -194,7 +195,7 @@ type Criteria struct {
 	Metrics    []MetricRef `json:"metrics,omitempty"`
 }
 
-// TrialResult is all that is known of a completed trial.
+// Trial is all that is known of a completed trial.
 type Trial struct {
 	TaskID   string `json:"taskId"`
 	TrialNum int    `json:"trialNum"`
@@ -241,6 +242,7 @@ type Trial struct {
 // Older records have no score for a timeout: it is 0.
 func (res *Trial) CountedScore() *float64 { return CountedScore(res.Verdict, res.Score) }
 
+// CountedScore returns the score of a trial if its verdict counts, and otherwise nil.
 func CountedScore(v Verdict, score *float64) *float64 {
 	switch {
 	case !v.Counted():
@@ -251,11 +253,12 @@ func CountedScore(v Verdict, score *float64) *float64 {
 	return score
 }
 
+// ExecutorTook returns how long the executor worked.
 func (res *Trial) ExecutorTook() time.Duration {
 	return time.Duration(res.ExecutorMS) * time.Millisecond
 }
 
-// AttemptResult is an attempt that was followed by another.
+// Attempt is an attempt that was followed by another.
 type Attempt struct {
 	Verdict    Verdict  `json:"verdict"`
 	Score      *float64 `json:"score"`
@@ -270,7 +273,7 @@ type Attempt struct {
 	Usage         *Usage  `json:"usage,omitempty"`
 }
 
-// weight is about how many bytes an event takes in memory and in the journal, as far
+// Weight is about how many bytes an event takes in memory and in the journal, as far
 // as an agent, a grader or a log can make it large.
 func (e *Event) Weight() int {
 	n := 512 + len(e.Message) + len(e.Error)
@@ -313,7 +316,7 @@ func (res *Trial) Ledger() *Ledger {
 	return sum
 }
 
-// spentBefore is what of the ledger an earlier run spent, from which the trial was
+// SpentBefore is what of the ledger an earlier run spent, from which the trial was
 // taken over; nil when it was not.
 func (res *Trial) SpentBefore() *Ledger {
 	switch {
@@ -361,14 +364,14 @@ func (res *Trial) SpentHere() *Ledger {
 //	… trial_complete  run_complete  end  trial_graded  run_graded  run_resumed  trial_start … end
 //	                  └──────────────── as log events ────────────┘
 
-// supersedable reports whether events of the type count no more when the run is
+// Supersedable reports whether events of the type count no more when the run is
 // taken up again after them.
 func (t EventType) Supersedable() bool { return t == RunComplete || t == End || t.Amends() }
 
-// keepable reports whether a verdict says what became of a trial, so that doing it
+// Keepable reports whether a verdict says what became of a trial, so that doing it
 // again would be asking twice.
 func (v Verdict) Keepable() bool { return v.Counted() || v == NeedsReview }
 
-// graded reports whether the verdict is what graders made of the trial. What was
+// Graded reports whether the verdict is what graders made of the trial. What was
 // cut short or broke is not mended by a person's score.
 func (v Verdict) Graded() bool { return v == Passed || v == Failed || v == NeedsReview }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Result is what one grader made of one trial.
+// Grade is what one grader made of one trial.
 type Grade struct {
 	Name   string  `json:"name"`
 	Type   string  `json:"type"`
@@ -33,7 +33,7 @@ type Grade struct {
 	Usage *Usage `json:"-"`
 }
 
-// defaultPass is the least score of a person that passes when the suite does
+// DefaultPass is the least score of a person that passes when the suite does
 // not say.
 const DefaultPass = 0.5
 
@@ -54,7 +54,7 @@ type Review struct {
 	Comparison *Calibration `json:"comparison,omitempty"`
 }
 
-// Comparison holds a person's score against that of the grader it calibrates.
+// Calibration holds a person's score against that of the grader it calibrates.
 type Calibration struct {
 	Person       float64 `json:"person"`
 	PersonPassed bool    `json:"personPassed"`

@@ -19,7 +19,7 @@ func (l *Ledger) Total() *Usage {
 	return AddUsage(AddUsage(nil, l.Agent), l.Judges)
 }
 
-// plus sums two ledgers, each of which may be nil.
+// Plus sums two ledgers, each of which may be nil.
 func (l *Ledger) Plus(o *Ledger) *Ledger {
 	if o == nil || o.Agent == nil && o.Judges == nil {
 		return l
@@ -32,6 +32,7 @@ func (l *Ledger) Plus(o *Ledger) *Ledger {
 	return &sum
 }
 
+// AddUsage returns the sum of two usages, each of which may be nil.
 func AddUsage(sum, u *Usage) *Usage {
 	if u == nil {
 		return sum

@@ -37,7 +37,7 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Summary describes a set of scores. Without scores every field is zero; with
+// Distribution describes a set of scores. Without scores every field is zero; with
 // one, all but StdDev are that score.
 type Distribution struct {
 	N      int     `json:"n"`

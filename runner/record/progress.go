@@ -21,7 +21,7 @@ type Progress struct {
 	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 }
 
-// mayWait tells by the numbers whether a run may have pending questions. What
+// MayWait tells by the numbers whether a run may have pending questions. What
 // calibrations wait for, only a summary tells.
 func (p *Progress) MayWait() bool {
 	return p.Trials.NeedsReview > 0 || p.Summary == nil || p.Summary.Waiting() > 0 ||

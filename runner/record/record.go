@@ -24,7 +24,7 @@ func (r *Run) Overrides() (executor, agent string) {
 	return r.Config.Executor, r.Config.Agent
 }
 
-// cells are those of the run's matrix, in its order; none without one.
+// Cells are those of the run's matrix, in its order; none without one.
 func (r *Run) Cells() []*Cell {
 	var cells []*Cell
 	seen := map[string]bool{}
@@ -37,7 +37,7 @@ func (r *Run) Cells() []*Cell {
 	return cells
 }
 
-// Record is what was asked of a run, as run.json keeps it.
+// Run is what was asked of a run, as run.json keeps it.
 type Run struct {
 	RunID     string    `json:"runId"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -82,7 +82,7 @@ type SuiteRef struct {
 	Description string `json:"description,omitempty"`
 }
 
-// RunConfig is how a run was carried out: the suite's config with what the
+// Config is how a run was carried out: the suite's config with what the
 // request changed.
 type Config struct {
 	eval.Config
@@ -134,7 +134,7 @@ type TaskRef struct {
 	Execution string `json:"execution,omitempty"`
 }
 
-// criteria are those by which the run is summed up as it goes on.
+// Criteria are those by which the run is summed up as it goes on.
 func (r *Run) Criteria() Criteria {
 	c := Criteria{Metrics: r.Metrics, Thresholds: make([]float64, len(r.Tasks))}
 	for i, t := range r.Tasks {
@@ -152,5 +152,5 @@ type MetricRef struct {
 	Threshold float64 `json:"threshold"`
 }
 
-// idTime is how an id begins.
-const IdTime = "20060102-150405.000"
+// IDTime is how an id begins.
+const IDTime = "20060102-150405.000"

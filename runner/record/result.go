@@ -1,6 +1,6 @@
 package record
 
-// ledger is what the trials of the task cost.
+// Ledger is what the trials of the task cost.
 func (res *Task) Ledger() *Ledger {
 	if res.UsageByRole == nil && res.Usage != nil { // an older record
 		return &Ledger{Agent: res.Usage}
@@ -8,6 +8,7 @@ func (res *Task) Ledger() *Ledger {
 	return res.UsageByRole
 }
 
+// CouldStop reports whether trials of the task could be left out.
 func (res *Task) CouldStop() bool { return res.Unbiased != nil }
 
 // Counts says how many tasks or trials ended in each verdict. Total counts all,
@@ -27,7 +28,7 @@ type Counts struct {
 // Add counts a verdict, but not in Total.
 func (c *Counts) Add(v Verdict) { c.count(v, 1) }
 
-// remove undoes Add.
+// Remove undoes Add.
 func (c *Counts) Remove(v Verdict) { c.count(v, -1) }
 
 func (c *Counts) count(v Verdict, n int) {
@@ -49,7 +50,7 @@ func (c *Counts) count(v Verdict, n int) {
 	}
 }
 
-// add counts those of other counts, Total included.
+// Merge counts those of other counts, Total included.
 func (c *Counts) Merge(o Counts) {
 	c.Total += o.Total
 	c.Passed += o.Passed
@@ -74,7 +75,7 @@ type TrialCounts struct {
 	Rate
 }
 
-// TaskResult sums up the trials of one task.
+// Task sums up the trials of one task.
 type Task struct {
 	Verdict Verdict `json:"verdict"`
 	// Decided tells why trials of the task were never started, its verdict being
@@ -229,6 +230,7 @@ type CellResult struct {
 	Triggers *TriggerResult  `json:"triggers,omitempty"`
 }
 
+// Judge adds a metric, and whether it reached its threshold.
 func (s *Summary) Judge(m MetricResult) {
 	if m.Value != nil {
 		ok := *m.Value >= m.Threshold-1e-9
@@ -240,7 +242,7 @@ func (s *Summary) Judge(m MetricResult) {
 	s.Metrics = append(s.Metrics, m)
 }
 
-// finished reports whether all that was to be learned of a task was: nothing of it
+// Finished reports whether all that was to be learned of a task was: nothing of it
 // was cut short, or fell to an error. nil is not.
 func (res *Task) Finished() bool {
 	if res == nil || res.Error != "" || res.Trials.Errors+res.Trials.Cancelled > 0 {

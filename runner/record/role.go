@@ -34,7 +34,7 @@ const (
 	confidenceMedium = "medium"
 )
 
-// weight is what the prompt counts.
+// Weight is what the prompt counts.
 func (t *TriggerRef) Weight() float64 {
 	if t.Confidence == confidenceMedium {
 		return 0.5

@@ -81,6 +81,7 @@ func (e *Entry) Size() int {
 	return size
 }
 
+// Size returns about how many bytes the call takes.
 func (c *ToolCall) Size() int {
 	if c == nil {
 		return 0

@@ -142,7 +142,7 @@ func (g *grading) tell() {
 	}
 }
 
-// gradable reports whether the executor ended normally: then all graders had
+// Gradable reports whether the executor ended normally: then all graders had
 // their turn, or the first at least.
 func Gradable(res *record.Trial) bool {
 	switch res.Verdict {

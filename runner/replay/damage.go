@@ -8,7 +8,7 @@ import (
 	"waza/runner/record"
 )
 
-// damageOf goes through a run's journal. It decodes nothing, so it takes a moment for
+// DamageOf goes through a run's journal. It decodes nothing, so it takes a moment for
 // each hundred megabytes. last is the number of the last event, lost ones included.
 func DamageOf(run *journal.Run) (d *record.Damage, last int64, err error) {
 	r, err := run.Journal()

@@ -10,24 +10,25 @@ import (
 	"waza/runner/record"
 )
 
-// yieldAfter is after how many events a goroutine that encodes or decodes them
+// YieldAfter is after how many events a goroutine that encodes or decodes them
 // lets others run: whoever asks how a run stands shall not wait for the end of
 // its time slice.
 const YieldAfter = 16
 
-// encoder turns events into journal lines. It reuses its buffer.
+// Encoder turns events into journal lines. It reuses its buffer.
 type Encoder struct {
 	buf bytes.Buffer
 	enc *json.Encoder
 }
 
+// NewEncoder returns an encoder of lines of a journal.
 func NewEncoder() *Encoder {
 	e := &Encoder{}
 	e.enc = plainEncoder(&e.buf)
 	return e
 }
 
-// record makes the line of an event: without secrets, and without what is large,
+// Record makes the line of an event: without secrets, and without what is large,
 // which it stores in blobs. It returns the event as subscribers may see it, and how
 // large it is with all of it. The line is valid until the next call.
 func (e *Encoder) Record(ev *record.Event, secrets *provider.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
@@ -45,7 +46,7 @@ func (e *Encoder) Record(ev *record.Event, secrets *provider.Redactor, blobs *jo
 	return ev, line, trialAt, size, err
 }
 
-// line encodes an event without its trial first, so that it knows where in the
+// Line encodes an event without its trial first, so that it knows where in the
 // line the trial begins; stored, unless nil, is written for the trial. The line is
 // valid until the next call.
 func (e *Encoder) Line(ev *record.Event, stored *storedTrial) (line []byte, trialAt int, err error) {

@@ -26,7 +26,7 @@ import (
 //
 // Whatever is damaged is reported as [Damage], also when nothing is lost by it.
 
-// readRecord reads run.json or, when that cannot be believed, what the journal has of
+// ReadRecord reads run.json or, when that cannot be believed, what the journal has of
 // it. Of a run of which neither is left the record says as much as its id does. broken
 // is what is wrong with run.json. The error is [ErrRunNotFound].
 func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, err error) {
@@ -50,7 +50,7 @@ func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, 
 	return &record.Run{RunID: id, CreatedAt: dateOf(id)}, broken, nil
 }
 
-// fileFault is what is wrong with a file, without its name.
+// FileFault is what is wrong with a file, without its name.
 func FileFault(err error) string {
 	var file *journal.FileError
 	var path *os.PathError
@@ -99,7 +99,7 @@ func dateOf(id string) time.Time {
 	if i := strings.LastIndexByte(id, '-'); i > 0 {
 		id = id[:i]
 	}
-	t, err := time.Parse(record.IdTime, id)
+	t, err := time.Parse(record.IDTime, id)
 	if err != nil {
 		return time.Time{}
 	}
@@ -121,7 +121,7 @@ func (r *Recorded) believed() (head *resultHead, broken *record.DamagedFile, err
 	return nil, &record.DamagedFile{File: "result.json", Error: FileFault(err)}, nil
 }
 
-// head reads all of result.json, to see that it is whole, and decodes its head.
+// Head reads all of result.json, to see that it is whole, and decodes its head.
 func (r *Recorded) Head() (*resultHead, error) {
 	f, err := r.Run.Result()
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Recorded) Head() (*resultHead, error) {
 	return head, nil
 }
 
-// state is the state of the run as all of its files have it. What the journal lost of
+// State is the state of the run as all of its files have it. What the journal lost of
 // trials and tasks comes from result.json, where that is whole.
 func (r *Recorded) State() (*State, error) {
 	head, _, err := r.believed()

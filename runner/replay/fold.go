@@ -16,7 +16,7 @@ import (
 	"waza/runner/record"
 )
 
-// place is where a trial's result stands in the journal, and its verdict. Together
+// Place is where a trial's result stands in the journal, and its verdict. Together
 // with a slot in a slice it is all that a run keeps in memory of a trial that has
 // ended.
 type Place struct {
@@ -33,24 +33,26 @@ type verdictCode uint8
 
 var verdictCodes = [...]record.Verdict{"", record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped, record.NeedsReview}
 
+// CodeOf returns the code of a verdict.
 func CodeOf(v record.Verdict) verdictCode {
 	return verdictCode(max(0, slices.Index(verdictCodes[:], v)))
 }
 
 func (c verdictCode) Verdict() record.Verdict { return verdictCodes[c] }
 
-// lastMember is the place of the value of a line's last member: its bytes end just
+// LastMember is the place of the value of a line's last member: its bytes end just
 // before the brace.
 func LastMember(line, value []byte) Place {
 	return Place{Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead))}
 }
 
+// TaskFold is the state of one task.
 type TaskFold struct {
 	Result *record.Task // nil until the task has ended
 	Trials []Place      // by trial number, from the task's first
 }
 
-// foldState is the state of a run as its events tell it. Tasks are those of the
+// State is the state of a run as its events tell it. Tasks are those of the
 // record; events find theirs by its id, for a run that is taken up again may have
 // others than before.
 type State struct {
@@ -75,7 +77,7 @@ type amended struct {
 	Tasks  map[int]*record.Task
 }
 
-// trialKey names a trial by the indexes of its task and of itself.
+// TrialKey names a trial by the indexes of its task and of itself.
 type TrialKey struct{ Task, Trial int32 }
 
 // KeyOf is the key of a trial by its index and that of its task.
@@ -101,12 +103,13 @@ func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.began
 // restart begins another session.
 func (c *clock) restart(at time.Time) { c.ran, c.began, c.Last = c.Total(), at, at }
 
-// fold derives the state of a run from its events. It is safe for concurrent use.
+// Fold derives the state of a run from its events. It is safe for concurrent use.
 type Fold struct {
 	Mu    sync.RWMutex // guards state
 	State State
 }
 
+// NewFold returns the fold of a run without events.
 func NewFold(rec *record.Run) *Fold { return &Fold{State: newFoldState(rec)} }
 
 func newFoldState(rec *record.Run) State {
@@ -122,7 +125,7 @@ func newFoldState(rec *record.Run) State {
 	return s
 }
 
-// apply takes recorded events; places tells where the trial of each stands.
+// Apply takes recorded events; places tells where the trial of each stands.
 func (f *Fold) Apply(events []*record.Event, places []Place) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -131,6 +134,7 @@ func (f *Fold) Apply(events []*record.Event, places []Place) {
 	}
 }
 
+// Apply takes an event into the state. at is the place of its trial, if it has one.
 func (s *State) Apply(e *record.Event, at Place) {
 	if e.Type.Amends() {
 		s.amend(e, at)
@@ -194,7 +198,7 @@ func (s *State) resume(e *record.Event) {
 	s.KeepOnly(e.Kept)
 }
 
-// keepOnly drops all trials but those, and the results of tasks that are not whole
+// KeepOnly drops all trials but those, and the results of tasks that are not whole
 // any more.
 func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
 	for i := range s.Tasks {
@@ -214,7 +218,7 @@ func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
 	}
 }
 
-// reopen forgets what was told of the end of the run, and what an amendment that
+// Reopen forgets what was told of the end of the run, and what an amendment that
 // was cut short would have changed.
 func (s *State) Reopen() {
 	p := &s.Progress
@@ -258,7 +262,7 @@ func (s *State) remember(key TrialKey) {
 	s.Earlier[key] = append(s.Earlier[key], at)
 }
 
-// place finds a trial, as replaced by an amendment that has not taken effect; the
+// Place finds a trial, as replaced by an amendment that has not taken effect; the
 // zero place when it has not ended.
 func (s *State) Place(key TrialKey) Place {
 	if s.Amended != nil {
@@ -335,6 +339,7 @@ func (s *State) stored() bool {
 	return false
 }
 
+// Results returns the results of the tasks, nil for those that have none yet.
 func (s *State) Results() []*record.Task {
 	list := make([]*record.Task, len(s.Tasks))
 	for i, t := range s.Tasks {
@@ -343,21 +348,21 @@ func (s *State) Results() []*record.Task {
 	return list
 }
 
-// place finds a trial; the zero place when it has not ended.
+// Place finds a trial; the zero place when it has not ended.
 func (f *Fold) Place(key TrialKey) Place {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
 	return f.State.Tasks[key.Task].Trials[key.Trial]
 }
 
-// progress returns the state without the trials.
+// Progress returns the state without the trials.
 func (f *Fold) Progress() record.Progress {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
 	return f.State.Progress
 }
 
-// snapshot copies the state.
+// Snapshot copies the state.
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
@@ -368,7 +373,7 @@ func (f *Fold) Snapshot() *State {
 	return st
 }
 
-// visitTrials lifts the trials of a state out of the journal, one after the other,
+// VisitTrials lifts the trials of a state out of the journal, one after the other,
 // as far as T has members for what is known of them.
 func VisitTrials[T any](run *journal.Run, st *State, visit func(task int, t *T) error) error {
 	f, err := OpenTrials(run)
@@ -393,7 +398,7 @@ func VisitTrials[T any](run *journal.Run, st *State, visit func(task int, t *T) 
 	return nil
 }
 
-// refold rebuilds the state of a recorded run from its journal. What damaged lines
+// Refold rebuilds the state of a recorded run from its journal. What damaged lines
 // held is left out: a trial that stood in one has not ended.
 func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 	alive := run.Alive() // before reading: what it wrote last is read then
@@ -407,7 +412,7 @@ func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 	return st, nil
 }
 
-// foldJournal makes the state of a run from its journal, the lines of which are
+// FoldJournal makes the state of a run from its journal, the lines of which are
 // known to be whole: they need not be decoded to find out.
 func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 	st := newFoldState(rec)

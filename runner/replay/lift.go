@@ -13,10 +13,10 @@ import (
 
 var errNoEvent = errors.New("no event")
 
-// lifter lifts events out of the lines of a journal.
+// Lifter lifts events out of the lines of a journal.
 type Lifter struct{ event record.Event }
 
-// lift decodes of an event what the state of a run is made of, and finds its trial
+// Lift decodes of an event what the state of a run is made of, and finds its trial
 // in the line. What a trial is, is not looked at. The event is valid until the next
 // call.
 func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
@@ -101,7 +101,7 @@ func textOf(value []byte) (text string, err error) {
 	return text, err
 }
 
-// tallied is a trial without what no tally asks for: prompt, output, transcript and
+// Lean is a trial without what no tally asks for: prompt, output, transcript and
 // workspace, which are most of it.
 type Lean struct {
 	record.Trial
@@ -129,7 +129,7 @@ func (t *Lean) Read(files *Trials, at Place) error {
 	return nil
 }
 
-// lift takes the trial out of its JSON: what it knows without a decoder, and all of
+// Lift takes the trial out of its JSON: what it knows without a decoder, and all of
 // it with one where there is something that it does not know.
 func (t *Lean) Lift(b []byte) error {
 	known, err := true, error(nil)

@@ -12,10 +12,10 @@ const (
 	mostPause  = 50 * time.Millisecond
 )
 
-// nextPause is the pause after one in vain.
+// NextPause is the pause after one in vain.
 func NextPause(d time.Duration) time.Duration { return min(mostPause, max(LeastPause, d+d/2)) }
 
-// pauseFor returns nil after that time, or the cause of ctx when that ends first.
+// PauseFor returns nil after that time, or the cause of ctx when that ends first.
 func PauseFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -27,7 +27,7 @@ func PauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// poll returns nil when done does, or the cause of ctx when that ends first.
+// Poll returns nil when done does, or the cause of ctx when that ends first.
 func Poll(ctx context.Context, done func() bool) error {
 	for d := LeastPause; !done(); d = NextPause(d) {
 		if err := PauseFor(ctx, d); err != nil {

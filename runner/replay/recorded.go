@@ -11,14 +11,14 @@ import (
 	"waza/runner/record"
 )
 
-// recorded is a run that does not go on in this process, read from its files.
+// Recorded is a run that does not go on in this process, read from its files.
 type Recorded struct {
 	Run    *journal.Run
 	Rec    *record.Run
 	Broken *record.DamagedFile // run.json, when it is damaged
 }
 
-// openRun finds a run by its files; the error may be [ErrRunNotFound].
+// Open finds a run by its files; the error may be [ErrRunNotFound].
 func Open(store *journal.Store, id string) (*Recorded, error) {
 	run, err := store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -49,6 +49,7 @@ func StateOf(h record.Handle) (*journal.Run, *State, error) {
 	return s.Files(), st, err
 }
 
+// OpenFiles returns the files of a recorded run.
 func OpenFiles(run *journal.Run) (*Recorded, error) {
 	rec, broken, err := ReadRecord(run)
 	if err != nil {
@@ -57,8 +58,10 @@ func OpenFiles(run *journal.Run) (*Recorded, error) {
 	return &Recorded{Run: run, Rec: rec, Broken: broken}, nil
 }
 
+// ID returns the id of the run.
 func (r *Recorded) ID() string { return r.Rec.RunID }
 
+// Record returns what was asked of the run. The caller must not change it.
 func (r *Recorded) Record() *record.Run { return r.Rec }
 
 // Files is the directory of the run's record.
@@ -87,7 +90,7 @@ func (r *Recorded) Progress() (record.Progress, error) {
 	return st.Progress, nil
 }
 
-// status is that of Progress, without a look at the events where it can be told
+// Status is that of Progress, without a look at the events where it can be told
 // without.
 func (r *Recorded) Status() (record.Status, error) {
 	head, _, err := r.believed()
@@ -157,8 +160,10 @@ func (r *Recorded) Trials(visit func(task int, t *record.Trial) error) error {
 	return VisitTrials(r.Run, st, visit)
 }
 
+// Blobs opens the contents that the run recorded apart.
 func (r *Recorded) Blobs() (record.Blobs, error) { return r.Run.Blobs() }
 
+// Subscribe returns the events of the run from fromSeq on.
 func (r *Recorded) Subscribe(fromSeq int64) record.Subscription {
 	first := max(1, fromSeq)
 	return &recordedSubscription{Recorded: r, first: first, next: first}

@@ -37,7 +37,7 @@ type reread struct {
 // allThere says that the numbers of all lines, damaged or not, are taken.
 const allThere = -1
 
-// readEvents returns the next events from seq on, as many as fit, and from where
+// ReadEvents returns the next events from seq on, as many as fit, and from where
 // to read the ones after. The numbers up to end are known to be taken, so events
 // that are not there are lost. Those of amendments are none of the run's own, and
 // it ends before them, unless the run was taken up again later, as again tells of

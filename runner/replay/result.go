@@ -37,14 +37,14 @@ type taskHead struct {
 	*record.Task
 }
 
-// resultOptions say how a whole result is written.
+// ResultOptions say how a whole result is written.
 type ResultOptions struct {
 	Damage *record.Damage
 	// stored leaves references of trials as they are: for result.json.
 	Stored bool
 }
 
-// writeResult writes a whole result as one line of JSON, without holding the
+// WriteResult writes a whole result as one line of JSON, without holding the
 // trials in memory: their bytes are copied out of the journal.
 func WriteResult(w io.Writer, files *Trials, rec *record.Run, st *State, o ResultOptions) error {
 	out := bufio.NewWriterSize(w, 64<<10)

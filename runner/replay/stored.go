@@ -96,7 +96,7 @@ func plainEncoder(w io.Writer) *json.Encoder {
 	return enc
 }
 
-// trialFiles are the files of a run that its trials are lifted out of. It is safe
+// Trials are the files of a run that its trials are lifted out of. It is safe
 // for concurrent use.
 type Trials struct {
 	Run   *journal.Run
@@ -107,7 +107,7 @@ type Trials struct {
 	result *journal.Result
 }
 
-// openTrials opens the files of a run. The caller closes them.
+// OpenTrials opens the files of a run. The caller closes them.
 func OpenTrials(run *journal.Run) (*Trials, error) {
 	lines, err := run.Lines()
 	if err != nil {
@@ -116,6 +116,7 @@ func OpenTrials(run *journal.Run) (*Trials, error) {
 	return &Trials{Run: run, lines: lines}, nil
 }
 
+// Close closes the files.
 func (f *Trials) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +133,7 @@ func (f *Trials) Close() error {
 	return err
 }
 
-// bytes reads what stands at a place, into buf if that is large enough. The trial
+// Bytes reads what stands at a place, into buf if that is large enough. The trial
 // may have references.
 func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
 	if cap(buf) < int(at.Size) {
@@ -168,7 +169,7 @@ func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
 	return f.result, nil
 }
 
-// decode decodes the trial at a place. A [TrialResult] is whole; any other v gets
+// Decode decodes the trial at a place. A [TrialResult] is whole; any other v gets
 // what the line itself has of the members it wants.
 func (f *Trials) Decode(at Place, v any) error {
 	raw, err := f.Bytes(at, nil)
@@ -178,6 +179,7 @@ func (f *Trials) Decode(at Place, v any) error {
 	return f.DecodeRaw(raw, v)
 }
 
+// DecodeRaw decodes a recorded trial into v, with the contents that are recorded apart.
 func (f *Trials) DecodeRaw(raw []byte, v any) (err error) {
 	if res, ok := v.(*record.Trial); ok {
 		if liftNotStarted(res, raw) {
@@ -193,7 +195,7 @@ func (f *Trials) DecodeRaw(raw []byte, v any) (err error) {
 	return nil
 }
 
-// blobsOf are the references of a trial; nil when it has none.
+// BlobsOf are the references of a trial; nil when it has none.
 func BlobsOf(raw []byte) (*storedBlobs, error) {
 	if !bytes.HasPrefix(raw, []byte(storedHead)) {
 		return nil, nil

@@ -25,6 +25,7 @@ type Cached struct {
 	Asked []string
 }
 
+// NewCached returns runs over one cache whose agent does what it is given.
 func NewCached(t *testing.T, does Agent) *Cached {
 	c := &Cached{T: t, State: t.TempDir(), does: does}
 	c.R = AgentRunner(t, c.State, func(ctx context.Context, trial *executor.Trial) (string, error) {
@@ -39,13 +40,14 @@ func NewCached(t *testing.T, does Agent) *Cached {
 	return c
 }
 
-// run runs a suite with the cache and returns what was executed, sorted.
+// Run runs a suite with the cache and returns what was executed, sorted.
 func (c *Cached) Run(files string, req record.Request) (Result, string) {
 	c.Helper()
 	res, executed, _ := c.Follow(files, req)
 	return res, executed
 }
 
+// Follow does a run with the cache. It returns its result, the trials that the agent was asked to do, and its events.
 func (c *Cached) Follow(files string, req record.Request) (Result, string, []*record.Event) {
 	c.Helper()
 	req.Cache = true

@@ -20,17 +20,19 @@ import (
 	"waza/runner/record"
 )
 
-// agent is an executor named agent that does what the test says, and reports skills.
+// Agent is an executor named agent that does what the test says, and reports skills.
 type Agent func(ctx context.Context, t *executor.Trial) (string, error)
 
+// Execute calls the function.
 func (a Agent) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	out, err := a(ctx, t)
 	return executor.Outcome{Output: out, Usage: &record.Usage{InputTokens: 1}}, err
 }
 
+// Close does nothing.
 func (a Agent) Close() error { return nil }
 
-// agentRunner is a runner with one executor, the agent.
+// AgentRunner is a runner with one executor, the agent.
 func AgentRunner(t *testing.T, dir string, a Agent) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: dir, Executors: executor.NewRegistry(executor.Kind{
@@ -42,7 +44,7 @@ func AgentRunner(t *testing.T, dir string, a Agent) *runner.Runner {
 	return r
 }
 
-// runAgent runs a suite with the agent to its end.
+// RunAgent runs a suite with the agent to its end.
 func RunAgent(t *testing.T, files string, req record.Request, a Agent) (Result, []*record.Event) {
 	t.Helper()
 	r := AgentRunner(t, t.TempDir(), a)
@@ -52,7 +54,7 @@ func RunAgent(t *testing.T, files string, req record.Request, a Agent) (Result, 
 	return ResultOf(t, live), events
 }
 
-// pairJudge is a model that compares: the output that says WITH is the better
+// PairJudge is a model that compares: the output that says WITH is the better
 // one. Both must be of the trial of the same number, "WITH 3" and "WITHOUT 3".
 type PairJudge struct {
 	mu      sync.Mutex // guards the fields below
@@ -60,7 +62,7 @@ type PairJudge struct {
 	asked   int
 }
 
-// calls is how often the judge was asked.
+// Calls is how often the judge was asked.
 func (j *PairJudge) Calls() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -93,7 +95,7 @@ func (j *PairJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
 
-// pairwise gives the grader that asks the judge.
+// Grader gives the grader that asks the judge.
 func (j *PairJudge) Grader(t *testing.T) string {
 	t.Helper()
 	srv := httptest.NewServer(j)
@@ -101,10 +103,10 @@ func (j *PairJudge) Grader(t *testing.T) string {
 	return fmt.Sprintf("{name: better, type: prompt, config: {mode: pairwise, prompt: Prefer skills., model: gpt-4o, base_url: %s/v1, api_key_command: echo sk-judge-0123456789}}", srv.URL)
 }
 
-// skilled reports whether a trial was given skills.
+// Skilled reports whether a trial was given skills.
 func Skilled(t *executor.Trial) bool { return len(t.Task.Skills) > 0 }
 
-// says is the agent whose output tells whether it had skills, and the trial.
+// Says is the agent whose output tells whether it had skills, and the trial.
 func Says(_ context.Context, t *executor.Trial) (string, error) {
 	if Skilled(t) {
 		return fmt.Sprintf("WITH %s-%d", t.Task.ID, t.Num), nil
@@ -112,7 +114,7 @@ func Says(_ context.Context, t *executor.Trial) (string, error) {
 	return fmt.Sprintf("WITHOUT %s-%d", t.Task.ID, t.Num), nil
 }
 
-// skill are the files of a skill named explainer.
+// Skill are the files of a skill named explainer.
 const Skill = `
 -- skills/explainer/SKILL.md --
 ---
@@ -122,7 +124,7 @@ description: Explains.
 Explain.
 `
 
-// oneVerdictEach checks that each trial of the run has one verdict, and started
+// OneVerdictEach checks that each trial of the run has one verdict, and started
 // at most once and before that; that no trial with a baseline began before the
 // baseline's was over is checked where compared says so.
 func OneVerdictEach(t *testing.T, res Result, events []*record.Event, compared bool) {
@@ -156,6 +158,7 @@ func OneVerdictEach(t *testing.T, res Result, events []*record.Event, compared b
 	}
 }
 
+// Hashes returns the hashes of all trials, in order.
 func Hashes(res Result) []string {
 	var all []string
 	for _, task := range res.Tasks {
@@ -167,7 +170,7 @@ func Hashes(res Result) []string {
 	return all
 }
 
-// inline makes a list of tasks with ids a, b, … of one prompt each.
+// Inline makes a list of tasks with ids a, b, … of one prompt each.
 func Inline(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -21,7 +21,7 @@ import (
 	"waza/runner/record"
 )
 
-// two are runners of two processes with one state directory, as far as files can
+// Two are runners of two processes with one state directory, as far as files can
 // tell: neither knows the runs of the other.
 func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
 	t.Helper()
@@ -33,7 +33,7 @@ func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
 	return owner, other
 }
 
-// result is a whole result as its readers decode it.
+// Result is a whole result as its readers decode it.
 type Result struct {
 	RunID   string          `json:"runId"`
 	Status  record.Status   `json:"status"`
@@ -47,6 +47,7 @@ type Result struct {
 	} `json:"tasks"`
 }
 
+// NewRunner returns a runner with a state directory of its own.
 func NewRunner(t *testing.T) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -54,7 +55,7 @@ func NewRunner(t *testing.T) *runner.Runner {
 	return r
 }
 
-// load writes a txtar archive into a directory and loads its eval.yaml, which
+// Load writes a txtar archive into a directory and loads its eval.yaml, which
 // must have no errors.
 func Load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 	t.Helper()
@@ -70,6 +71,7 @@ func Load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 	return suite
 }
 
+// Start writes the files of a suite and starts a run of it.
 func Start(t *testing.T, r *runner.Runner, files string, req record.Request) *runner.Run {
 	t.Helper()
 	plan, err := r.Planner().Plan(t.Context(), Load(t, r, files), req)
@@ -83,7 +85,7 @@ func Start(t *testing.T, r *runner.Runner, files string, req record.Request) *ru
 	return run
 }
 
-// follow returns all events of a run from one on, until its end.
+// Follow returns all events of a run from one on, until its end.
 func Follow(t *testing.T, h record.Handle, from int64) []*record.Event {
 	t.Helper()
 	var events []*record.Event
@@ -98,6 +100,7 @@ func Follow(t *testing.T, h record.Handle, from int64) []*record.Event {
 	}
 }
 
+// ResultOf returns the result of a run as result.json has it.
 func ResultOf(t *testing.T, h record.Handle) Result {
 	t.Helper()
 	var b bytes.Buffer
@@ -107,7 +110,7 @@ func ResultOf(t *testing.T, h record.Handle) Result {
 	return res
 }
 
-// run runs a suite to its end.
+// Run runs a suite to its end.
 func Run(t *testing.T, files string, req record.Request) (Result, []*record.Event) {
 	t.Helper()
 	r := NewRunner(t)
@@ -119,7 +122,7 @@ func Run(t *testing.T, files string, req record.Request) (Result, []*record.Even
 	return ResultOf(t, h), events
 }
 
-// outline gives one line per event, for comparing.
+// Outline gives one line per event, for comparing.
 func Outline(events []*record.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -144,6 +147,7 @@ func Outline(events []*record.Event) string {
 	return b.String()
 }
 
+// TwoTasks is a suite of two tasks.
 const TwoTasks = `
 -- eval.yaml --
 name: two
@@ -167,6 +171,7 @@ tasks:
       - {type: text, name: says_good, config: {contains: [all good]}}
 `
 
+// Logs returns the messages of log events, a line each.
 func Logs(events []*record.Event) string {
 	var b strings.Builder
 	for _, e := range events {

@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 )
 
+// SecretKey is a key that no record may hold.
 const SecretKey = "sk-run-0123456789abcdef"
 
-// judgeServer is a judge that lets everything pass, until it is told otherwise.
+// JudgeServer is a judge that lets everything pass, until it is told otherwise.
 type JudgeServer struct {
 	Requests atomic.Int64
 	mu       sync.Mutex
@@ -18,6 +19,7 @@ type JudgeServer struct {
 	after    int64
 }
 
+// Fail makes the server answer with that status once it had that many requests.
 func (s *JudgeServer) Fail(status int, after int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

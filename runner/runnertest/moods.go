@@ -33,6 +33,7 @@ type moods struct {
 	Runs  []string
 }
 
+// NewMoods returns an agent whose answers can be changed between runs.
 func NewMoods(t *testing.T) *moods {
 	t.Helper()
 	m := &moods{t: t, Flag: filepath.Join(t.TempDir(), "flag")}

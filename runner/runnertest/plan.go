@@ -11,7 +11,7 @@ import (
 	"waza/runner/record"
 )
 
-// plannedIDs are those of a plan's tasks, in order, or why there is no plan.
+// PlannedIDs are those of a plan's tasks, in order, or why there is no plan.
 func PlannedIDs(p *plan.Plan, err error) string {
 	if err != nil {
 		return err.Error()
@@ -24,6 +24,7 @@ func PlannedIDs(p *plan.Plan, err error) string {
 	return strings.Join(ids, " ")
 }
 
+// PlanOf returns the plan of a suite.
 func PlanOf(t *testing.T, r *runner.Runner, files string) *plan.Plan {
 	t.Helper()
 	p, err := r.Planner().Plan(t.Context(), Load(t, r, files), record.Request{})

@@ -18,7 +18,7 @@ import (
 	"waza/runner/regrade"
 )
 
-// recordedRun is a run of twoTasks that is over: a passed twice, b failed its
+// RecordedRun is a run of twoTasks that is over: a passed twice, b failed its
 // first trial and passed its second.
 func RecordedRun(t *testing.T) (r *runner.Runner, id, dir string) {
 	t.Helper()
@@ -30,7 +30,7 @@ func RecordedRun(t *testing.T) (r *runner.Runner, id, dir string) {
 	return r, live.ID(), filepath.Join(state, "runs", live.ID())
 }
 
-// flip gives a trial the other verdict.
+// Flip gives a trial the other verdict.
 func Flip(t *testing.T, r *runner.Runner, id string, task, num int) {
 	t.Helper()
 	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
@@ -38,6 +38,7 @@ func Flip(t *testing.T, r *runner.Runner, id string, task, num int) {
 	}))
 }
 
+// FlipIn turns the verdict of a trial within an amendment.
 func FlipIn(a *regrade.Amendment, task, num int) error {
 	res, err := a.Trial(task, num)
 	if err != nil {
@@ -52,6 +53,7 @@ func FlipIn(a *regrade.Amendment, task, num int) error {
 	return a.Replace(task, was, res)
 }
 
+// Reopened opens a run again from its files.
 func Reopened(t *testing.T, r *runner.Runner, id string) record.Handle {
 	t.Helper()
 	h, err := r.Catalog().Run(id)
@@ -59,6 +61,7 @@ func Reopened(t *testing.T, r *runner.Runner, id string) record.Handle {
 	return h
 }
 
+// JournalLines returns the lines of the journal in a directory.
 func JournalLines(t *testing.T, dir string) [][]byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
@@ -68,7 +71,7 @@ func JournalLines(t *testing.T, dir string) [][]byte {
 	return lines[:len(lines)-1] // the last is what follows the last newline
 }
 
-// record runs a suite with an agent, and returns the run as recorded.
+// RecordRun runs a suite with an agent, and returns the run as recorded.
 func RecordRun(t *testing.T, dir, files string, a Agent) record.Handle {
 	t.Helper()
 	r := AgentRunner(t, dir, a)
@@ -79,6 +82,7 @@ func RecordRun(t *testing.T, dir, files string, a Agent) record.Handle {
 	return h
 }
 
+// Compared compares runs.
 func Compared(t *testing.T, o compare.Options, handles ...record.Handle) *compare.Comparison {
 	t.Helper()
 	var sources []compare.Source
@@ -90,7 +94,7 @@ func Compared(t *testing.T, o compare.Options, handles ...record.Handle) *compar
 	return c
 }
 
-// recorded returns all that runs left on disk, in which there must be no key.
+// Recorded returns all that runs left on disk, in which there must be no key.
 func Recorded(t *testing.T, state string, keys ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -108,7 +112,7 @@ func Recorded(t *testing.T, state string, keys ...string) string {
 	return all.String()
 }
 
-// cutJournal leaves the first lines of a run's journal, less some bytes of the last.
+// CutJournal leaves the first lines of a run's journal, less some bytes of the last.
 func CutJournal(t *testing.T, stateDir, id string, lines, less int) {
 	t.Helper()
 	file := filepath.Join(stateDir, "runs", id, "journal.jsonl")
@@ -118,7 +122,7 @@ func CutJournal(t *testing.T, stateDir, id string, lines, less int) {
 	require.NoError(t, os.WriteFile(file, kept[:len(kept)-less], 0o600))
 }
 
-// done runs a suite to its end and returns what it takes to grade it anew.
+// Done runs a suite to its end and returns what it takes to grade it anew.
 func Done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
 	t.Helper()
 	state := t.TempDir()
@@ -130,6 +134,7 @@ func Done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
 	return r, live.ID(), filepath.Join(state, "runs", live.ID())
 }
 
+// GradeAgain grades a recorded run by the graders of other files.
 func GradeAgain(t *testing.T, r *runner.Runner, id, files string, o regrade.GradeOptions) (*regrade.Grading, Result) {
 	t.Helper()
 	g, err := r.Amender().Grade(t.Context(), id, Load(t, r, files), o)
@@ -137,7 +142,7 @@ func GradeAgain(t *testing.T, r *runner.Runner, id, files string, o regrade.Grad
 	return g, ResultOf(t, Reopened(t, r, id))
 }
 
-// edited replaces texts of a suite, of which each must be there.
+// Edited replaces texts of a suite, of which each must be there.
 func Edited(t *testing.T, files string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -147,7 +152,7 @@ func Edited(t *testing.T, files string, pairs ...string) string {
 	return files
 }
 
-// changes lists what changed, one per line.
+// Changes lists what changed, one per line.
 func Changes(g *regrade.Grading) string {
 	var b strings.Builder
 	for _, c := range g.Changes {

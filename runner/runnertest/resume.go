@@ -18,7 +18,7 @@ import (
 	"waza/runner/record"
 )
 
-// resume takes a run up again by its suite as it is now.
+// Resume takes a run up again by its suite as it is now.
 func Resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	t.Helper()
 	h, err := r.Catalog().Run(id)
@@ -39,7 +39,7 @@ func Resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	return run, err
 }
 
-// resumed takes a run up again and waits for its end.
+// Resumed takes a run up again and waits for its end.
 func Resumed(t *testing.T, r *runner.Runner, id string) (Result, []*record.Event) {
 	t.Helper()
 	run, err := Resume(t, r, id)
@@ -49,7 +49,7 @@ func Resumed(t *testing.T, r *runner.Runner, id string) (Result, []*record.Event
 	return ResultOf(t, run), events
 }
 
-// equalResults compares all that is told of two runs of the same suite, but for
+// EqualResults compares all that is told of two runs of the same suite, but for
 // what no two runs have in common: times and the ids of runs.
 func EqualResults(t *testing.T, want, got Result) {
 	t.Helper()
@@ -96,7 +96,7 @@ func timeless(t *testing.T, r Result) string {
 	return string(b)
 }
 
-// cut shortens the journal of a run that is over as a killed process would have
+// Cut shortens the journal of a run that is over as a killed process would have
 // left it, and takes its result away.
 func Cut(t *testing.T, dir string, keep func(line string) bool) {
 	t.Helper()
@@ -117,7 +117,7 @@ func Cut(t *testing.T, dir string, keep func(line string) bool) {
 	}
 }
 
-// before keeps the lines up to the first that holds the text.
+// Before keeps the lines up to the first that holds the text.
 func Before(text string) func(string) bool {
 	return func(line string) bool { return !strings.Contains(line, text) }
 }

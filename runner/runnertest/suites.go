@@ -2,7 +2,7 @@ package runnertest
 
 import ()
 
-// endless is a suite whose run does not end by itself while a test goes on.
+// Endless is a suite whose run does not end by itself while a test goes on.
 const Endless = `
 -- eval.yaml --
 name: long

@@ -7,7 +7,7 @@ import (
 	"waza/runner/stats"
 )
 
-// rateOf is the share of those that count.
+// RateOf is the share of those that count.
 func RateOf(c record.Counts) record.Rate {
 	switch counted := c.Counted(); {
 	case c.NeedsReview > 0:
@@ -63,7 +63,7 @@ func (t *Task) unbiased() *record.Unbiased {
 	return UnbiasedOf(t.Early.Sample, stats.Share{Passed: t.Counts.Passed, N: t.Counts.Counted()}, t.scoresPassed, t.scoresFailed)
 }
 
-// unbiasedOf gives the estimates of a task with a sample and with trials that count;
+// UnbiasedOf gives the estimates of a task with a sample and with trials that count;
 // else nil. Scores of trials that passed and of the others are unbiased among
 // themselves: the unbiased rate weighs their means.
 func UnbiasedOf(sample *stats.Sample, all stats.Share, passed, other []float64) *record.Unbiased {
@@ -97,7 +97,7 @@ func (d *Decider) comparable(c record.Counts) bool {
 	return d.Decided != nil || c.Skipped == 0
 }
 
-// rateOver is the rate of the trials of several tasks, of which the counts are given.
+// RateOver is the rate of the trials of several tasks, of which the counts are given.
 func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 	r := RateOf(c)
 	if r.PassRate == nil || !slices.ContainsFunc(tasks, (*record.Task).CouldStop) {

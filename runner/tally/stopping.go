@@ -8,7 +8,7 @@ import (
 	"waza/runner/stats"
 )
 
-// rule says when the task needs no more trials, as it was asked for at the start.
+// RuleOf says when the task needs no more trials, as it was asked for at the start.
 func RuleOf(t *record.TaskRef) stats.StoppingRule {
 	r := stats.StoppingRule{Trials: t.Trials, Threshold: 1, Confidence: t.Stopping}
 	if t.PassThreshold != nil {
@@ -17,7 +17,7 @@ func RuleOf(t *record.TaskRef) stats.StoppingRule {
 	return r
 }
 
-// String gives the decision as people are told it: "decided after 12 of 50 trials:
+// DecisionText gives the decision as people are told it: "decided after 12 of 50 trials:
 // passed at 95 % confidence".
 func DecisionText(d *record.Decided) string {
 	s := fmt.Sprintf("decided after %d of %d trials: %s", d.After, d.Of, d.Verdict)
@@ -27,7 +27,7 @@ func DecisionText(d *record.Decided) string {
 	return s + " at " + figure.Confidence(d.Confidence) + " confidence"
 }
 
-// decider decides the verdict on a task as its trials end. It looks at them in the
+// Decider decides the verdict on a task as its trials end. It looks at them in the
 // order of their numbers, not in the order in which they end: trials that fail may
 // well be the first to end, so looking at them first would be looking at a biased
 // sample. The zero value never decides. It is guarded as its taskTally is.
@@ -43,7 +43,7 @@ type Decider struct {
 	open bool
 }
 
-// add takes the verdict of the trial at an index, and reports whether that decided
+// Add takes the verdict of the trial at an index, and reports whether that decided
 // the task's.
 func (d *Decider) Add(index int, v record.Verdict) bool {
 	if d.Rule.Confidence == 0 || d.Decided != nil || d.open {

@@ -17,12 +17,13 @@ import (
 
 const (
 	// maxReasons bounds the different reasons kept per task.
-	maxReasons     = 20
+	maxReasons = 20
+	// WaitsForPerson is the reason of a trial that waits for a person's score.
 	WaitsForPerson = "waits for a person's score"
 	noTriggerTests = "not measured: the suite has no trigger tests"
 )
 
-// taskTally gathers the trials of one task. It is guarded by its taskRun.
+// Task gathers the trials of one task. It is guarded by its taskRun.
 type Task struct {
 	Counts record.Counts
 	// Scores of the counted trials that passed, and of those that did not.
@@ -35,12 +36,14 @@ type Task struct {
 	Early                      Decider
 }
 
+// NewTask returns the tally of a task without trials.
 func NewTask(ref *record.TaskRef, threshold float64) Task {
 	rule := RuleOf(ref)
 	rule.Threshold = threshold
 	return Task{Early: Decider{Rule: rule}}
 }
 
+// Add counts a trial.
 func (t *Task) Add(res *record.Trial) {
 	t.Counts.Total++
 	t.Counts.Add(res.Verdict)
@@ -85,7 +88,7 @@ func (t *Task) because(r record.Reason) {
 	}
 }
 
-// result sums up the task. It passed when at least the threshold's share of its
+// Result sums up the task. It passed when at least the threshold's share of its
 // counted trials did.
 func (t *Task) Result(threshold float64) *record.Task {
 	c := t.Counts
@@ -117,6 +120,7 @@ func (t *Task) Result(threshold float64) *record.Task {
 // verdictMargin is what shares of trials may miss a threshold by, for they are rounded.
 const verdictMargin = 1e-9
 
+// TaskVerdict returns the verdict of a task whose trials have these counts. broken says that the task itself failed to run.
 func TaskVerdict(c record.Counts, threshold float64, broken bool) record.Verdict {
 	switch {
 	case broken:
@@ -151,7 +155,7 @@ func (t *Task) sortedReasons() []record.Reason {
 	return out
 }
 
-// runTally gathers tasks, and those scores of graders that metrics ask for. It
+// Run gathers tasks, and those scores of graders that metrics ask for. It
 // is safe for concurrent use.
 type Run struct {
 	rec *record.Run
@@ -181,6 +185,7 @@ const (
 	metricComposite       = "composite"
 )
 
+// NewRun returns the tally of a run without trials.
 func NewRun(rec *record.Run) *Run {
 	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
 	t.compared = newComparison(rec)
@@ -198,6 +203,7 @@ func graderOfMetric(name string) string {
 	return name
 }
 
+// AddTrial counts a trial of the task with that index.
 func (t *Run) AddTrial(task int, res *record.Trial) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -242,12 +248,14 @@ func (t *Run) addScoreLocked(grader string, score float64) {
 	}
 }
 
+// AddTask takes the result of the task with that index.
 func (t *Run) AddTask(task int, res *record.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tasks[task] = res
 }
 
+// Summary returns the summary of what was counted.
 func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()

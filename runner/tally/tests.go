@@ -11,7 +11,7 @@ import (
 // DefaultMargin is by how much pass rates and scores may differ and still be the same.
 const DefaultMargin = 0.1
 
-// telling reports whether scores say more than verdicts: whether those of trials
+// Telling reports whether scores say more than verdicts: whether those of trials
 // that passed, or of those that did not, differ among themselves. It does not
 // depend on which trial is of which run, and so favours none.
 func Telling(a, b TaskSide) bool {
@@ -23,10 +23,10 @@ func Telling(a, b TaskSide) bool {
 	return false
 }
 
-// sameNumber is how far numbers may be apart by rounding.
+// SameNumber is how far numbers may be apart by rounding.
 const SameNumber = 1e-9
 
-// suiteRate estimates the pass rate for a mean over tasks: without bias, where the task
+// SuiteRate estimates the pass rate for a mean over tasks: without bias, where the task
 // could stop early.
 func (s *TaskSide) SuiteRate(confidence float64) stats.Estimate {
 	e := s.rate(confidence)
@@ -36,7 +36,7 @@ func (s *TaskSide) SuiteRate(confidence float64) stats.Estimate {
 	return e
 }
 
-// suiteScore does the same for the mean score.
+// SuiteScore does the same for the mean score.
 func (s *TaskSide) SuiteScore(confidence float64) stats.Estimate {
 	e := stats.MeanOf(s.Scores(), confidence)
 	if s.Unbiased != nil && s.Unbiased.Score != nil {
@@ -51,10 +51,10 @@ const (
 	byScore    = "score"
 )
 
-// power is the probability of deciding that [Needed] is about.
+// Power is the probability of deciding that [Needed] is about.
 const Power = 0.8
 
-// comparedTask holds the counted trials of one task on two sides: of two runs, or with
+// ComparedTask holds the counted trials of one task on two sides: of two runs, or with
 // skills and without.
 type ComparedTask struct {
 	A, B  TaskSide
@@ -67,7 +67,7 @@ type ComparedTask struct {
 	Out       []record.TaskTest
 }
 
-// taskSide holds the counted trials of a task on one side.
+// TaskSide holds the counted trials of a task on one side.
 type TaskSide struct {
 	Share stats.Share
 	// sample holds the trials up to the decision, of a task that could stop early; nil
@@ -83,6 +83,7 @@ type TaskSide struct {
 	estimated *stats.Estimate
 }
 
+// Scores returns the scores of the counted trials.
 func (s *TaskSide) Scores() []float64 {
 	return append(append([]float64{}, s.Passed...), s.Other...)
 }
@@ -107,12 +108,13 @@ func (s *TaskSide) asSample() *stats.Sample {
 	return stats.FixedSample(s.Share)
 }
 
-// couldStop reports whether the number of trials depends on what became of them.
+// CouldStop reports whether the number of trials depends on what became of them.
 func (t *ComparedTask) CouldStop() bool { return t.A.Sample != nil || t.B.Sample != nil }
 
+// Untestable reports whether one of the sides cannot be tested.
 func (t *ComparedTask) Untestable() bool { return t.A.Untestable || t.B.Untestable }
 
-// testTasks gives all tasks their tests, and corrects these for their number.
+// TestTasks gives all tasks their tests, and corrects these for their number.
 func TestTasks(tasks []*ComparedTask) {
 	var all []stats.Exact
 	for _, t := range tasks {
@@ -155,7 +157,7 @@ func (t *ComparedTask) add(name string, e stats.Exact) {
 	t.Out = append(t.Out, record.TaskTest{Name: name, P: e.P})
 }
 
-// p is the least of the corrected p-values, 1 where nothing is tested.
+// P is the least of the corrected p-values, 1 where nothing is tested.
 func (t *ComparedTask) P() float64 {
 	p := 1.0
 	for _, x := range t.corrected {
@@ -164,7 +166,7 @@ func (t *ComparedTask) P() float64 {
 	return p
 }
 
-// classify says what became of the task.
+// Classify says what became of the task.
 func (t *ComparedTask) Classify(confidence, margin float64) (class record.Class, by string, equal bool) {
 	if class, by = t.shown(1 - confidence); class != "" {
 		return class, by, false
@@ -205,7 +207,7 @@ func (t *ComparedTask) shown(level float64) (record.Class, string) {
 	return class, by
 }
 
-// rate is the contrast of the pass rates.
+// Rate is the contrast of the pass rates.
 func (t *ComparedTask) Rate(confidence float64) record.Contrast {
 	a, b := t.A.rate(confidence), t.B.rate(confidence)
 	c := *contrast(a, b)
@@ -215,7 +217,7 @@ func (t *ComparedTask) Rate(confidence float64) record.Contrast {
 	return c
 }
 
-// score is the contrast of the mean scores; nil when a side has none. Those of tasks
+// Score is the contrast of the mean scores; nil when a side has none. Those of tasks
 // that could stop early have no interval.
 func (t *ComparedTask) Score(confidence float64) *record.Contrast {
 	a, b := t.A.Scores(), t.B.Scores()
@@ -234,12 +236,12 @@ func contrast(ref, run stats.Estimate) *record.Contrast {
 	return &record.Contrast{Reference: ref.Value, Run: run.Value, Difference: d.Value, Interval: &d.Interval}
 }
 
-// within reports whether a difference beyond the margin is ruled out.
+// Within reports whether a difference beyond the margin is ruled out.
 func Within(c record.Contrast, margin float64) bool {
 	return c.Interval != nil && c.Interval.Low >= -margin-SameNumber && c.Interval.High <= margin+SameNumber
 }
 
-// mayShow reports whether the task has enough trials for a difference, were it as large
+// MayShow reports whether the task has enough trials for a difference, were it as large
 // as can be, to be shown if it were the only one.
 func (t *ComparedTask) MayShow(confidence float64) bool {
 	for _, e := range t.Tests {

@@ -6,7 +6,7 @@ import (
 	"waza/runner/record"
 )
 
-// verdictOf is what graders make of a trial whose executor ended normally: error,
+// VerdictOf is what graders make of a trial whose executor ended normally: error,
 // which message explains, when one of them could not do its work; failed when one
 // did not pass, which no person's score can mend; needs_review as long as a
 // person's score is missing; and else passed.

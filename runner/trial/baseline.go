@@ -5,7 +5,7 @@ import (
 	"waza/runner/record"
 )
 
-// baselineOf is what a trial without skills left to compare with: nothing when
+// BaselineOf is what a trial without skills left to compare with: nothing when
 // its agent did not end normally.
 func BaselineOf(res *record.Trial) *grader.Baseline {
 	graded := len(res.Graders) > 0 // only what ended normally is

@@ -13,7 +13,7 @@ import (
 	"waza/runner/workspace"
 )
 
-// rescored is a recorded trial whose graders get another turn, as they are
+// Recorded is a recorded trial whose graders get another turn, as they are
 // today. Nothing is executed: they see what was recorded, workspace included.
 type Recorded struct {
 	Plan    *plan.Plan
@@ -32,13 +32,13 @@ type Recorded struct {
 	Blobs *journal.BlobReader
 }
 
-// expand returns a function that fills the template variables of a text as they were
+// Expand returns a function that fills the template variables of a text as they were
 // in the attempt that counts. It calls end with the reason when texts become too long.
 func (r *Recorded) Expand(old *record.Trial, end context.CancelCauseFunc) func(text string) string {
 	return plan.NewExpander(r.Task.Task, r.Task.Setup.Vars(r.RunID, old.TrialNum, len(old.Attempts)+1), end).Text
 }
 
-// grade lets the graders score the trial, within the deadline of an attempt. That
+// Grade lets the graders score the trial, within the deadline of an attempt. That
 // they take longer is an error, for the agent was in time. left says why the
 // workspace could not be removed; nil when it was.
 func (r *Recorded) Grade(ctx context.Context, old *record.Trial) (a *Attempt, left error) {

@@ -18,6 +18,7 @@ import (
 	"waza/runner/tally"
 )
 
+// ErrDeadline ends a trial whose time is up.
 var ErrDeadline = errors.New("the trial's time is up")
 
 // retryDelay is the longest pause before the first retry of a trial in error;
@@ -28,7 +29,7 @@ const (
 	MaxRetryDelay = 10 * time.Second
 )
 
-// attempt is one try of a trial.
+// Attempt is one try of a trial.
 type Attempt struct {
 	*record.Attempt
 	Prompt string
@@ -45,12 +46,12 @@ type Attempt struct {
 	Judged *record.Usage
 }
 
-// backoff is the longest pause before the retry of that number, from 1.
+// Backoff is the longest pause before the retry of that number, from 1.
 func Backoff(retry int) time.Duration {
 	return min(MaxRetryDelay, RetryDelay<<min(retry-1, 10))
 }
 
-// pause waits before the next attempt. It ends early with ctx, and when stops,
+// Pause waits before the next attempt. It ends early with ctx, and when stops,
 // which may be nil, is closed.
 func Pause(ctx context.Context, stops <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d/2 + rand.N(d/2+1))
@@ -62,7 +63,7 @@ func Pause(ctx context.Context, stops <-chan struct{}, d time.Duration) {
 	}
 }
 
-// take makes a the attempt that counts.
+// Take makes a the attempt that counts.
 func Take(res *record.Trial, a *Attempt) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
@@ -70,7 +71,7 @@ func Take(res *record.Trial, a *Attempt) {
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
-// takeOutput keeps as much of an output as is recorded.
+// TakeOutput keeps as much of an output as is recorded.
 func (a *Attempt) TakeOutput(out executor.Outcome) {
 	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
 	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
@@ -79,7 +80,7 @@ func (a *Attempt) TakeOutput(out executor.Outcome) {
 	}
 }
 
-// gradeTrigger grades a trial of a trigger test whose time was up after the agent
+// GradeTrigger grades a trial of a trigger test whose time was up after the agent
 // had used the skill: what was asked is answered then. One that had not yet may
 // have come to it, and keeps its verdict.
 func (a *Attempt) GradeTrigger(ctx context.Context, suite *eval.Suite, t *plan.Task, graders []*grader.Bound) {
@@ -91,7 +92,7 @@ func (a *Attempt) GradeTrigger(ctx context.Context, suite *eval.Suite, t *plan.T
 	}
 }
 
-// fail gives an attempt that was cut short its verdict.
+// Fail gives an attempt that was cut short its verdict.
 func (a *Attempt) Fail(ctx context.Context, err error) {
 	a.Score = nil
 	var expansion *plan.ExpansionError
@@ -110,7 +111,7 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 	}
 }
 
-// grade lets every grader score the subject and gives the verdict.
+// Grade lets every grader score the subject and gives the verdict.
 func (a *Attempt) Grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
 	a.Graders = make([]record.Grade, 0, len(graders))
 	var broken error
@@ -152,6 +153,7 @@ func (a *Attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.S
 	return g.Grade(ctx, subject)
 }
 
+// OrEmpty returns entries, or an empty list for nil.
 func OrEmpty(entries []record.Entry) []record.Entry {
 	if entries == nil {
 		return []record.Entry{}
@@ -159,7 +161,7 @@ func OrEmpty(entries []record.Entry) []record.Entry {
 	return entries
 }
 
-// clip shortens text to at most n bytes and says so.
+// Clip shortens text to at most n bytes and says so.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text

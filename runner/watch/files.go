@@ -10,7 +10,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// WatchError says that changes of files cannot be noticed, all or some of them.
+// Error says that changes of files cannot be noticed, all or some of them.
 type Error struct {
 	Err error
 	// Hint says what to do about it; may be empty.

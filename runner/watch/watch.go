@@ -17,7 +17,7 @@ import (
 	"waza/runner/record"
 )
 
-// WatchOptions say what is watched.
+// Options say what is watched.
 type Options struct {
 	// Path is the suite file; findings show it as it is written here. What it
 	// refers to is found by reading it.
@@ -85,7 +85,7 @@ type Watch struct {
 	redo     bool               // a run was cancelled for another to take its place
 }
 
-// Watch begins to watch a suite. The error is a [*WatchError] or [ErrClosed]. It
+// New begins to watch a suite. The error is a [*WatchError] or [ErrClosed]. It
 // ends with ctx, or by Close.
 func New(ctx context.Context, r *runner.Runner, o Options) (*Watch, error) {
 	select {

@@ -8,7 +8,7 @@ import (
 	"waza/runner/record"
 )
 
-// copied is the snapshot with its contents put where to keeps them; nil for nil.
+// Copied is the snapshot with its contents put where to keeps them; nil for nil.
 // What cannot be read any more is said to be missing.
 func Copied(s *record.Snapshot, from *journal.BlobReader, to *Snapshooter) *record.Snapshot {
 	if s == nil {

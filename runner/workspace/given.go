@@ -18,7 +18,7 @@ type givenFile struct {
 	content func(s *Snapshooter) *record.Blob
 }
 
-// prepared notes what is in the workspace: the agent begins with that.
+// Prepared notes what is in the workspace: the agent begins with that.
 func (w *Workspace) Prepared(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) {
 	s := w.Snapshot(ctx, blobs, secrets)
 	w.mu.Lock()

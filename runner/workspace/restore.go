@@ -22,7 +22,7 @@ func sortRemoved(entries []record.SnapshotEntry) {
 	slices.SortFunc(entries, func(a, b record.SnapshotEntry) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// restore makes a workspace anew. What was not kept is not there, but for the
+// Restore makes a workspace anew. What was not kept is not there, but for the
 // directories that held it; lost tells of it. Nothing is written outside of dir,
 // whatever the snapshot says.
 func Restore(s *record.Snapshot, dir string, blobs *journal.BlobReader) error {

@@ -30,7 +30,7 @@ const (
 // fetched rather than made, and can be had again.
 var snapshotSkips = map[string]bool{"node_modules": true, ".venv": true}
 
-// snapshooter takes a snapshot.
+// Snapshooter takes a snapshot.
 type Snapshooter struct {
 	ctx     context.Context
 	root    *os.Root
@@ -179,7 +179,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// lost says that what stood at a path of the workspace, or anything at all when
+// Lost says that what stood at a path of the workspace, or anything at all when
 // the path is empty, was not kept. Where links are, any path may lead to what was
 // not.
 func Lost(s *record.Snapshot, name string) error {
