@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
@@ -65,9 +64,12 @@ func commandDebug(ctx context.Context, c *call, p *commandRunParams) (*runStarte
 // runByCommand starts a run, and shows the client how it goes on. A trial other
 // than 0 is the only one of each task.
 func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) (*runStarted, error) {
-	r, err := start(ctx, c, p.Path, p.RunOptions, func(suite *eval.Suite) (record.Request, error) {
-		return record.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}, nil
-	})
+	suite, err := suiteToRun(ctx, c, p.Path, &p.RunOptions)
+	if err != nil {
+		return nil, err
+	}
+	req := record.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}
+	r, err := start(ctx, c, p.Path, suite, req, &p.RunOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/rpc/dispatch"
-	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/record"
 )
@@ -93,9 +92,11 @@ type runStarted struct {
 }
 
 func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {
-	return start(ctx, c, p.Path, p.RunOptions, func(*eval.Suite) (record.Request, error) {
-		return record.Request{Tasks: p.Tasks, Tags: p.Tags}, nil
-	})
+	suite, err := suiteToRun(ctx, c, p.Path, &p.RunOptions)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, c, p.Path, suite, record.Request{Tasks: p.Tasks, Tags: p.Tags}, &p.RunOptions)
 }
 
 // executorFor is the executor asked for; who names only an agent means the one
@@ -107,28 +108,30 @@ func executorFor(executor, agent string) string {
 	return executor
 }
 
-// start loads, plans and starts. choose says which of the suite's tasks to run.
-func start(ctx context.Context, c *call, path string, o RunOptions, choose func(*eval.Suite) (record.Request, error)) (*runStarted, error) {
+// suiteToRun reads the suite of a request that starts a run. It completes the options.
+func suiteToRun(ctx context.Context, c *call, path string, o *RunOptions) (*eval.Suite, error) {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
 		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, err := loadValid(ctx, c, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
-	if err != nil {
-		return nil, err
-	}
-	req, err := choose(suite)
-	if err != nil {
-		return nil, err
-	}
+	return loadValid(ctx, c, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
+}
+
+// start starts a run of a suite, as req and the options say, and lets the client follow
+// it. path is how the client names the suite.
+func start(ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request, o *RunOptions) (*runStarted, error) {
 	if err := complete(c, &req, o); err != nil {
 		return nil, err
 	}
-	run, ds, err := launch(ctx, c, path, suite, req, c.server.runner.Start)
+	plan, ds, err := prepare(ctx, c, path, suite, req)
 	if err != nil {
 		return nil, err
+	}
+	run, err := c.server.runner.Start(plan)
+	if err != nil {
+		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	c.conn.runs.add(run)
 	c.conn.subscriptions.follow(run, 1, c.Replied())
@@ -136,11 +139,9 @@ func start(ctx context.Context, c *call, path string, o RunOptions, choose func(
 	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ds}, nil
 }
 
-// launch plans a suite and begins the run. What this machine lacks for it is
-// returned, unless that is an error.
-func launch(
-	ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request, begin func(*plan.Plan) (*runner.Run, error),
-) (*runner.Run, decode.Diagnostics, error) {
+// prepare plans a run, and finds out what this machine lacks for it. That is returned,
+// unless it is an error. The caller starts the plan, or closes it.
+func prepare(ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request) (*plan.Plan, decode.Diagnostics, error) {
 	p, err := c.server.runner.Planner().Plan(ctx, suite, req)
 	if content := (*plan.ContentError)(nil); errors.As(err, &content) {
 		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
@@ -157,15 +158,11 @@ func launch(
 		p.Close()
 		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: ds}
 	}
-	run, err := begin(p)
-	if err != nil {
-		return nil, nil, &dispatch.RunFailedError{Err: err}
-	}
-	return run, ds, nil
+	return p, ds, nil
 }
 
 // complete puts the common options into a request.
-func complete(c *call, req *record.Request, o RunOptions) error {
+func complete(c *call, req *record.Request, o *RunOptions) error {
 	req.Executor, req.Agent, req.Trials, req.Workers = o.Executor, o.Agent, o.Trials, o.Workers
 	if req.Models = o.Model; len(o.Model) == 1 {
 		req.Model, req.Models = o.Model[0], nil

@@ -102,7 +102,7 @@ func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 		return o, err
 	}
 	o.Request = record.Request{Tasks: p.Tasks, Tags: p.Tags}
-	if err := complete(c, &o.Request, p.RunOptions); err != nil {
+	if err := complete(c, &o.Request, &p.RunOptions); err != nil {
 		return o, err
 	}
 	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}

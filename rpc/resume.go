@@ -7,7 +7,6 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner"
-	"waza/runner/plan"
 	"waza/runner/record"
 )
 
@@ -32,14 +31,16 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	if err != nil {
 		return nil, err
 	}
-	run, ds, err := launch(ctx, c, rec.Suite.Path, suite, asked, func(plan *plan.Plan) (*runner.Run, error) {
-		return c.server.runner.Resume(ctx, rec.RunID, plan)
-	})
+	plan, ds, err := prepare(ctx, c, rec.Suite.Path, suite, asked)
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.server.runner.Resume(ctx, rec.RunID, plan)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, err
 	case err != nil:
-		return nil, resumeFault(rec.RunID, err)
+		return nil, resumeFault(rec.RunID, &dispatch.RunFailedError{Err: err})
 	}
 	c.conn.runs.add(run)
 	c.conn.subscriptions.followOn(run, c.Replied())

@@ -36,41 +36,38 @@ func (c *Call) Replied() <-chan struct{} {
 	return c.stream.Replied(c.Request.ID)
 }
 
-// answer calls the handler and replies.
+// answer calls the handler and replies. What panics becomes an error that tells the
+// client nothing; the log gets the stack.
 func answer[C any](ctx context.Context, c *Call, m *Method[C], of C) {
 	begin := time.Now()
-	result, err := run(ctx, c, m, of)
-	c.reply(result, err)
-	if c.after != nil {
-		c.after()
-	}
-	c.shared.log.Debug("served", "method", c.Request.Method, "took", time.Since(begin), "error", err)
-}
-
-// run calls the handler. What panics becomes an error that tells the client
-// nothing; the log gets the stack.
-func run[C any](ctx context.Context, c *Call, m *Method[C], of C) (result any, err error) {
+	var result any
+	var err error
 	defer func() {
 		if p := recover(); p != nil {
 			c.shared.log.Error("panic", "method", c.Request.Method, "panic", p, "stack", string(debug.Stack()))
 			result, err = nil, errPanicked
 		}
+		c.reply(result, err)
+		if c.after != nil {
+			c.after()
+		}
+		c.shared.log.Debug("served", "method", c.Request.Method, "took", time.Since(begin), "error", err)
 	}()
 	if m.Class == Heavy {
-		release, err := c.shared.Turn(ctx)
-		if err != nil {
-			return nil, err
+		var release func()
+		if release, err = c.shared.Turn(ctx); err != nil {
+			return
 		}
-		defer release()
+		defer release() // before the reply
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if err = ctx.Err(); err != nil {
+		return
 	}
 	var params json.RawMessage
 	if c.Request.Params != nil {
 		params = *c.Request.Params
 	}
-	return m.Serve(ctx, of, params)
+	result, err = m.Serve(ctx, of, params)
 }
 
 // reply answers the request; a notification is owed nothing.

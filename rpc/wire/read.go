@@ -99,26 +99,11 @@ func (s *Stream) read() error {
 		s.Fail(err)
 		return err
 	}
-	s.accept(data)
-	return nil
-}
-
-// failAfterFlush ends the stream once queued output is written, for which it waits
-// at most Options.CloseTimeout.
-func (s *Stream) failAfterFlush(err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.CloseTimeout)
-	defer cancel()
-	_ = s.Flush(ctx) // it ends in any case
-	s.Fail(err)
-}
-
-// accept takes a message apart.
-func (s *Stream) accept(data []byte) {
 	defer s.parser.forget()
 	list, isBatch, fault := s.parser.parse(data, s.opts.MaxBatch)
 	if fault != nil {
 		s.refuse(job{}, fault)
-		return
+		return nil
 	}
 	var b *batch
 	if isBatch {
@@ -131,6 +116,16 @@ func (s *Stream) accept(data []byte) {
 		}
 		s.ready = append(s.ready, job{envelope: e, batch: b, slot: i})
 	}
+	return nil
+}
+
+// failAfterFlush ends the stream once queued output is written, for which it waits
+// at most Options.CloseTimeout.
+func (s *Stream) failAfterFlush(err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.CloseTimeout)
+	defer cancel()
+	_ = s.Flush(ctx) // it ends in any case
+	s.Fail(err)
 }
 
 // admit says whether a job is for the handler, and registers it if it is owed
