@@ -208,7 +208,7 @@ func (l *matrixLoader) badParam(name string) string {
 	switch {
 	case name == ParamExecutor || name == ParamAgent:
 		return ""
-	case !variableName.MatchString(name):
+	case !variableName().MatchString(name):
 		return "names are letters, digits, '_' and '-'"
 	case isBuiltin(name):
 		return "it is a template variable of its own"

@@ -183,7 +183,7 @@ func (l *loader) fromSuite(path string) string {
 
 func (l suiteCheck) inputNames() {
 	for name := range l.suite.Inputs {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			l.at(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}

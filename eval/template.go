@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -32,9 +33,15 @@ import (
 // forgotten or misspelt gets a warning.
 
 var (
-	variableName = regexp.MustCompile(`^[\pL_][\pL\pN_-]*$`)
-	variableForm = regexp.MustCompile(`^\.?[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
+	variableName = lazyRegexp(`^[\pL_][\pL\pN_-]*$`)
+	variableForm = lazyRegexp(`^\.?[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
 )
+
+// lazyRegexp compiles an expression when it is first used: those with classes of
+// letters take long, and a daemon that starts needs none of them.
+func lazyRegexp(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // longestVariable bounds the text between two pairs of braces.
 const longestVariable = 200
@@ -231,7 +238,7 @@ func (t *Task) unknownVariables(text string, params map[string]string) (written,
 		if !ok {
 			return written, exprs
 		}
-		if _, known := t.variable(expr, TrialVars{Params: params}); !known && variableForm.MatchString(expr) && !seen[expr] {
+		if _, known := t.variable(expr, TrialVars{Params: params}); !known && variableForm().MatchString(expr) && !seen[expr] {
 			seen[expr] = true
 			written = append(written, text[len(before):len(text)-len(after)])
 			exprs = append(exprs, expr)

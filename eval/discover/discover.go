@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"gopkg.in/yaml.v3"
@@ -80,13 +81,15 @@ func Suites(dir string, v files.View) (*Found, error) {
 	return w.found, nil
 }
 
-var suiteName = regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
+var suiteName = sync.OnceValue(func() *regexp.Regexp { // compiling it takes long, and a daemon that starts does not need it
+	return regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
+})
 
 // IsSuite reports whether a file is a suite by its name, and by where it is: GitHub
 // and its likes keep workflows in a directory of their own, and those that run suites
 // are called eval.yml as a rule.
 func IsSuite(path string) bool {
-	return suiteName.MatchString(filepath.Base(path)) && !workflowPath.MatchString(filepath.ToSlash(path))
+	return suiteName().MatchString(filepath.Base(path)) && !workflowPath.MatchString(filepath.ToSlash(path))
 }
 
 var workflowPath = regexp.MustCompile(`(^|/)\.(github|gitea|forgejo)/workflows/`)
