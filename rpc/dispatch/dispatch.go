@@ -137,10 +137,12 @@ func (r *Requests[C]) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.
 		r.d.log.Warn("notification dropped: too many are being served", "method", req.Method)
 		return
 	}
-	r.running.Go(func() {
+	r.running.Begin()
+	go func() {
+		defer r.running.End()
 		defer done()
 		answer(ctx, c, m, of)
-	})
+	}()
 }
 
 // MaxUnanswered bounds the long notifications being served. Requests are bounded

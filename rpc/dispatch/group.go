@@ -15,16 +15,22 @@ type Group struct {
 
 // Go runs f in a goroutine of the group.
 func (g *Group) Go(f func()) {
-	g.mu.Lock()
-	g.n++
-	g.mu.Unlock()
+	g.Begin()
 	go func() {
-		defer g.done()
+		defer g.End()
 		f()
 	}()
 }
 
-func (g *Group) done() {
+// Begin counts a goroutine that is about to start; it calls End when it ends.
+func (g *Group) Begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n++
+}
+
+// End says that a goroutine that Begin counted has ended.
+func (g *Group) End() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n--

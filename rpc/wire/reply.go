@@ -167,13 +167,17 @@ func (s *Stream) Reply(resp *jsonrpc2.Response) error {
 func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
 	delete(s.pending, id.Num)
 	s.holding -= p.size
-	if p.replied != nil && p.batch != nil {
-		p.batch.waiting = append(p.batch.waiting, p.replied)
-		s.batches[p.batch] = true
-	}
-	s.answerLocked(p.job, reply, false)
-	if p.replied != nil && p.batch == nil {
-		close(p.replied)
+	if p.batch == nil {
+		s.queuePayloadLocked(reply, false)
+		if p.replied != nil {
+			close(p.replied)
+		}
+	} else {
+		if p.replied != nil {
+			p.batch.waiting = append(p.batch.waiting, p.replied)
+			s.batches[p.batch] = true
+		}
+		s.answerLocked(p.job, reply, false)
 	}
 	s.changedLocked()
 }

@@ -1,0 +1,217 @@
+package rpc_test
+
+import (
+	"bytes"
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc"
+)
+
+// A hop is a line of the drawing of a request in docs/architecture.md.
+type hop struct {
+	name   string // package.Function or package.Type.Method
+	depth  int
+	caller string // the line that it is below, if any
+}
+
+// maxHops is the limit of the functions between the bytes of eval.run and its reply.
+const maxHops = 25
+
+// calledAs are the functions that are called by another name, that of a field or a
+// parameter.
+var calledAs = map[string]string{"dispatch.Define": "Serve", "rpc.runSuite": "handler"}
+
+// hops reads the drawing.
+func hops(t *testing.T) []hop {
+	t.Helper()
+	text, err := os.ReadFile("../docs/architecture.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), "## A request\n")
+	require.True(t, ok)
+	_, drawing, ok := strings.Cut(section, "```\n")
+	require.True(t, ok)
+	drawing, _, _ = strings.Cut(drawing, "```")
+	var list []hop
+	for _, m := range regexp.MustCompile(`(?m)^( +)([a-z]+\.[\w.]+)`).FindAllStringSubmatch(drawing, -1) {
+		h := hop{name: m[2], depth: len(m[1])}
+		for _, above := range slices.Backward(list) {
+			if above.depth < h.depth {
+				h.caller = above.name
+				break
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// functions gives the bodies of the functions of some packages, by package.Function
+// and package.Type.Method.
+func functions(t *testing.T, dirs ...string) map[string]*ast.FuncDecl {
+	t.Helper()
+	found := map[string]*ast.FuncDecl{}
+	for _, dir := range dirs {
+		packages, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // files of other systems are no matter
+		require.NoError(t, err)
+		for name, pkg := range packages {
+			for _, file := range pkg.Files {
+				for _, d := range file.Decls {
+					if f, ok := d.(*ast.FuncDecl); ok {
+						found[name+"."+receiver(f)+f.Name.Name] = f
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// receiver is "Type." of a method.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	typ := f.Recv.List[0].Type
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t.Name + "."
+		default:
+			return ""
+		}
+	}
+}
+
+// calls reports whether a function calls another by its last name.
+func calls(f *ast.FuncDecl, name string) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			switch fun := call.Fun.(type) {
+			case *ast.Ident:
+				found = found || fun.Name == name
+			case *ast.SelectorExpr:
+				found = found || fun.Sel.Name == name
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// The drawing of a request says what the code does: every function is there and calls
+// the one below it, and there are not too many.
+func TestArchitectureOfARequest(t *testing.T) {
+	t.Parallel()
+	list := hops(t)
+	require.Less(t, len(list), maxHops)
+	require.Greater(t, len(list), maxHops/2)
+	known := functions(t, ".", "wire", "dispatch", "../runner")
+	for _, h := range list {
+		require.Contains(t, known, h.name)
+		if h.caller == "" {
+			continue
+		}
+		called := h.name[strings.LastIndexByte(h.name, '.')+1:]
+		if as := calledAs[h.name]; as != "" {
+			called = as
+		}
+		require.True(t, calls(known[h.caller], called), "%s does not call %s", h.caller, h.name)
+	}
+}
+
+// seen gathers the functions of packages wire, dispatch and rpc that are on the stack
+// when bytes of eval.run are read, its reply is made and written.
+type seen struct {
+	mu    sync.Mutex // guards names
+	names map[string]bool
+}
+
+var ours = regexp.MustCompile(`^waza/(?:rpc/)?(rpc|wire|dispatch)\.(.*)$`)
+
+func (s *seen) stack() {
+	pcs := make([]uintptr, 100)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		frame, more := frames.Next()
+		if m := ours.FindStringSubmatch(frame.Function); m != nil {
+			name := strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(m[2])
+			s.names[m[1]+"."+regexp.MustCompile(`(\.func\d+|\.deferwrap\d+|-fm)+(\.\d+)*$`).ReplaceAllString(name, "")] = true
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+func (s *seen) Enabled(context.Context, slog.Level) bool { return true }
+func (s *seen) WithAttrs([]slog.Attr) slog.Handler       { return s }
+func (s *seen) WithGroup(string) slog.Handler            { return s }
+func (s *seen) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "served" {
+		s.stack()
+	}
+	return nil
+}
+
+type watchedReader struct {
+	io.Reader
+	*seen
+}
+
+func (r watchedReader) Read(p []byte) (int, error) {
+	r.stack()
+	return r.Reader.Read(p)
+}
+
+type watchedWriter struct {
+	bytes.Buffer
+	*seen
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	w.stack()
+	return w.Buffer.Write(p)
+}
+
+// The drawing leaves out no function that a request really passes.
+func TestArchitectureIsComplete(t *testing.T) {
+	t.Parallel()
+	s := &seen{names: map[string]bool{}}
+	path := filepath.ToSlash(suite(t, short))
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"` + path + `"}}` + "\n")
+	out := &watchedWriter{seen: s}
+	server := newServer(t, rpc.Options{Logger: slog.New(s)})
+	require.NoError(t, server.ServeStdio(t.Context(), watchedReader{in, s}, out))
+	require.Contains(t, out.String(), `"id":1,"result":{"runId":`)
+	drawn := map[string]bool{}
+	for _, h := range hops(t) {
+		drawn[h.name] = true
+	}
+	require.True(t, s.names["wire.framer.line"] && s.names["dispatch.answer"] && s.names["wire.Stream.write"], "%v", s.names)
+	for name := range s.names {
+		require.True(t, drawn[name], "a request passes %s, which docs/architecture.md does not draw", name)
+	}
+}
