@@ -15,11 +15,6 @@ import (
 // guessed.
 const MinToken = 16
 
-// maxUnauthorised is how many connections may be without their token at once. A
-// further one ends the oldest of them, so that silent connections cannot keep out
-// a client that has the token.
-const maxUnauthorised = 16
-
 func checkToken(token string) error {
 	if token != "" && len(token) < MinToken {
 		return fmt.Errorf("the token has %d characters, it must have at least %d", len(token), MinToken)
@@ -69,7 +64,7 @@ func authorise(c *call, token string) error {
 	if !sameSecret(token, c.server.o.Token) {
 		return turnAway(c)
 	}
-	if err := c.server.promote(c.conn); err != nil {
+	if err := c.server.clients.promote(c.conn); err != nil {
 		leaveAfterReply(c)
 		return dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
 	}
@@ -110,37 +105,4 @@ func leaveAfterReply(c *call) {
 		<-replied // closed, too, when the stream ends
 		c.conn.leave()
 	})
-}
-
-// promote gives a connection that has shown its token a place among the clients.
-func (s *Server) promote(conn *connection) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.clients >= s.o.MaxConnections {
-		return errTooManyClients
-	}
-	s.removeUnauthorisedLocked(conn)
-	conn.counted = true
-	s.clients++
-	return nil
-}
-
-// enterUnauthorisedLocked registers a connection that has yet to show its token, and
-// ends the oldest such connection when there are too many.
-func (s *Server) enterUnauthorisedLocked(conn *connection) {
-	if len(s.unauthorised) >= maxUnauthorised {
-		oldest := s.unauthorised[0]
-		s.unauthorised = s.unauthorised[1:]
-		oldest.leave()
-	}
-	s.unauthorised = append(s.unauthorised, conn)
-}
-
-func (s *Server) removeUnauthorisedLocked(conn *connection) {
-	for i, other := range s.unauthorised {
-		if other == conn {
-			s.unauthorised = append(s.unauthorised[:i:i], s.unauthorised[i+1:]...)
-			return
-		}
-	}
 }

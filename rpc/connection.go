@@ -37,7 +37,7 @@ import (
 type connection struct {
 	server  *Server
 	owner   bool // the client owns this process, and its runs end with it
-	counted bool // among the server's clients; guarded by the server's mu
+	counted bool // among the server's clients; guarded by the clients' mu
 	stream  *wire.Stream
 	rpc     *jsonrpc2.Conn
 
@@ -88,7 +88,7 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner, authorised bool) (*con
 		ready: make(chan struct{}), exits: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	if err := s.enter(c); err != nil {
+	if err := s.clients.enter(c); err != nil {
 		return nil, err
 	}
 	o := wire.Options{OnEOF: c.finish, NotifyQueued: notifyQueued, NullParams: []string{"shutdown", "exit"}}
@@ -135,7 +135,7 @@ func (c *connection) admit(method string, exists bool) error {
 		return dispatch.ErrUnauthorised
 	case !exists || method == "exit" || method == "$/cancelRequest":
 		return nil
-	case shutdown || c.server.isClosing():
+	case shutdown || c.server.clients.isClosing():
 		return dispatch.ErrShuttingDown
 	}
 	return nil
@@ -243,7 +243,7 @@ func (c *connection) whyDone() error {
 	switch {
 	case !errors.Is(c.stream.Err(), wire.ErrClosed):
 		return ErrClientGone
-	case c.server.isClosing():
+	case c.server.clients.isClosing():
 		return ErrServerClosed
 	}
 	return nil
@@ -254,13 +254,13 @@ func (c *connection) whyDone() error {
 func (c *connection) end(ctx context.Context) {
 	c.endOnce.Do(func() {
 		defer close(c.ended)
-		defer c.server.leave(c)
+		defer c.server.clients.leave(c)
 		<-c.ready
 		c.requests.CancelAll()
 		c.requests.Wait(ctx)
 		c.editor.Settle(ctx)
 		c.watches.close()
-		if c.runs.cancelled() || c.server.isClosing() {
+		if c.runs.cancelled() || c.server.clients.isClosing() {
 			c.waitRuns(ctx)
 		}
 		c.rpc.Close()
@@ -338,25 +338,5 @@ func (c *connection) watchProcess(pid int) {
 	c.mu.Unlock()
 	if stop != nil {
 		stop()
-	}
-}
-
-// queuedBytes is how much output the client has yet to read.
-func (c *connection) queuedBytes() int {
-	select {
-	case <-c.ready:
-		return c.stream.Queued()
-	default:
-		return 0
-	}
-}
-
-// inFlight is how many requests are being served.
-func (c *connection) inFlight() int {
-	select {
-	case <-c.ready:
-		return c.requests.InFlight()
-	default:
-		return 0
 	}
 }

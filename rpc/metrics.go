@@ -2,10 +2,8 @@ package rpc
 
 import (
 	"errors"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,20 +27,17 @@ func (s *Server) countRequests(r *prometheus.Registry) func(method string, code 
 	r.MustRegister(requests)
 	now := func(name, help string, value func(*connection) int) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			s.mu.Lock()
-			connections := slices.Collect(maps.Keys(s.connections))
-			s.mu.Unlock()
 			sum := 0
-			for _, c := range connections {
+			for _, c := range s.clients.list() {
 				sum += value(c)
 			}
 			return float64(sum)
 		}))
 	}
 	now("waza_rpc_connections", "Clients that are connected.", func(*connection) int { return 1 })
-	now("waza_rpc_requests_in_flight", "Requests that are being served.", (*connection).inFlight)
+	now("waza_rpc_requests_in_flight", "Requests that are being served.", func(c *connection) int { return c.requests.InFlight() })
 	now("waza_rpc_subscriptions", "Runs that clients receive.", func(c *connection) int { return c.subscriptions.count() })
-	now("waza_rpc_queued_bytes", "Output that clients have yet to read.", (*connection).queuedBytes)
+	now("waza_rpc_queued_bytes", "Output that clients have yet to read.", func(c *connection) int { return c.stream.Queued() })
 	return func(method string, code int64) {
 		requests.WithLabelValues(method, strconv.FormatInt(code, 10)).Inc()
 	}

@@ -22,9 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -94,17 +91,9 @@ type Server struct {
 	log    *slog.Logger
 
 	dispatcher *dispatch.Dispatcher[*call]
-
-	standings language.Standings
-	guesses   guesses
-
-	mu          sync.Mutex // guards the fields below
-	closing     bool
-	listeners   map[net.Listener]bool
-	connections map[*connection]bool
-	clients     int // connections that are not the owner's, and may call methods
-	// unauthorised are the connections that have yet to show the token, oldest first.
-	unauthorised []*connection
+	standings  language.Standings
+	guesses    guesses
+	clients    *clients
 }
 
 // ErrServerClosed is what Serve returns after Shutdown.
@@ -117,11 +106,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Server{
-		o: o, runner: o.Runner, log: o.Logger,
-		listeners:   map[net.Listener]bool{},
-		connections: map[*connection]bool{},
-	}
+	s := &Server{o: o, runner: o.Runner, log: o.Logger, clients: newClients(o.MaxConnections)}
 	if s.runner == nil {
 		r, err := runner.New(runner.Options{Reports: report.Always(), Logger: o.Logger})
 		if err != nil {
@@ -143,13 +128,7 @@ func (s *Server) newDispatcher(methods []*method) *dispatch.Dispatcher[*call] {
 // they have ended and their clients know, and closes all connections. When ctx
 // ends first it closes them all the same and returns the cause.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.closing = true
-	connections := slices.Collect(maps.Keys(s.connections))
-	for l := range s.listeners {
-		l.Close()
-	}
-	s.mu.Unlock()
+	connections := s.clients.close()
 	err := s.runner.Close(ctx)
 	var all sync.WaitGroup
 	for _, c := range connections {
@@ -164,48 +143,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // announce lets every client that shows results know when a run has ended.
 func (s *Server) announce(run *runner.Run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.connections {
-		if isClosed(c.ready) {
-			c.editor.Announce(run)
-		}
+	for _, c := range s.clients.list() {
+		c.editor.Announce(run)
 	}
-}
-
-func (s *Server) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
-}
-
-// enter registers a connection. It says no when there is no room, or no more time.
-func (s *Server) enter(c *connection) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closing:
-		return ErrServerClosed
-	case c.owner:
-	case !c.authorised:
-		s.enterUnauthorisedLocked(c)
-	case s.clients >= s.o.MaxConnections:
-		return errTooManyClients
-	default:
-		c.counted = true
-		s.clients++
-	}
-	s.connections[c] = true
-	return nil
-}
-
-func (s *Server) leave(c *connection) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.counted {
-		c.counted = false
-		s.clients--
-	}
-	s.removeUnauthorisedLocked(c)
-	delete(s.connections, c)
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RevealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
-const RevealsTCPPeers = false
+// revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
+const revealsTCPPeers = false
 
 // solLocal is the level of LOCAL_PEERCRED, which not every system's package names.
 const solLocal = 0

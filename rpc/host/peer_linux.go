@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RevealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
-const RevealsTCPPeers = true
+// revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
+const revealsTCPPeers = true
 
 // checkPeer refuses connections of other users of this machine. Clients on
 // other machines are the token's business.

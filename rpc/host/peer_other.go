@@ -4,8 +4,8 @@ package host
 
 import "net"
 
-// RevealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
-const RevealsTCPPeers = false
+// revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
+const revealsTCPPeers = false
 
 // checkPeer knows nothing of connections here.
 func checkPeer(net.Conn) error { return errUnknownUser }

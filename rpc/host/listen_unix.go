@@ -1,11 +1,12 @@
 //go:build unix
 
-package rpc
+package host
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,8 +18,9 @@ import (
 
 // ListenUnix listens on a socket at path that only this user can connect to. A
 // socket that nobody listens on any more is replaced; one that is in use, or
-// another kind of file, is not. Closing the listener removes the socket.
-func (s *Server) ListenUnix(path string) (net.Listener, error) {
+// another kind of file, is not. Closing the listener removes the socket. log takes that
+// it waits for another process.
+func ListenUnix(path string, log *slog.Logger) (net.Listener, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -26,7 +28,7 @@ func (s *Server) ListenUnix(path string) (net.Listener, error) {
 	defer dir.Close()
 	// The lock keeps two servers that start at once from each taking the
 	// other's fresh socket for a stale one.
-	if err := s.lockDirectory(dir, socketLockTime); err != nil {
+	if err := lockDirectory(dir, socketLockTime, log); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	if err := removeStale(path); err != nil {
@@ -52,7 +54,7 @@ const (
 
 // lockDirectory locks a directory until it is closed. It waits at most as long as
 // limit, and logs that it waits.
-func (s *Server) lockDirectory(dir *os.File, limit time.Duration) error {
+func lockDirectory(dir *os.File, limit time.Duration, log *slog.Logger) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	retry := time.NewTicker(lockPause)
@@ -63,7 +65,7 @@ func (s *Server) lockDirectory(dir *os.File, limit time.Duration) error {
 			return err
 		}
 		if !waiting {
-			s.log.Warn("waiting for the lock on the socket's directory, which another process holds", "directory", dir.Name(), "limit", limit)
+			log.Warn("waiting for the lock on the socket's directory, which another process holds", "directory", dir.Name(), "limit", limit)
 		}
 		select {
 		case <-retry.C:

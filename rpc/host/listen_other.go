@@ -1,13 +1,14 @@
 //go:build !unix
 
-package rpc
+package host
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 )
 
 // ListenUnix is not to be had here: no file mode would keep other users out.
-func (s *Server) ListenUnix(path string) (net.Listener, error) {
+func ListenUnix(path string, _ *slog.Logger) (net.Listener, error) {
 	return nil, fmt.Errorf("listen on %s: sockets in the file system are not supported on this system; use TCP", path)
 }

@@ -1,8 +1,9 @@
 //go:build unix
 
-package rpc
+package host
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"testing"
@@ -24,10 +25,10 @@ func TestAttackLockedSocketDirectory(t *testing.T) {
 	dir, err := os.Open(path)
 	require.NoError(t, err)
 	defer dir.Close()
-	var log lockedBuffer
-	s := &Server{log: slog.New(slog.NewTextHandler(&log, nil))}
-	require.EqualError(t, s.lockDirectory(dir, time.Millisecond), "another process holds the lock on directory "+path+"; it was not released within 1ms")
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	require.EqualError(t, lockDirectory(dir, time.Millisecond, logger), "another process holds the lock on directory "+path+"; it was not released within 1ms")
 	require.Contains(t, log.String(), "waiting for the lock")
 	require.NoError(t, other.Close())
-	require.NoError(t, s.lockDirectory(dir, time.Hour))
+	require.NoError(t, lockDirectory(dir, time.Hour, logger))
 }
