@@ -210,7 +210,7 @@ func TestArchitectureIsComplete(t *testing.T) {
 	for _, h := range hops(t) {
 		drawn[h.name] = true
 	}
-	require.True(t, s.names["wire.framer.line"] && s.names["dispatch.answer"] && s.names["wire.Stream.write"], "%v", s.names)
+	require.True(t, s.names["wire.framer.line"] && s.names["dispatch.answer"] && s.names["wire.writer.run"], "%v", s.names)
 	for name := range s.names {
 		require.True(t, drawn[name], "a request passes %s, which docs/architecture.md does not draw", name)
 	}

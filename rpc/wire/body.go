@@ -154,7 +154,7 @@ func (s *Stream) ReplyBody(id jsonrpc2.ID, body *Body) error {
 }
 
 // writeBody writes a body piece by piece, each of which the client must take in time.
-func (s *Stream) writeBody(b *Body) error {
+func (w *writer) writeBody(b *Body) error {
 	defer b.Close()
 	piece := make([]byte, readSize)
 	for at := int64(0); at < b.size; {
@@ -162,7 +162,7 @@ func (s *Stream) writeBody(b *Body) error {
 		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
 			return fmt.Errorf("a large reply cannot be read back: %w", err)
 		}
-		if err := s.writeBytes(piece[:n]); err != nil {
+		if err := w.writeBytes(piece[:n]); err != nil {
 			return err
 		}
 		at += int64(n)
@@ -171,13 +171,13 @@ func (s *Stream) writeBody(b *Body) error {
 }
 
 // writeBytes writes with one Write.
-func (s *Stream) writeBytes(b []byte) error {
-	if d, ok := s.w.(deadliner); ok && s.opts.WriteTimeout > 0 {
-		if err := d.SetWriteDeadline(time.Now().Add(s.opts.WriteTimeout)); err != nil {
+func (w *writer) writeBytes(b []byte) error {
+	if d, ok := w.w.(deadliner); ok && w.s.opts.WriteTimeout > 0 {
+		if err := d.SetWriteDeadline(time.Now().Add(w.s.opts.WriteTimeout)); err != nil {
 			return err
 		}
 	}
-	n, err := s.w.Write(b)
+	n, err := w.w.Write(b)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}

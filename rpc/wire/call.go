@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 )
 
 // ErrUnanswered is what Call gives when the client has left too many requests
@@ -15,17 +16,25 @@ var ErrUnanswered = errors.New("client does not answer")
 // maxAsked is how many requests the client may leave unanswered.
 const maxAsked = 100
 
+// questions are the requests to the client that it has yet to answer.
+type questions struct {
+	mu    sync.Mutex               // guards the fields below
+	asked map[string]chan envelope // by id
+	last  uint64
+	ended bool // the input has: nothing is answered any more
+}
+
 // Call sends the client a request and waits for its response, until ctx or the
 // stream ends. It must not be called by the reader, which takes the response in. It
 // blocks as Notify does while much output waits. params is encoded with Encode;
 // nil leaves them out. An error of the client's is an [*Error]. The result is the
 // caller's.
 func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	id, answer, err := s.ask()
+	id, answer, err := s.questions.ask()
 	if err != nil {
 		return nil, err
 	}
-	defer s.unask(id)
+	defer s.questions.forget(id)
 	if err := s.sendRequest(ctx, id, method, params); err != nil {
 		return nil, err
 	}
@@ -44,23 +53,23 @@ func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawM
 
 // ask makes an id that no request of the client's looks like, and the channel that
 // gets the response to it.
-func (s *Stream) ask() (id string, answer <-chan envelope, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.deaf || len(s.asked) >= maxAsked {
+func (q *questions) ask() (id string, answer <-chan envelope, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended || len(q.asked) >= maxAsked {
 		return "", nil, ErrUnanswered
 	}
-	s.lastAsk++
-	id = "waza-" + strconv.FormatUint(s.lastAsk, 10)
+	q.last++
+	id = "waza-" + strconv.FormatUint(q.last, 10)
 	c := make(chan envelope, 1)
-	s.asked[id] = c
+	q.asked[id] = c
 	return id, c, nil
 }
 
-func (s *Stream) unask(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.asked, id)
+func (q *questions) forget(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.asked, id)
 }
 
 func (s *Stream) sendRequest(ctx context.Context, id, method string, params any) error {
@@ -77,32 +86,32 @@ func (s *Stream) sendRequest(ctx context.Context, id, method string, params any)
 		if s.queued >= s.opts.NotifyQueued {
 			return false
 		}
-		s.queueLocked(message, false)
+		s.queueLocked(payload{data: message}, false)
 		return true
 	})
 }
 
 // answered hands a response over to who waits for it. Nobody may.
-func (s *Stream) answered(e envelope) {
+func (q *questions) answered(e envelope) {
 	if len(e.id) == 0 || e.id[0] != '"' {
 		return
 	}
 	id := string(unquote(e.id))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.asked[id]; c != nil {
-		delete(s.asked, id)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.asked[id]; c != nil {
+		delete(q.asked, id)
 		c <- e // there is room: each id is answered once
 	}
 }
 
-// noAnswers says that the input has ended, so that nobody waits for what cannot come.
-func (s *Stream) noAnswers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deaf = true
-	for id, c := range s.asked {
-		delete(s.asked, id)
+// end says that the input has ended, so that nobody waits for what cannot come.
+func (q *questions) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = true
+	for id, c := range q.asked {
+		delete(q.asked, id)
 		close(c)
 	}
 }

@@ -6,25 +6,41 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// objects is the stream as the connection sees it.
-type objects struct{ s *Stream }
+// A reader is the stream as the connection sees it: its goroutine uses it, and no other
+// does but for stopped, and for sending, which the connection guards.
+type reader struct {
+	s  *Stream
+	in *framer
 
-func (o objects) Close() error { return o.s.Close() }
+	parser  parser
+	ready   []job           // the members of the last message
+	taken   int             // of them, handed out or answered
+	params  json.RawMessage // of the request handed out last
+	ended   bool            // the input has ended and everything is drained
+	stopped atomic.Bool     // Stream.StopReading was called
+
+	// sending is the message that the connection is about to write; guarded by
+	// the connection, which sends one at a time.
+	sending message
+}
+
+func (r *reader) Close() error { return r.s.Close() }
 
 // ReadObject gives the connection the next request: its fresh id and its
 // method. The params follow by way of received; the library would decode and
 // encode them again, in another order and with duplicate members gone, at
 // several times their memory.
-func (o objects) ReadObject(v any) error {
-	j, id, err := o.s.next()
+func (r *reader) ReadObject(v any) error {
+	j, id, err := r.next()
 	if err != nil {
 		return err
 	}
-	o.s.params = j.params
+	r.params = j.params
 	object := make([]byte, 0, 48+len(j.method))
 	object = append(object, `{"method":`...)
 	object = append(object, j.method...)
@@ -41,27 +57,27 @@ func (o objects) ReadObject(v any) error {
 
 // received completes the request that ReadObject has just given. The
 // connection calls it before the handler.
-func (s *Stream) received(req *jsonrpc2.Request, _ *jsonrpc2.Response) {
-	if req != nil && s.params != nil {
-		params := s.params
+func (r *reader) received(req *jsonrpc2.Request, _ *jsonrpc2.Response) {
+	if req != nil && r.params != nil {
+		params := r.params
 		req.Params = &params
 	}
-	s.params = nil
+	r.params = nil
 }
 
 // next gives the next job to hand out, with its fresh id if it is a request.
 // It answers everything else itself.
-func (s *Stream) next() (job, uint64, error) {
+func (r *reader) next() (job, uint64, error) {
 	for {
-		for s.taken < len(s.ready) {
-			j := s.ready[s.taken]
-			s.ready[s.taken] = job{}
-			s.taken++
-			if id, ok := s.admit(j); ok {
+		for r.taken < len(r.ready) {
+			j := r.ready[r.taken]
+			r.ready[r.taken] = job{}
+			r.taken++
+			if id, ok := r.admit(j); ok {
 				return j, id, nil
 			}
 		}
-		if err := s.read(); err != nil {
+		if err := r.read(); err != nil {
 			return job{}, 0, err
 		}
 	}
@@ -69,111 +85,144 @@ func (s *Stream) next() (job, uint64, error) {
 
 // read fills ready from the next message. At the end of the input it drains
 // the stream before it says so.
-func (s *Stream) read() error {
-	if err := s.Err(); err != nil {
+func (r *reader) read() error {
+	if err := r.s.Err(); err != nil {
 		return err
 	}
-	if s.ended {
+	if r.ended {
 		return io.EOF
 	}
-	if s.stopped.Load() {
-		<-s.done
-		return s.Err()
+	if r.stopped.Load() {
+		<-r.s.done
+		return r.s.Err()
 	}
-	data, err := s.in.next()
+	data, err := r.in.next()
 	var fault *Error
 	switch {
 	case errors.As(err, &fault):
-		s.refuse(job{}, fault)
+		r.refuse(job{}, fault)
 		return nil
 	case errors.Is(err, ErrForeign):
-		s.refuse(job{}, parseError(err.Error()))
-		s.failAfterFlush(err)
+		r.refuse(job{}, parseError(err.Error()))
+		r.failAfterFlush(err)
 		return err
 	case errors.Is(err, io.EOF):
-		s.noAnswers()
-		s.drain()
-		s.ended = true
+		r.s.questions.end()
+		r.drain()
+		r.ended = true
 		return io.EOF
 	case err != nil:
-		s.Fail(err)
+		r.s.Fail(err)
 		return err
 	}
-	defer s.parser.forget()
-	list, isBatch, fault := s.parser.parse(data, s.opts.MaxBatch)
+	defer r.parser.forget()
+	list, isBatch, fault := r.parser.parse(data, r.s.opts.MaxBatch)
 	if fault != nil {
-		s.refuse(job{}, fault)
+		r.refuse(job{}, fault)
 		return nil
 	}
 	var b *batch
 	if isBatch {
 		b = newBatch(list)
 	}
-	s.ready, s.taken = s.ready[:0], 0
+	r.ready, r.taken = r.ready[:0], 0
 	for i, e := range list {
 		if len(data) > readSize && e.size < len(data)/2 {
 			e.detach()
 		}
-		s.ready = append(s.ready, job{envelope: e, batch: b, slot: i})
+		r.ready = append(r.ready, job{envelope: e, batch: b, slot: i})
 	}
 	return nil
 }
 
 // failAfterFlush ends the stream once queued output is written, for which it waits
 // at most Options.CloseTimeout.
-func (s *Stream) failAfterFlush(err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.CloseTimeout)
+func (r *reader) failAfterFlush(err error) {
+	ctx, cancel := context.WithTimeout(r.s.ctx, r.s.opts.CloseTimeout)
 	defer cancel()
-	_ = s.Flush(ctx) // it ends in any case
-	s.Fail(err)
+	_ = r.s.Flush(ctx) // it ends in any case
+	r.s.Fail(err)
 }
 
 // admit says whether a job is for the handler, and registers it if it is owed
 // a reply.
-func (s *Stream) admit(j job) (id uint64, ok bool) {
+func (r *reader) admit(j job) (id uint64, ok bool) {
 	switch j.kind {
 	case notification:
 		return 0, true
 	case invalid:
-		s.refuse(j, j.err)
+		r.refuse(j, j.err)
 		return 0, false
 	case response:
-		s.answered(j.envelope)
+		r.s.questions.answered(j.envelope)
 		return 0, false
 	}
-	if !s.waitRoom() {
-		s.refuse(j, busy("bytes of output unread", s.opts.MaxQueued))
+	if !r.waitRoom() {
+		r.refuse(j, busy("bytes of output unread", r.s.opts.MaxQueued))
 		return 0, false
 	}
-	id, fault := s.register(j)
+	id, fault := r.register(j)
 	if fault != nil {
-		s.refuse(j, fault)
+		r.refuse(j, fault)
 	}
 	return id, fault == nil
 }
 
 // register puts a request in flight, unless too many are.
-func (s *Stream) register(j job) (uint64, *Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch n := len(s.pending); {
-	case n >= s.opts.MaxInFlight:
-		return 0, busy("requests in flight", s.opts.MaxInFlight)
-	case n > 0 && s.holding+j.size > s.opts.MaxInFlightBytes:
-		return 0, busy("bytes of requests in flight", s.opts.MaxInFlightBytes)
+func (r *reader) register(j job) (uint64, *Error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	switch n := len(r.s.pending); {
+	case n >= r.s.opts.MaxInFlight:
+		return 0, busy("requests in flight", r.s.opts.MaxInFlight)
+	case n > 0 && r.s.holding+j.size > r.s.opts.MaxInFlightBytes:
+		return 0, busy("bytes of requests in flight", r.s.opts.MaxInFlightBytes)
 	}
-	s.lastID++
-	s.pending[s.lastID] = &inFlight{job: j}
-	s.holding += j.size
-	return s.lastID, nil
+	r.s.lastID++
+	r.s.pending[r.s.lastID] = &inFlight{job: j}
+	r.s.holding += j.size
+	return r.s.lastID, nil
 }
 
 // refuse answers a job with the stream's own error, whether or not the output
 // has room; but it waits first while too many such answers wait.
-func (s *Stream) refuse(j job, fault *Error) {
-	_ = s.wait(s.ctx, func() bool { return s.own < maxOwnQueued })
+func (r *reader) refuse(j job, fault *Error) {
+	_ = r.s.wait(r.s.ctx, func() bool { return r.s.own < maxOwnQueued })
 	reply := encodeReply(j.id, nil, fault.Reply())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answerLocked(j, payload{data: reply}, true)
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.answerLocked(j, payload{data: reply}, true)
+}
+
+// drain is what happens between the end of the input and its report.
+func (r *reader) drain() {
+	ctx, cancel := context.WithTimeout(r.s.ctx, r.s.opts.DrainTimeout)
+	defer cancel()
+	_ = r.s.wait(ctx, func() bool { return len(r.s.pending) == 0 }) // what ended it shows in Err
+	if r.s.opts.OnEOF != nil {
+		r.s.opts.OnEOF(r.s.ctx)
+	}
+	r.s.Flush(r.s.ctx)
+}
+
+// waitRoom waits a little for the client to read, so that one which sends
+// many requests ahead is not refused for having fast replies. It gives up at
+// once while the client is known not to read.
+func (r *reader) waitRoom() bool {
+	room := func() bool { return r.s.queued+r.s.held < r.s.opts.MaxQueued }
+	r.s.mu.Lock()
+	has, stalled := room(), r.s.stalled
+	r.s.mu.Unlock()
+	if has || stalled {
+		return has
+	}
+	ctx, cancel := context.WithTimeout(r.s.ctx, stallTime)
+	defer cancel()
+	if r.s.wait(ctx, room) == nil {
+		return true
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.stalled = !room()
+	return !r.s.stalled
 }

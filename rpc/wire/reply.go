@@ -115,19 +115,19 @@ type message struct {
 
 // sends notes the message that WriteObject is about to get: it gets it as an
 // unexported type of the library's, which can only be encoded.
-func (s *Stream) sends(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
-	s.sending = message{req, resp}
+func (r *reader) sends(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
+	r.sending = message{req, resp}
 }
 
 // WriteObject queues the message that sends has noted. It does not block.
-func (o objects) WriteObject(any) error {
-	m := o.s.sending
-	o.s.sending = message{}
+func (r *reader) WriteObject(any) error {
+	m := r.sending
+	r.sending = message{}
 	switch {
 	case m.resp != nil:
-		return o.s.Reply(m.resp)
+		return r.s.Reply(m.resp)
 	case m.req != nil && m.req.Notif:
-		return o.s.notify(m.req)
+		return r.s.notify(m.req)
 	}
 	return errors.New("requests to the client are sent by Stream.Call")
 }
@@ -139,10 +139,11 @@ func (o objects) WriteObject(any) error {
 func (s *Stream) Reply(resp *jsonrpc2.Response) error {
 	s.mu.Lock()
 	p := s.pending[resp.ID.Num]
-	s.mu.Unlock()
 	if p == nil || resp.ID.IsString {
-		return s.notOwed(resp.ID)
+		defer s.mu.Unlock()
+		return s.notOwedLocked(resp.ID)
 	}
+	s.mu.Unlock()
 	result, fault := resp.Result, resp.Error
 	var wrong error
 	if fault == nil {
@@ -168,7 +169,7 @@ func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
 	delete(s.pending, id.Num)
 	s.holding -= p.size
 	if p.batch == nil {
-		s.queuePayloadLocked(reply, false)
+		s.queueLocked(reply, false)
 		if p.replied != nil {
 			close(p.replied)
 		}
@@ -182,13 +183,7 @@ func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
 	s.changedLocked()
 }
 
-// notOwed says why a reply was not taken.
-func (s *Stream) notOwed(id jsonrpc2.ID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.notOwedLocked(id)
-}
-
+// notOwedLocked says why a reply was not taken.
 func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
 	if s.err != nil {
 		return s.err
@@ -201,7 +196,7 @@ func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
 func (s *Stream) answerLocked(j job, reply payload, own bool) {
 	b := j.batch
 	if b == nil {
-		s.queuePayloadLocked(reply, own)
+		s.queueLocked(reply, own)
 		return
 	}
 	b.replies[j.slot] = reply
@@ -212,7 +207,7 @@ func (s *Stream) answerLocked(j job, reply payload, own bool) {
 		return
 	}
 	s.held -= b.size
-	s.queuePayloadLocked(b.array(), own)
+	s.queueLocked(b.array(), own)
 	closeAll(b.waiting)
 	delete(s.batches, b)
 }

@@ -66,7 +66,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -76,24 +75,17 @@ var ErrClosed = errors.New("stream is closed")
 
 // A Stream is one client's connection. All its methods may be called from any
 // goroutine.
+//
+// It has more than twenty methods: sixteen are what users need, and the others work on
+// the requests in flight and the queue of output, which one lock guards because a reply
+// moves from one to the other. What the reader and the writer do alone is theirs.
 type Stream struct {
-	opts Options
-	in   *framer
-	r    io.Reader
-	w    io.Writer
+	opts      Options
+	reader    reader
+	questions questions
+	r         io.Reader
+	w         io.Writer // only to be closed; the writer writes
 
-	// Used by the reader alone.
-	parser parser
-	ready  []job           // the members of the last message
-	taken  int             // of them, handed out or answered
-	params json.RawMessage // of the request handed out last
-	ended  bool            // the input has ended and everything is drained
-
-	// sending is the message that the connection is about to write; guarded by
-	// the connection, which sends one at a time.
-	sending message
-
-	stopped atomic.Bool        // StopReading was called
 	done    chan struct{}      // closed when the stream is closed or broken
 	ctx     context.Context    // ends when done is closed
 	cancel  context.CancelFunc // ends ctx
@@ -105,9 +97,6 @@ type Stream struct {
 	pending map[uint64]*inFlight
 	batches map[*batch]bool // those that somebody waits for, see Replied
 	lastID  uint64
-	asked   map[string]chan envelope // by id: requests to the client that it has yet to answer
-	lastAsk uint64
-	deaf    bool          // the input has ended: nothing is answered any more
 	holding int           // bytes of messages that pending requests hold
 	queue   []outgoing    // waits for the writer
 	wake    *sync.Cond    // the writer waits here for the queue
@@ -131,22 +120,22 @@ type job struct {
 func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 	opts = opts.withDefaults()
 	s := &Stream{
-		opts:    opts,
-		in:      newFramer(r, opts.MaxLine, opts.RefuseForeign),
-		r:       r,
-		w:       w,
-		done:    make(chan struct{}),
-		written: make(chan struct{}),
-		pending: map[uint64]*inFlight{},
-		batches: map[*batch]bool{},
-		asked:   map[string]chan envelope{},
+		opts:      opts,
+		r:         r,
+		w:         w,
+		done:      make(chan struct{}),
+		written:   make(chan struct{}),
+		pending:   map[uint64]*inFlight{},
+		batches:   map[*batch]bool{},
+		questions: questions{asked: map[string]chan envelope{}},
 	}
-	s.parser.nullParams = func(method json.RawMessage) bool {
-		return s.in.framed.Load() || slices.Contains(opts.NullParams, string(unquote(method)))
+	s.reader.s, s.reader.in = s, newFramer(r, opts.MaxLine, opts.RefuseForeign)
+	s.reader.parser.nullParams = func(method json.RawMessage) bool {
+		return s.reader.in.framed.Load() || slices.Contains(opts.NullParams, string(unquote(method)))
 	}
 	s.wake = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	go s.write()
+	go (&writer{s, w}).run()
 	return s
 }
 
@@ -159,10 +148,10 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 func (s *Stream) Connect(ctx context.Context, h jsonrpc2.Handler, opts ...jsonrpc2.ConnOpt) *jsonrpc2.Conn {
 	own := []jsonrpc2.ConnOpt{
 		jsonrpc2.SetLogger(silent{}), // Err tells what it would log
-		jsonrpc2.OnRecv(s.received),
-		jsonrpc2.OnSend(s.sends),
+		jsonrpc2.OnRecv(s.reader.received),
+		jsonrpc2.OnSend(s.reader.sends),
 	}
-	return jsonrpc2.NewConn(ctx, objects{s}, h, append(own, opts...)...)
+	return jsonrpc2.NewConn(ctx, &s.reader, h, append(own, opts...)...)
 }
 
 // SetMaxLine changes how long a message may be, from the next one that comes; 0
@@ -171,12 +160,12 @@ func (s *Stream) SetMaxLine(n int) {
 	if n == 0 {
 		n = DefaultMaxLine
 	}
-	s.in.limit.Store(int64(n))
+	s.reader.in.limit.Store(int64(n))
 }
 
 // StopReading lets the stream read no further message. The requests of the message
 // that it reads now, a batch, are still handed out.
-func (s *Stream) StopReading() { s.stopped.Store(true) }
+func (s *Stream) StopReading() { s.reader.stopped.Store(true) }
 
 // Done is closed when the stream is closed or its output is broken; Err tells
 // which.
@@ -267,39 +256,6 @@ func (s *Stream) changedLocked() {
 		close(s.changed)
 		s.changed = nil
 	}
-}
-
-// drain is what happens between the end of the input and its report.
-func (s *Stream) drain() {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.DrainTimeout)
-	defer cancel()
-	_ = s.wait(ctx, func() bool { return len(s.pending) == 0 }) // what ended it shows in Err
-	if s.opts.OnEOF != nil {
-		s.opts.OnEOF(s.ctx)
-	}
-	s.Flush(s.ctx)
-}
-
-// waitRoom waits a little for the client to read, so that one which sends
-// many requests ahead is not refused for having fast replies. It gives up at
-// once while the client is known not to read.
-func (s *Stream) waitRoom() bool {
-	room := func() bool { return s.queued+s.held < s.opts.MaxQueued }
-	s.mu.Lock()
-	has, stalled := room(), s.stalled
-	s.mu.Unlock()
-	if has || stalled {
-		return has
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, stallTime)
-	defer cancel()
-	if s.wait(ctx, room) == nil {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stalled = !room()
-	return !s.stalled
 }
 
 // silent is the connection's logger.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -46,7 +47,7 @@ func (s *Stream) Notify(ctx context.Context, method string, params any) error {
 		if s.queued >= s.opts.NotifyQueued {
 			return false
 		}
-		s.queueLocked(data, false)
+		s.queueLocked(payload{data: data}, false)
 		return true
 	})
 }
@@ -70,7 +71,7 @@ func (s *Stream) notify(req *jsonrpc2.Request) error {
 	case s.queued >= s.opts.NotifyQueued:
 		return ErrFull
 	}
-	s.queueLocked(data, false)
+	s.queueLocked(payload{data: data}, false)
 	return nil
 }
 
@@ -90,14 +91,12 @@ func encodeNotification(method string, params json.RawMessage) []byte {
 }
 
 // queueLocked frames a message and hands it to the writer.
-func (s *Stream) queueLocked(data []byte, own bool) { s.queuePayloadLocked(payload{data: data}, own) }
-
-func (s *Stream) queuePayloadLocked(t payload, own bool) {
+func (s *Stream) queueLocked(t payload, own bool) {
 	if s.err != nil {
 		t.discard()
 		return
 	}
-	if s.in.framed.Load() {
+	if s.reader.in.framed.Load() {
 		head := append([]byte("Content-Length: "), strconv.Itoa(t.size())...)
 		t.data = slices.Concat(head, []byte("\r\n\r\n"), t.data)
 	} else {
@@ -118,8 +117,15 @@ func (s *Stream) Flush(ctx context.Context) error {
 	return s.wait(ctx, func() bool { return s.queued == 0 })
 }
 
-// write is the writer: it ends when the stream does.
-func (s *Stream) write() {
+// A writer writes the queue of a stream. Only its goroutine uses it.
+type writer struct {
+	s *Stream
+	w io.Writer
+}
+
+// run writes until the stream ends.
+func (w *writer) run() {
+	s := w.s
 	defer close(s.written)
 	var spare []outgoing
 	for {
@@ -135,7 +141,7 @@ func (s *Stream) write() {
 		s.queue = spare
 		s.mu.Unlock()
 		for i, m := range batch {
-			if err := s.writeOne(m); err != nil {
+			if err := w.writeOne(m); err != nil {
 				s.Fail(err)
 				discardAll(batch[i:])
 				return
@@ -156,29 +162,29 @@ func discardAll(list []outgoing) {
 }
 
 // writeOne writes one message, with one Write unless it has a body.
-func (s *Stream) writeOne(m outgoing) error {
+func (w *writer) writeOne(m outgoing) error {
 	cost := m.cost() // the bodies are gone afterwards
-	if err := s.writeBytes(m.data); err != nil {
+	if err := w.writeBytes(m.data); err != nil {
 		return err
 	}
 	for _, c := range m.rest {
 		var err error
 		if c.body != nil {
-			err = s.writeBody(c.body)
+			err = w.writeBody(c.body)
 		} else {
-			err = s.writeBytes(c.data)
+			err = w.writeBytes(c.data)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queued -= cost
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.queued -= cost
 	if m.own {
-		s.own -= cost
+		w.s.own -= cost
 	}
-	s.stalled = false
-	s.changedLocked()
+	w.s.stalled = false
+	w.s.changedLocked()
 	return nil
 }
