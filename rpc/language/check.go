@@ -30,7 +30,7 @@ import (
 // to a limit: a suite that takes long to read is not read for every key, and takes
 // at most half of a processor.
 //
-// It has one goroutine, in the session's calls, while something is due.
+// It has one goroutine, among the checks of the editor, while something is due.
 type checker struct {
 	e *Editor
 

@@ -180,7 +180,7 @@ func (e *Editor) ShowMessage(kind protocol.MessageType, text string) {
 }
 
 // notify sends a notification of the Language Server Protocol. It fails when
-// the client is gone, which the session notices itself.
+// the client is gone, which the connection notices itself.
 func (e *Editor) notify(method string, params any) {
 	raw, err := protocol.Marshal(params)
 	if err == nil {
