@@ -48,10 +48,6 @@ type Options struct {
 	// Reports are written into the directory of each run that ends or is amended;
 	// nil means none.
 	Reports []Report
-	// Started, unless nil, is called with each run that begins in this process or
-	// is taken up again by it, before its first event. It must not block; it may
-	// follow the run.
-	Started func(*Run)
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout bounds how long the process of a run may take to answer when
@@ -70,13 +66,12 @@ type Runner struct {
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
-	started func(*Run)
-
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
 	mu       sync.Mutex // guards the fields below
 	live     map[string]*Run
+	starts   *start                     // the link that the next run fills, see Starts
 	listener *listener                  // nil when no run goes on
 	amends   map[chan struct{}]struct{} // closed when each amendment is over
 	closed   bool
@@ -88,8 +83,8 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 // New makes a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{
-		reports: o.Reports, started: o.Started, log: o.Logger, answerTimeout: o.AnswerTimeout,
-		live: map[string]*Run{}, amends: map[chan struct{}]struct{}{},
+		reports: o.Reports, log: o.Logger, answerTimeout: o.AnswerTimeout,
+		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.log == nil {
@@ -159,13 +154,6 @@ func (r *Runner) begin(p *plan.Plan) (*Run, error) {
 	run := newRun(r, p, rec, log, replay.NewFold(rec))
 	r.adoptLocked(run)
 	return run, nil
-}
-
-func (r *Runner) launch(run *Run) {
-	if r.started != nil {
-		r.started(run)
-	}
-	go run.main()
 }
 
 // Recorded is how many lines and bytes this process has written to journals.

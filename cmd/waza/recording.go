@@ -56,12 +56,17 @@ func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watc
 	if c.IsSet("metrics") {
 		w.metrics = telemetry.NewMetrics()
 	}
-	o.Started = w.follow
 	rn, err := runner.New(o)
-	if err == nil && w.metrics != nil {
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.traces != nil {
+		w.traces.Watch(rn)
+	}
+	if w.metrics != nil {
 		w.metrics.Watch(rn)
 	}
-	return rn, w, err
+	return rn, w, nil
 }
 
 // What OpenTelemetry says in the environment of every program.
@@ -79,15 +84,6 @@ type watchers struct {
 	traces  *telemetry.Traces
 	metrics *telemetry.Metrics
 	left    bool
-}
-
-func (w *watchers) follow(run *runner.Run) {
-	if w.traces != nil {
-		w.traces.Follow(run)
-	}
-	if w.metrics != nil {
-		w.metrics.Follow(run)
-	}
 }
 
 // registry is what the daemon adds its own metrics to; nil without metrics.

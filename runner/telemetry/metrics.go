@@ -64,25 +64,26 @@ func gauge(name, help string) prometheus.Gauge {
 // Registry is where others register what they count.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Watch tells of what the runner has recorded. It is called once, before the
-// metrics are asked for.
+// Watch counts what the runner records, and follows each run that it starts from
+// now on. Call it once.
 func (m *Metrics) Watch(r *runner.Runner) {
 	count := func(name, help string, value func() int64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
 	}
 	count("waza_journal_lines_total", "Lines that were written to journals.", func() int64 { lines, _ := r.Recorded(); return lines })
 	count("waza_journal_bytes_total", "Bytes that were written to journals.", func() int64 { _, bytes := r.Recorded(); return bytes })
+	m.followers.watch(r, m.follow)
 }
 
-// Follow counts what the run does. It does not block, nor does anything of it ever
+// follow counts what the run does. It does not block, nor does anything of it ever
 // slow the run.
-func (m *Metrics) Follow(run *runner.Run) {
+func (m *Metrics) follow(run *runner.Run) {
 	m.running.Inc()
 	c := &countedRun{metrics: m, started: map[trialKey]bool{}}
 	m.followers.follow(run, c.take, c.gone)
 }
 
-// Close waits until the runs that are followed are over, or ctx ends.
+// Close stops watching, and waits until the runs that have started are over, or ctx ends.
 func (m *Metrics) Close(ctx context.Context) { m.followers.wait(ctx) }
 
 // countedRun counts the events of a run. It belongs to one goroutine.

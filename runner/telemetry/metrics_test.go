@@ -15,11 +15,13 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	m := telemetry.NewMetrics()
+	r := newRunner(t, "desk")
+	m.Watch(r)
 	var runs []*runner.Run
 	for range 2 {
-		runs = append(runs, runSuite(t, fmt.Sprintf(suiteText, "desk"), "desk", m.Follow))
+		runs = append(runs, start(t, r, fmt.Sprintf(suiteText, "desk")))
 	}
-	m.Close(t.Context())
+	m.Close(t.Context()) // waits for runs that have only just started
 	require.Len(t, runs, 2)
 	families, err := m.Registry().Gather()
 	require.NoError(t, err)

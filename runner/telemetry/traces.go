@@ -105,15 +105,18 @@ func tracesURL(endpoint string) (string, error) {
 	return u.String(), nil
 }
 
-// Follow sends a trace of the run. It does not block, nor does anything of it ever
+// Watch sends a trace of each run that the runner starts from now on.
+func (t *Traces) Watch(r *runner.Runner) { t.followers.watch(r, t.follow) }
+
+// follow sends a trace of the run. It does not block, nor does anything of it ever
 // slow the run.
-func (t *Traces) Follow(run *runner.Run) {
+func (t *Traces) follow(run *runner.Run) {
 	r := &tracedRun{traces: t, record: run.Record(), tasks: map[int]span{}}
 	t.followers.follow(run, r.take, func() {})
 }
 
-// Close waits until the runs that are followed are over and their traces are sent,
-// or ctx ends: what has not been sent then is given up.
+// Close stops watching, and waits until the runs that have started are over and their
+// traces are sent. It drops what is left when ctx ends.
 func (t *Traces) Close(ctx context.Context) {
 	t.followers.wait(ctx)
 	_ = t.provider.Shutdown(ctx) // what could not be sent was told already

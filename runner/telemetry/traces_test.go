@@ -54,29 +54,39 @@ tasks:
 `
 
 // traced runs the suite with an executor of that name, and traces.
-func traced(t *testing.T, executorName string, o telemetry.TraceOptions, each func(*runner.Run)) *runner.Run {
+func traced(t *testing.T, executorName string, o telemetry.TraceOptions) *runner.Run {
 	t.Helper()
 	traces, err := telemetry.NewTraces(o)
 	require.NoError(t, err)
-	run := runSuite(t, fmt.Sprintf(suiteText, executorName), executorName, func(run *runner.Run) {
-		traces.Follow(run)
-		if each != nil {
-			each(run)
-		}
-	})
+	run := runSuite(t, fmt.Sprintf(suiteText, executorName), executorName, traces)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	traces.Close(ctx)
 	return run
 }
 
-func runSuite(t *testing.T, text, executorName string, started func(*runner.Run)) *runner.Run {
+// runSuite runs a suite on a runner of its own, which is watched.
+func runSuite(t *testing.T, text, executorName string, watcher interface{ Watch(*runner.Runner) }) *runner.Run {
 	t.Helper()
-	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Started: started, Executors: executor.NewRegistry(executor.Kind{
+	r := newRunner(t, executorName)
+	watcher.Watch(r)
+	run := start(t, r, text)
+	<-run.Done()
+	return run
+}
+
+func newRunner(t *testing.T, executorName string) *runner.Runner {
+	t.Helper()
+	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(executor.Kind{
 		Kind: eval.Kind{Name: executorName},
 		Open: func(context.Context, executor.Settings) (executor.Executor, error) { return agent{}, nil },
 	})})
 	require.NoError(t, err)
+	return r
+}
+
+func start(t *testing.T, r *runner.Runner, text string) *runner.Run {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
@@ -86,7 +96,6 @@ func runSuite(t *testing.T, text, executorName string, started func(*runner.Run)
 	require.NoError(t, err)
 	run, err := r.Start(plan)
 	require.NoError(t, err)
-	<-run.Done()
 	return run
 }
 
@@ -95,7 +104,7 @@ func runSuite(t *testing.T, text, executorName string, started func(*runner.Run)
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	run := traced(t, "desk", telemetry.TraceOptions{Endpoint: c.URL, Version: "1.2"}, nil)
+	run := traced(t, "desk", telemetry.TraceOptions{Endpoint: c.URL, Version: "1.2"})
 	roots := c.tree(t)
 	require.Len(t, roots, 1)
 	require.Equal(t, "waza", attributesOf(c.resource)["service.name"])
@@ -168,7 +177,7 @@ func checkTrial(t *testing.T, task string, trial *node) (num int64) {
 func TestTracesWithContents(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	traced(t, "openai", telemetry.TraceOptions{Endpoint: c.URL + "/v1/traces", Contents: true}, nil)
+	traced(t, "openai", telemetry.TraceOptions{Endpoint: c.URL + "/v1/traces", Contents: true})
 	all := ""
 	chats := 0
 	for _, s := range c.spans {
@@ -194,7 +203,7 @@ func TestManySpans(t *testing.T) {
 	traces, err := telemetry.NewTraces(telemetry.TraceOptions{Endpoint: c.URL})
 	require.NoError(t, err)
 	const trials = 3000
-	runSuite(t, fmt.Sprintf("name: many\nconfig: {executor: desk, trials_per_task: %d, workers: 4, parallel: true}\ntasks: [{id: a, prompt: x}]\n", trials), "desk", traces.Follow)
+	runSuite(t, fmt.Sprintf("name: many\nconfig: {executor: desk, trials_per_task: %d, workers: 4, parallel: true}\ntasks: [{id: a, prompt: x}]\n", trials), "desk", traces)
 	traces.Close(t.Context())
 	require.Len(t, c.spans, 2+3*trials)
 }
@@ -210,7 +219,7 @@ func TestCollectorAway(t *testing.T) {
 	refusing.status = 400
 	for _, endpoint := range []string{nobody, refusing.URL} {
 		var log bytes.Buffer
-		run := traced(t, "desk", telemetry.TraceOptions{Endpoint: endpoint, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		run := traced(t, "desk", telemetry.TraceOptions{Endpoint: endpoint, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		p, err := run.Progress()
 		require.NoError(t, err)
 		require.Equal(t, record.StatusCompleted, p.Status)
@@ -227,7 +236,7 @@ func TestCollectorHangs(t *testing.T) {
 	defer l.Close()
 	traces, err := telemetry.NewTraces(telemetry.TraceOptions{Endpoint: "http://" + l.Addr().String()})
 	require.NoError(t, err)
-	runSuite(t, fmt.Sprintf(suiteText, "desk"), "desk", traces.Follow)
+	runSuite(t, fmt.Sprintf(suiteText, "desk"), "desk", traces)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
@@ -249,7 +258,7 @@ func TestTracesFromEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
 	t.Setenv("OTEL_SERVICE_NAME", "nightly")
-	traced(t, "desk", telemetry.TraceOptions{Endpoint: telemetry.FromEnvironment}, nil)
+	traced(t, "desk", telemetry.TraceOptions{Endpoint: telemetry.FromEnvironment})
 	require.Len(t, c.tree(t), 1)
 	require.Equal(t, "blue", c.headers.Get("x-team"))
 	require.Equal(t, "nightly", attributesOf(c.resource)["service.name"])

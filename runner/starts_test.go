@@ -1,0 +1,55 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
+	"waza/runner/runnertest"
+)
+
+// Each reader gets every run once and in order, whether it waits or comes late, and
+// gets those that have started also after its context has ended.
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	late, eager := r.Starts(), r.Starts()
+	got := make(chan string)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		defer close(got)
+		for {
+			run, err := eager.Next(ctx)
+			if err != nil {
+				return
+			}
+			got <- run.ID()
+		}
+	}()
+	var ids []string
+	for range 3 {
+		run := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
+		require.Equal(t, run.ID(), <-got)
+		<-run.Done()
+		ids = append(ids, run.ID())
+	}
+	over := errors.New("over")
+	cancel(over)
+	_, more := <-got
+	require.False(t, more)
+	for _, id := range ids {
+		run, err := late.Next(ctx)
+		require.NoError(t, err)
+		require.Equal(t, id, run.ID())
+		events := runnertest.Follow(t, run, run.First())
+		require.Equal(t, record.RunStart, events[0].Type)
+		require.Equal(t, record.End, events[len(events)-1].Type)
+	}
+	_, err := late.Next(ctx)
+	require.ErrorIs(t, err, over)
+	_, err = r.Starts().Next(ctx)
+	require.ErrorIs(t, err, over, "those before are none of its own")
+}
