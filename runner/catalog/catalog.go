@@ -4,134 +4,116 @@
 package catalog
 
 import (
-	"fmt"
-	"hash/crc32"
-	"reflect"
+	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
+
+	"waza/runner/journal"
 )
 
-// The catalog remembers the Info of runs that are over, so that a list of many
-// runs costs a look at each one's files and not into them. It is a file of lines
+// The memo keeps the Info of runs that have ended, so that a list of many runs looks
+// at the files of each run without reading them. It is a file of sealed JSON lines,
+// see [journal.Seal]:
 //
-//	waza-catalog <version and shape of Info>
-//	<checksum> <run> <stamp> <Info, see catalog_info.go>
+//	{"catalog":3}
+//	{"id":"20260101-…","stamp":"…","info":{…},"crc":"…"}
 //
-// and a mere cache: an entry counts as long as the run has the same stamp, see
-// [journal.Run.Stamp], and what is missing, damaged, of another version or of a
-// run that is gone is made again, or dropped. Several processes may write it; the
-// last one's stays, and costs the others' entries at worst.
+// The memo is a mere cache. A line counts as long as its checksum is right and the
+// run has the same stamp, see [journal.Run.Stamp]; waza reads the run again
+// otherwise. Several processes may write the file: the last one wins, which costs
+// the lines of the others at worst.
 const (
 	catalogFile    = "runs.catalog"
-	catalogHead    = "waza-catalog "
-	catalogVersion = 2 // raise it when Info comes to mean something else
+	catalogVersion = 3 // raise it when the fields of Info change, or their meaning
 )
 
-// catalogSlack is how many entries may be missing before the catalog is written
-// anew: reading so many runs takes as long as writing it.
+var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"
+
+// catalogSlack is how many lines may be missing before the file is written again:
+// reading so many runs takes as long as writing it.
 const catalogSlack = 32
 
+// memo has the lines by the id of their run. A line is decoded when it is needed.
 type memo struct {
-	entries map[string]memoEntry
-	missing int // entries that were added or dropped
+	lines   map[string]string
+	missing int // lines that were added
 }
 
-// memoEntry is a line. Info is decoded when it is wanted.
-type memoEntry struct{ stamp, info string }
+// The members of a line before the Info.
+const (
+	memoID    = `{"id":"`
+	memoStamp = `","stamp":"`
+	memoInfo  = `","info":`
+)
 
-// readCatalog takes a file apart. Nothing that it may hold is an error.
-func readCatalog(data []byte) *memo {
-	c := &memo{entries: map[string]memoEntry{}}
-	head, rest, _ := strings.Cut(string(data), "\n")
-	if head != catalogHeader {
-		return c
+// readMemo finds the lines of a file, which may hold anything.
+func readMemo(data []byte) *memo {
+	m := &memo{lines: map[string]string{}}
+	rest, ok := strings.CutPrefix(string(data), catalogHeader)
+	if !ok {
+		return m
 	}
 	for line := range strings.Lines(rest) {
-		if id, e, ok := parseEntry(strings.TrimSuffix(line, "\n")); ok {
-			c.entries[id] = e
+		begun, ok := strings.CutPrefix(line, memoID)
+		if id, _, more := strings.Cut(begun, memoStamp); ok && more && strings.HasSuffix(line, "\n") {
+			m.lines[id] = line
 		}
 	}
-	return c
+	return m
 }
 
-// parseEntry takes a line apart.
-func parseEntry(line string) (id string, e memoEntry, ok bool) {
-	sum, body, _ := strings.Cut(line, " ")
-	want, err := strconv.ParseUint(sum, 16, 32)
-	if err != nil || uint32(want) != crc32.ChecksumIEEE([]byte(body)) {
-		return "", e, false
-	}
-	id, body, _ = strings.Cut(body, " ")
-	e.stamp, e.info, ok = strings.Cut(body, " ")
-	return id, e, ok
-}
-
-func appendEntry(b []byte, id string, e memoEntry) []byte {
-	body := id + " " + e.stamp + " " + e.info
-	return fmt.Appendf(b, "%08x %s\n", crc32.ChecksumIEEE([]byte(body)), body)
-}
-
-// encode is the file of the entries of the given runs.
-func (c *memo) encode(ids []string) []byte {
-	b := []byte(catalogHeader + "\n")
+// encode is the file of the given runs.
+func (m *memo) encode(ids []string) []byte {
+	b := []byte(catalogHeader)
 	for _, id := range ids {
-		if e, ok := c.entries[id]; ok {
-			b = appendEntry(b, id, e)
-		}
+		b = append(b, m.lines[id]...)
 	}
 	return b
 }
 
-// find returns the entry of a run that has the stamp.
-func (c *memo) find(id, stamp string) (e memoEntry, ok bool) {
-	e, ok = c.entries[id]
-	return e, ok && stamp != "" && e.stamp == stamp
+// find returns the Info of a run that has the stamp, as JSON.
+func (m *memo) find(id, stamp string) (info []byte, ok bool) {
+	head := memoID + id + memoStamp + stamp + memoInfo
+	if line := m.lines[id]; stamp == "" || !strings.HasPrefix(line, head) {
+		return nil, false
+	}
+	body, ok := journal.Unseal(m.lines[id])
+	if !ok {
+		return nil, false
+	}
+	return body[len(head) : len(body)-1], true
 }
 
 // put remembers an Info.
-func (c *memo) put(id, stamp string, info *Info) {
-	if stamp != "" {
-		c.entries[id] = memoEntry{stamp, encodeInfo(info)}
-		c.missing++
-	}
-}
-
-// decode returns the Info, or false when it is of no use.
-func (e memoEntry) decode(id string) (info Info, ok bool) {
-	ok = decodeInfo(e.info, &info)
-	return info, ok && info.RunID == id
-}
-
-// saveCatalog writes the catalog if that is worth it. ids are all runs there are.
-func (r *Catalog) saveMemo(c *memo, ids []string) {
-	missing := c.missing + max(0, len(c.entries)-len(ids))
-	if missing <= catalogSlack {
+func (m *memo) put(id, stamp string, info *Info) {
+	b, err := json.Marshal(info)
+	if stamp == "" || err != nil {
 		return
 	}
-	if err := r.Store.WriteCache(catalogFile, c.encode(ids)); err != nil {
+	m.lines[id] = string(journal.Seal([]byte(memoID + id + memoStamp + stamp + memoInfo + string(b) + "}")))
+	m.missing++
+}
+
+// needles are texts that the JSON of every Info that f takes contains. Looking for
+// them is quicker than decoding.
+func (f Filter) needles() [][]byte {
+	var list [][]byte
+	for name, value := range map[string]string{"status": string(f.Status), "path": f.Path} {
+		if b, err := json.Marshal(value); err == nil && value != "" {
+			list = append(list, []byte(`"`+name+`":`+string(b)))
+		}
+	}
+	return list
+}
+
+// saveMemo writes the memo if that is worth it. ids are all runs there are.
+func (r *Catalog) saveMemo(m *memo, ids []string) {
+	if m.missing+max(0, len(m.lines)-len(ids)) <= catalogSlack {
+		return
+	}
+	if err := r.Store.WriteCache(catalogFile, m.encode(ids)); err != nil {
 		r.log.Debug("catalog of runs not written", "error", err)
 	}
 }
 
-func (r *Catalog) loadMemo() *memo { return readCatalog(r.Store.ReadCache(catalogFile)) }
-
-var catalogHeader = catalogHead + strconv.Itoa(catalogVersion) + "-" +
-	strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]())))), 36)
-
-// shape tells types apart by what JSON makes of them: a catalog that was written by
-// a waza whose Info has other fields is of no use.
-func shape(t reflect.Type) string {
-	switch {
-	case t.Kind() == reflect.Pointer:
-		return "*" + shape(t.Elem())
-	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
-		s := "{"
-		for i := range t.NumField() {
-			f := t.Field(i)
-			s += f.Name + " " + f.Tag.Get("json") + " " + shape(f.Type) + ";"
-		}
-		return s + "}"
-	}
-	return t.String()
-}
+func (r *Catalog) loadMemo() *memo { return readMemo(r.Store.ReadCache(catalogFile)) }

@@ -1,10 +1,11 @@
 package catalog
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,18 +57,6 @@ func (f Filter) takes(info *Info) bool {
 	return (f.Status == "" || f.Status == info.Status) && (f.Path == "" || f.Path == info.Suite.Path)
 }
 
-// needles are what the catalog has of every Info that f takes. Looking for them is
-// quicker than decoding.
-func (f Filter) needles() []string {
-	var list []string
-	for _, value := range []string{string(f.Status), f.Path} {
-		if value != "" {
-			list = append(list, "\t"+escapeField.Replace(value)+"\t")
-		}
-	}
-	return list
-}
-
 // List returns the runs of the state directory, newest first, at most limit
 // when that is positive. It is [Runner.ListBy] with that limit alone.
 func (r *Catalog) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
@@ -104,7 +93,7 @@ type lister struct {
 	runs    *Catalog
 	memo    *memo
 	filter  Filter
-	needles []string
+	needles [][]byte
 }
 
 // listed is what came of a look at a run.
@@ -152,13 +141,14 @@ func (l *lister) run(id string) listed {
 	}
 	run := l.runs.Store.At(id)
 	stamp, result := run.Stamp() // before reading: what comes afterwards has another
-	if e, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
+	if b, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
 		for _, needle := range l.needles {
-			if !strings.Contains(e.info, needle) {
+			if !bytes.Contains(b, needle) {
 				return listed{}
 			}
 		}
-		if info, ok := e.decode(id); ok {
+		var info Info
+		if json.Unmarshal(b, &info) == nil && info.RunID == id {
 			return listed{info: info, taken: l.filter.takes(&info)}
 		}
 	}

@@ -9,9 +9,6 @@ import (
 // SetFsync lets a test do what brings files to the disk.
 func (s *Store) SetFsync(fsync func(*os.File) error) { s.fsync = fsync }
 
-// Seal is a line as it stands in the file.
-func Seal(line []byte) []byte { return seal(nil, line) }
-
 // ReadBytes reads anything as a journal.
 func ReadBytes(b []byte) *Reader {
 	r := bytes.NewReader(b)

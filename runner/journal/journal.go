@@ -85,7 +85,8 @@ func (s *Store) Written() (lines, bytes int64) { return s.lines.Load(), s.bytes.
 func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
 
 func (s *Store) run(id string) *Run {
-	return &Run{dir: filepath.Join(s.runs(), id), work: filepath.Join(s.work(), id), disk: s.disk(), store: s}
+	const sep = string(filepath.Separator)
+	return &Run{dir: s.runs() + sep + id, work: s.work() + sep + id, disk: s.disk(), store: s}
 }
 
 // Leftovers takes the workspaces of runs whose process did not live to remove them,

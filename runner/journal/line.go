@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
+	"strings"
 )
 
 // A line is a JSON object. In the file its last member is a checksum of all that
@@ -38,6 +39,16 @@ func seal(buf, line []byte) []byte {
 	buf = append(append(buf, body...), sealHead...)
 	buf = hex.AppendEncode(buf, sum[:])
 	return append(append(buf, sealTail...), '\n')
+}
+
+// Seal returns a line, a JSON object with members, as a journal has it: with its
+// checksum and a newline.
+func Seal(line []byte) []byte { return seal(nil, line) }
+
+// Unseal returns what was sealed, and whether it is as it was then.
+func Unseal(line string) (body []byte, ok bool) {
+	body, sealed, err := unseal([]byte(strings.TrimSuffix(line, "\n")))
+	return body, sealed && err == nil
 }
 
 // sealAt returns the checksum that stands at the head of b.
