@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/dataset"
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/text"
@@ -55,14 +56,7 @@ func (ts *taskSet) dataset() {
 		return
 	}
 	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
-	switch ext {
-	case ".jsonl", ".ndjson":
-		r.readJSONL()
-	case ".tsv":
-		r.readCSV('\t')
-	default:
-		r.readCSV(',')
-	}
+	dataset.Read(text, ext, r)
 	r.finish()
 }
 
@@ -87,7 +81,7 @@ func (ts *taskSet) yamlDataset(file string, data []byte) {
 	ts.entries(src, list)
 }
 
-// rows makes tasks of the rows of a dataset.
+// rows makes tasks of the rows of a dataset. It is a [dataset.Target].
 type rows struct {
 	set    *taskSet
 	file   string
@@ -105,8 +99,8 @@ type rows struct {
 	stop   bool
 }
 
-// fault reports something about a row. column is in bytes from 1; 0 when unknown.
-func (r *rows) fault(line, column int, code decode.Code, format string, args ...any) {
+// Fault reports something about a row. column is in bytes from 1; 0 when unknown.
+func (r *rows) Fault(line, column int, code decode.Code, format string, args ...any) {
 	if r.faults++; r.faults > maxRowFaults {
 		r.stop = true
 		r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Error, Code: code,
@@ -134,8 +128,11 @@ func lineOf(text string, n int) string {
 	return line
 }
 
-// wanted counts a row and reports whether the suite's range has it.
-func (r *rows) wanted() bool {
+// Stopped reports whether no more rows are wanted.
+func (r *rows) Stopped() bool { return r.stop }
+
+// Wanted counts a row and reports whether the suite's range has it.
+func (r *rows) Wanted() bool {
 	r.count++
 	rng := r.set.loader.suite.Range
 	if rng != nil && (r.count < rng[0] || r.count > rng[1]) {
@@ -145,8 +142,8 @@ func (r *rows) wanted() bool {
 	return true
 }
 
-// row makes a task of the columns of one row.
-func (r *rows) row(line int, columns map[string]string) {
+// Row makes a task of the columns of one row.
+func (r *rows) Row(line int, columns map[string]string) {
 	l := r.set.loader
 	vars := columns
 	if inputs := l.suite.Inputs; len(inputs) > 0 {
@@ -154,7 +151,7 @@ func (r *rows) row(line int, columns map[string]string) {
 		maps.Copy(vars, columns)
 	}
 	if r.cells += len(vars); r.cells > maxCells {
-		r.fault(line, 1, decode.CodeTooLarge, "more than %d values", maxCells)
+		r.Fault(line, 1, decode.CodeTooLarge, "more than %d values", maxCells)
 		r.stop = true
 		return
 	}
@@ -170,7 +167,7 @@ func (r *rows) row(line int, columns map[string]string) {
 	}
 	prompt, ok := vars["prompt"]
 	if !ok {
-		r.fault(line, 1, decode.CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
+		r.Fault(line, 1, decode.CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
 		r.stop = true
 		return
 	}
@@ -193,7 +190,7 @@ func (r *rows) emptyPrompt(line int) {
 func (r *rows) take(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.fault(t.Line, 1, decode.CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		r.Fault(t.Line, 1, decode.CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
 	if !r.set.add(t, &decode.Source{Name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
@@ -216,7 +213,7 @@ func (r *rows) checkVariables(t *Task) {
 		return
 	}
 	if !t.fits(t.Inputs.Prompt, TrialVars{}) {
-		r.fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
+		r.Fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
 	params := r.set.loader.suite.Config.Matrix.names()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)

@@ -18,9 +18,6 @@ import (
 	"waza/eval/text"
 )
 
-// maxGlobEntries bounds the files that one pattern may look at.
-const maxGlobEntries = 500_000
-
 // pattern reads the task files that a pattern of the suite matches, in the order
 // of their paths. Patterns may lead out of the suite's directory, as some do to
 // share tasks between suites, but not out of its repository.
@@ -59,7 +56,7 @@ func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []str
 		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	}
-	found := ts.matches(glob, dir, globDepth(rest))
+	found := ts.matches(glob, dir, discover.Depth(rest))
 	if len(found) == 0 {
 		l.Reportf(src, at, ts.emptyGlobSeverity(src), decode.CodeGlobMatchesNothing, "no file matches %q", text.Clip(p, 80))
 	}
@@ -103,70 +100,27 @@ func (ts *taskSet) emptyGlobSeverity(src *decode.Source) decode.Severity {
 // follow links to directories, so that it ends where they lead in circles, and
 // keeps out of .git and node_modules.
 func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []string {
-	w := &globWalk{pattern: pattern, dir: dir, looked: ts.loader.looked}
-	w.directory("", depth)
-	if w.seen > maxGlobEntries {
+	matches, whole := discover.Match(pattern, dir, depth, ts.loader.options.view())
+	if !whole {
 		ts.loader.Report(decode.Diagnostic{File: ts.loader.display(dir), Severity: decode.Error, Code: decode.CodeTooLarge,
-			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", maxGlobEntries)})
+			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", discover.MostMatched)})
 	}
-	found := slices.Concat(w.found, ts.unsaved(w))
+	found := slices.Concat(matches, ts.unsaved(pattern, dir, matches))
 	out := slices.DeleteFunc(found, func(f string) bool { return isCompanion(f, ts.loader.suite.File) })
 	slices.Sort(out)
 	return out
 }
 
 // unsaved returns the files that match and that only the editor has.
-func (ts *taskSet) unsaved(w *globWalk) []string {
+func (ts *taskSet) unsaved(pattern *regexp.Regexp, dir string, saved []string) []string {
 	var found []string
 	for file := range ts.loader.options.Overlay {
-		rel, err := filepath.Rel(w.dir, file)
-		if err == nil && filepath.IsLocal(rel) && w.pattern.MatchString(filepath.ToSlash(rel)) && !slices.Contains(w.found, file) && !exists(file) {
+		rel, err := filepath.Rel(dir, file)
+		if err == nil && filepath.IsLocal(rel) && pattern.MatchString(filepath.ToSlash(rel)) && !slices.Contains(saved, file) && !exists(file) {
 			found = append(found, file)
 		}
 	}
 	return found
-}
-
-type globWalk struct {
-	pattern *regexp.Regexp
-	dir     string
-	looked  func(paths ...string)
-	seen    int
-	found   []string
-}
-
-// directory looks through a directory given by its path below w.dir, and depth
-// levels of those in it.
-func (w *globWalk) directory(rel string, depth int) {
-	dir := filepath.Join(w.dir, filepath.FromSlash(rel))
-	w.looked(dir)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // what cannot be listed matches nothing
-	}
-	for _, e := range entries {
-		if w.seen++; w.seen > maxGlobEntries {
-			return
-		}
-		name := path.Join(rel, e.Name())
-		full := filepath.Join(w.dir, filepath.FromSlash(name))
-		switch {
-		case e.IsDir():
-			if depth > 0 && e.Name() != ".git" && e.Name() != "node_modules" {
-				w.directory(name, depth-1)
-			}
-		case w.pattern.MatchString(name) && files.IsRegular(full):
-			w.found = append(w.found, full)
-		}
-	}
-}
-
-// globDepth is how many directories deep a pattern may match.
-func globDepth(pattern string) int {
-	if strings.Contains(pattern, "**") {
-		return decode.MaxDepth
-	}
-	return strings.Count(pattern, "/")
 }
 
 // isCompanion reports whether a file that a pattern matches is the suite itself

@@ -43,6 +43,7 @@ var importRules = []struct {
 	{"eval/text", waza("eval/..."), "it knows texts only", false},
 	{"eval/fields", waza("eval/..."), "it knows structs only", false},
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
+	{"eval/dataset", waza("eval", "eval/assist", "eval/schema"), "it knows rows and no tasks", true},
 	{"eval/discover", waza("eval", "eval/assist", "eval/schema"), "eval loads what it finds", false},
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},

@@ -1,4 +1,6 @@
-package eval
+// Package dataset reads the rows of CSV, TSV and JSONL files. Call [Read] with the
+// text of a file and a [Target] that takes the rows and the faults.
+package dataset
 
 import (
 	"bytes"
@@ -13,8 +15,51 @@ import (
 	"waza/eval/text"
 )
 
+// Target takes what a dataset holds, in the order of the file.
+type Target interface {
+	// Wanted is called for each row and reports whether it is to be decoded.
+	Wanted() bool
+	// Row takes the columns of a row that was wanted. line is where it begins, from 1.
+	Row(line int, columns map[string]string)
+	// Fault takes a fault. column is in bytes from 1; 0 when unknown.
+	Fault(line, column int, code decode.Code, format string, args ...any)
+	// Stopped reports whether no more rows are wanted.
+	Stopped() bool
+}
+
+type reader struct {
+	text   string
+	to     Target
+	count  int // rows read
+	faults int
+}
+
+// Read reads a dataset. ext is the extension of its file in lower case: .jsonl and
+// .ndjson, .tsv, and CSV for all others.
+func Read(text, ext string, to Target) {
+	r := &reader{text: text, to: to}
+	switch ext {
+	case ".jsonl", ".ndjson":
+		r.readJSONL()
+	case ".tsv":
+		r.readCSV('\t')
+	default:
+		r.readCSV(',')
+	}
+}
+
+func (r *reader) wanted() bool {
+	r.count++
+	return r.to.Wanted()
+}
+
+func (r *reader) fault(line, column int, code decode.Code, format string, args ...any) {
+	r.faults++
+	r.to.Fault(line, column, code, format, args...)
+}
+
 // readCSV reads a header and rows. Fields may be quoted and hold line breaks.
-func (r *rows) readCSV(comma rune) {
+func (r *reader) readCSV(comma rune) {
 	cr := csv.NewReader(strings.NewReader(r.text))
 	cr.Comma, cr.FieldsPerRecord, cr.ReuseRecord = comma, -1, true
 	record, err := cr.Read()
@@ -29,7 +74,7 @@ func (r *rows) readCSV(comma rune) {
 	if !ok {
 		return
 	}
-	for !r.stop {
+	for !r.to.Stopped() {
 		record, err := cr.Read()
 		if errors.Is(err, io.EOF) {
 			return
@@ -50,12 +95,12 @@ func (r *rows) readCSV(comma rune) {
 		for i, name := range header {
 			columns[name] = record[i]
 		}
-		r.row(line, columns)
+		r.to.Row(line, columns)
 	}
 }
 
 // header checks the names of the columns and returns a copy of them.
-func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
+func (r *reader) header(cr *csv.Reader, record []string) ([]string, bool) {
 	names := make([]string, len(record))
 	seen := map[string]bool{}
 	for i, name := range record {
@@ -68,7 +113,7 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 			r.fault(line, column, decode.CodeDatasetColumns, "two columns are named %q", text.Clip(names[i], 60))
 		}
 		seen[names[i]] = true
-		if r.stop {
+		if r.to.Stopped() {
 			break
 		}
 	}
@@ -78,7 +123,7 @@ func (r *rows) header(cr *csv.Reader, record []string) ([]string, bool) {
 	return names, r.faults == 0
 }
 
-func (r *rows) csvFault(err error) {
+func (r *reader) csvFault(err error) {
 	var pe *csv.ParseError
 	if !errors.As(err, &pe) {
 		r.fault(1, 1, decode.CodeDatasetSyntax, "%s", err)
@@ -95,9 +140,9 @@ func (r *rows) csvFault(err error) {
 }
 
 // readJSONL reads one JSON object a line. Empty lines are skipped.
-func (r *rows) readJSONL() {
+func (r *reader) readJSONL() {
 	rest := r.text
-	for line := 1; rest != "" && !r.stop; line++ {
+	for line := 1; rest != "" && !r.to.Stopped(); line++ {
 		var text string
 		text, rest, _ = strings.Cut(rest, "\n")
 		if strings.TrimSpace(text) == "" || !r.wanted() {
@@ -108,7 +153,7 @@ func (r *rows) readJSONL() {
 			r.fault(line, at, decode.CodeDatasetSyntax, "%s", err)
 			continue
 		}
-		r.row(line, columns)
+		r.to.Row(line, columns)
 	}
 }
 
