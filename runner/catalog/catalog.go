@@ -1,6 +1,6 @@
 // Package catalog finds, lists and removes the recorded runs of a state directory,
 // those of other processes included. Make a [Catalog] with [New] and call
-// [Catalog.ListBy] or [Catalog.Find].
+// [Catalog.ListBy], [Catalog.Find] or, to follow what changes, [Catalog.Watch].
 package catalog
 
 import (

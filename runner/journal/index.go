@@ -39,7 +39,7 @@ func (s *Store) Remember(run string, hashes []string) error {
 	}
 	lines := map[string]*bytes.Buffer{}
 	for _, hash := range hashes {
-		if !hashForm.MatchString(hash) || !validID(run) {
+		if !hashForm.MatchString(hash) || !ValidID(run) {
 			return fmt.Errorf("index: %q of run %q cannot be noted", hash, run)
 		}
 		b := lines[hash[:2]]
@@ -135,7 +135,7 @@ func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 	}
 	for line := range strings.Lines(string(data)) {
 		hash, run, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if ok && strings.HasSuffix(line, "\n") && hashForm.MatchString(hash) && validID(run) {
+		if ok && strings.HasSuffix(line, "\n") && hashForm.MatchString(hash) && ValidID(run) {
 			visit(hash, run)
 		}
 	}

@@ -76,6 +76,10 @@ func DefaultDir() (string, error) {
 // Dir is the state directory.
 func (s *Store) Dir() string { return s.dir }
 
+// RunsDir is the directory that holds one directory per run, named by its id. It is
+// made when the first run is.
+func (s *Store) RunsDir() string { return s.runs() }
+
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
@@ -103,7 +107,7 @@ func (s *Store) Leftovers() []string {
 		switch {
 		case strings.HasPrefix(e.Name(), takenPrefix):
 			dirs = append(dirs, dir)
-		case validID(e.Name()):
+		case ValidID(e.Name()):
 			if dir, ok := s.run(e.Name()).takeWork(); ok {
 				dirs = append(dirs, dir)
 			}
@@ -166,7 +170,7 @@ func (s *Store) List() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() && validID(e.Name()) {
+		if e.IsDir() && ValidID(e.Name()) {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -187,7 +191,7 @@ func (s *Store) List() ([]string, error) {
 // Create makes the directory of a run, writes run.json and takes the lock that
 // says the run is alive. The id must be new.
 func (s *Store) Create(id string, run []byte) (*Writer, error) {
-	if !validID(id) {
+	if !ValidID(id) {
 		return nil, fmt.Errorf("run id %q: not usable as a directory name", id)
 	}
 	if err := os.MkdirAll(s.runs(), 0o700); err != nil {
@@ -210,7 +214,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 
 // Open gives access to a recorded run, or [ErrNotFound].
 func (s *Store) Open(id string) (*Run, error) {
-	if !validID(id) {
+	if !ValidID(id) {
 		return nil, ErrNotFound
 	}
 	if r := s.run(id); r.Recorded() {
@@ -223,8 +227,9 @@ func (s *Store) Open(id string) (*Run, error) {
 // there still.
 func (s *Store) At(id string) *Run { return s.run(id) }
 
-// validID keeps ids from naming anything outside the runs directory.
-func validID(id string) bool {
+// ValidID reports whether a run may have the id: it is a plain file name, so that it
+// names nothing outside the directory of runs.
+func ValidID(id string) bool {
 	return id != "" && len(id) <= 128 && id[0] != '.' && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
 	})
@@ -288,6 +293,13 @@ func (r *Run) Lines() (*os.File, error) {
 		return nil, nil
 	}
 	return f, err
+}
+
+// touch gives the run's directory another time, by which those who watch the directory
+// of all runs notice that this one changed. They see nothing of what is in it.
+func (r *Run) touch() {
+	now := time.Now()
+	_ = os.Chtimes(r.dir, now, now) // it is gone, perhaps
 }
 
 // Remove deletes the run and all it recorded.

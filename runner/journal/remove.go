@@ -21,7 +21,7 @@ func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 // directory, in the trash, that holds them; the caller deletes it. The error is
 // [ErrNotFound], or [ErrRecorded] or [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
-	if !validID(id) {
+	if !ValidID(id) {
 		return "", ErrNotFound
 	}
 	r := s.run(id)
@@ -104,7 +104,7 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
 		case taken: // by somebody who did not live to remove them
 			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
-		case validID(name):
+		case ValidID(name):
 			s.collectWork(name, remove)
 		}
 	}

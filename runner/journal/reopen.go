@@ -35,7 +35,11 @@ func (r *Run) Reopen() (*Writer, error) {
 	if err := amend.Truncate(0); err == nil { // who cannot learn the process learns that there is one
 		_, _ = fmt.Fprintln(amend, os.Getpid())
 	}
-	return r.continued(f, f)
+	w, err := r.continued(f, f)
+	if err == nil {
+		r.touch()
+	}
+	return w, err
 }
 
 // Resumer is the process that resumed the run last, from the moment on at which it has

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -120,4 +121,35 @@ func TestForgetEnd(t *testing.T) {
 		require.Equal(t, []string{"files.gz", "journal.jsonl", "run.json"}, names)
 	}
 	require.NoError(t, w.Close())
+}
+
+// Whoever takes a run up and whoever has finished writing to it gives its directory
+// another time: those who watch the directory above see nothing else of it.
+func TestWritersTouchTheDirectory(t *testing.T) {
+	t.Parallel()
+	s := journal.NewStore(t.TempDir())
+	long := time.Now().Add(-time.Hour)
+	touched := func(r *journal.Run) bool {
+		info, err := os.Stat(r.Dir())
+		require.NoError(t, err)
+		require.NoError(t, os.Chtimes(r.Dir(), long, long))
+		return info.ModTime().After(long.Add(time.Minute))
+	}
+	w, err := s.Create("a", []byte(`{"runId":"a"}`))
+	require.NoError(t, err)
+	r := w.Run()
+	touched(r)
+	require.NoError(t, w.Close())
+	require.True(t, touched(r), "the run ended")
+	w, err = r.Reopen()
+	require.NoError(t, err)
+	require.True(t, touched(r), "it goes on")
+	require.False(t, touched(r))
+	require.NoError(t, w.Close())
+	require.True(t, touched(r), "it ended again")
+	w, err = r.Amend()
+	require.NoError(t, err)
+	touched(r)
+	require.NoError(t, w.Close())
+	require.True(t, touched(r), "it was amended")
 }

@@ -211,5 +211,6 @@ func (w *Writer) Close() error {
 	if w.lock != w.file {
 		_ = w.lock.Close() // nothing was written to it
 	}
+	w.run.touch()
 	return err
 }

@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// Change says that a run is new or has changed.
+type Change struct {
+	Info
+	// Removed: the run is gone, and only RunID is set.
+	Removed bool `json:"removed,omitempty"`
+}
+
+// Changes are the changes of all runs of a state directory, whichever process makes
+// them:
+//
+//	files ─► observer ─► ids of changed runs ─► Next reads these runs
+//
+// Only the ids are kept until Next is called, so a slow caller gets the last state of
+// a run and not each of its changes. Changes has one goroutine, the observer, which
+// ends with the context of [Catalog.Watch].
+type Changes struct {
+	lister *lister
+	wake   chan struct{} // capacity 1: changed has got a member
+	done   chan struct{} // closed when the observer has ended
+
+	mu      sync.Mutex // guards changed
+	changed map[string]bool
+
+	// Of Next: what it has returned lately, by run.
+	recent map[string]returned
+}
+
+// returned is what Next knows of a run that it has returned.
+type returned struct {
+	info string    // as JSON
+	next time.Time // not to be read again before
+	over bool      // the run does not go on
+}
+
+const (
+	// changePause is the least time between two looks at a run.
+	changePause = 100 * time.Millisecond
+	// readShare is how many times longer than a look at a run the pause after it is:
+	// of a run of another process a look reads the whole journal.
+	readShare = 10
+	// forgetAfter is for how long the last state of a run that has ended is known, so
+	// that the same state is not reported twice.
+	forgetAfter = time.Minute
+)
+
+// Watch reports changes of runs from now on: runs that start, in whatever process,
+// those that progress, end, are resumed, amended or removed by waza. It makes the
+// directory of the runs when there is none. List the runs after Watch to miss none.
+//
+// A run that another process starts is reported within 100 ms, each run at most ten
+// times a second. A process that is killed is noticed within 250 ms. Watch needs one
+// inotify instance, one watch, and one more watch for each active run. Where inotify
+// is not available or exhausted, Watch looks at the files every 50 ms, or less often
+// when looking takes more than 5 ms.
+func (r *Catalog) Watch(ctx context.Context) *Changes { return r.watch(ctx, fsnotify.NewWatcher) }
+
+func (r *Catalog) watch(ctx context.Context, open func() (*fsnotify.Watcher, error)) *Changes {
+	c := &Changes{
+		lister: &lister{runs: r, memo: &memo{}}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		changed: map[string]bool{}, recent: map[string]returned{},
+	}
+	o := newObserver(r.Store, open, c.mark, r.log)
+	go func() {
+		defer close(c.done)
+		o.loop(ctx)
+	}()
+	return c
+}
+
+// mark notes that a run may have changed.
+func (c *Changes) mark(id string) {
+	c.mu.Lock()
+	c.changed[id] = true
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next returns the runs that have changed since they were returned last, oldest
+// first, waiting for one if need be. A run that came and went in between is only
+// reported as removed. The error is [io.EOF] when the context of [Catalog.Watch] has
+// ended, or the cause of ctx. One goroutine at a time may call Next.
+func (c *Changes) Next(ctx context.Context) ([]Change, error) {
+	for {
+		ids, wait := c.take(time.Now())
+		var list []Change
+		for _, id := range ids {
+			if change, changed := c.look(id); changed {
+				list = append(list, change)
+			}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+		if err := c.await(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await returns nil when there may be something to take: at the latest after wait,
+// unless that is 0.
+func (c *Changes) await(ctx context.Context, wait time.Duration) error {
+	var later <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		later = timer.C
+	}
+	select {
+	case <-c.wake:
+		return nil
+	case <-later:
+		return nil
+	case <-c.done:
+		return io.EOF
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// take returns the changed runs that may be read at this time, and how long it is
+// until the next may; 0 when there is none.
+func (c *Changes) take(now time.Time) (ids []string, wait time.Duration) {
+	maps.DeleteFunc(c.recent, func(_ string, r returned) bool { return r.over && now.Sub(r.next) > forgetAfter })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.changed {
+		left := c.recent[id].next.Sub(now)
+		switch {
+		case left <= 0:
+			ids = append(ids, id)
+			delete(c.changed, id)
+		case wait == 0 || left < wait:
+			wait = left
+		}
+	}
+	slices.Sort(ids)
+	return ids, wait
+}
+
+// look reads a run, and reports whether it is other than it was returned last.
+func (c *Changes) look(id string) (change Change, changed bool) {
+	begin := time.Now()
+	found := c.lister.run(id)
+	if !found.taken {
+		if _, err := os.Lstat(c.lister.runs.Store.At(id).Dir()); err == nil {
+			return change, false // its record is being made, and the observer sees that
+		}
+		delete(c.recent, id)
+		return Change{Info: Info{RunID: id}, Removed: true}, true
+	}
+	now := time.Now()
+	found.info.Ahead = journal.IsAhead(id, now)
+	b, err := json.Marshal(found.info)
+	before := c.recent[id].info
+	c.recent[id] = returned{
+		info: string(b), over: found.info.Status != record.StatusRunning,
+		next: now.Add(max(changePause, readShare*now.Sub(begin))),
+	}
+	return Change{Info: found.info}, err != nil || before != string(b)
+}
