@@ -34,10 +34,10 @@ func TestDefaults(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, s.Config))
 	require.Nil(t, s.PassThreshold)
 	require.Len(t, s.Tasks, 1)
-	require.Equal(t, "task-1", s.Tasks[0].ID)
-	require.Equal(t, "task-1", s.Tasks[0].Name)
-	require.Equal(t, "eval.yaml", s.Tasks[0].RelFile)
-	require.Equal(t, 2, s.Tasks[0].Line)
+	require.Equal(t, "task-1", s.Task("task-1").ID)
+	require.Equal(t, "task-1", s.Task("task-1").Name)
+	require.Equal(t, "eval.yaml", s.Task("task-1").RelFile)
+	require.Equal(t, 2, s.Task("task-1").Line)
 }
 
 func TestSettings(t *testing.T) {
@@ -73,7 +73,7 @@ tasks: [{prompt: hi, pass_threshold: 1}]
 		AfterTask: []eval.Hook{{Command: "true", ExitCodes: []int{}, ErrorOnFail: true}}}, s.Hooks))
 	require.Equal(t, &mockOptions{Mock: &mockScript{Seed: 7}}, s.ExecutorOptions["mock"])
 	require.Equal(t, "env", s.ExecutorOptions["command"].(*commandOptions).PromptAs)
-	require.Equal(t, ptr(1.0), s.Tasks[0].PassThreshold)
+	require.Equal(t, ptr(1.0), s.Task("task-1").PassThreshold)
 }
 
 func TestTasks(t *testing.T) {
@@ -230,7 +230,7 @@ func TestSkillUnderTestIsFound(t *testing.T) {
 		s, diags, err := eval.Load(filepath.Join(dir, where), eval.Options{})
 		require.NoError(t, err)
 		require.False(t, diags.HasErrors())
-		require.Equal(t, []string{filepath.Join(dir, "skills", "greet")}, s.Tasks[0].Skills)
+		require.Equal(t, []string{filepath.Join(dir, "skills", "greet")}, s.Task("task-1").Skills)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, diags.Errors())
 	require.Equal(t, "new", s.Name)
-	require.Equal(t, "b", s.Tasks[0].ID)
+	require.Equal(t, "b", s.Tasks[0].ID) // in the order of the suite
 	require.Equal(t, "unsaved", s.Tasks[1].ID)
 	s, _, err = eval.Load(filepath.Join(dir, "other.yaml"), o)
 	require.NoError(t, err)
