@@ -7,7 +7,8 @@
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
-# make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, at length  (WAZA_TEST_SEED=of a test that failed)
+# make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, at length  (CRASH=ci for a fifth of it, ATTACKS=3, WAZA_TEST_SEED=of a test that failed)
+# make tools   install what test-agents, test-browser and test-editors want
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -20,6 +21,8 @@ BENCHFLAGS ?=
 FUZZTIME   ?= 5s
 AGENTS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-agents
 BROWSER    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-browser
+CRASH      ?= 1
+ATTACKS    ?= 3
 EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
 
 BIN         := $(CURDIR)/.bin
@@ -27,16 +30,17 @@ LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd editors eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash bench fuzz simulate docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash tools bench fuzz simulate docs clean
 .NOTPARALLEL:
 
 all: test build
 
-test: format vet
+test: format
 	@if $(MAKE) --no-print-directory linter; then \
 		$(MAKE) --no-print-directory lint; \
 	else \
 		echo 'notice: golangci-lint could not be installed, so nothing is linted; see above'; \
+		$(MAKE) --no-print-directory vet; \
 	fi
 	@$(MAKE) --no-print-directory unit
 
@@ -52,6 +56,7 @@ format:
 vet:
 	$(GO) vet ./...
 
+# The linter does what go vet does, too.
 lint: linter
 	$(LINTER) run ./...
 
@@ -85,15 +90,21 @@ test-browser:
 test-editors:
 	@GO='$(GO)' .ci/test-editors '$(EDITORS)'
 
+# What they install is kept, and they do it themselves where this was not done.
+tools:
+	@.ci/agents '$(AGENTS)'
+	@.ci/browser '$(BROWSER)'
+	@.ci/editors '$(EDITORS)'
+
 # What make test does of this in little. A seed that is printed repeats it.
 test-crash:
-	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' ./cmd/waza ./runner ./rpc
-	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' ./runner
-	WAZA_TEST_CRASH=1 $(GO) test -count=1 -timeout 60m -v -run '^TestAttack' ./runner/grader/assertion
-	$(GO) test -count=3 -timeout 60m -run '^TestAttack' ./...
+	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' $$(.ci/packages TestCrash)
+	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' $$(.ci/packages TestResumeAfterAnyCut)
+	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestAttack' ./runner/grader/assertion
+	$(GO) test -count=$(ATTACKS) -timeout 60m -run '^TestAttack' $$(.ci/packages TestAttack)
 
 bench:
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) ./...
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) $$(.ci/packages Benchmark)
 
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'

@@ -18,8 +18,16 @@ import (
 	"waza/runner/runnertest"
 )
 
-// thorough is set by make test-crash: every byte, and not some.
-func thorough() bool { return os.Getenv("WAZA_TEST_CRASH") != "" }
+// cutStep is how many bytes are between two cuts: make test-crash cuts at every byte.
+func cutStep() int {
+	switch os.Getenv("WAZA_TEST_CRASH") {
+	case "":
+		return 149
+	case "ci":
+		return 9
+	}
+	return 1
+}
 
 // everything is a suite with all that a summary is made of: tasks that pass, fail
 // and are flaky, trials in error, others that a person is to score, baselines,
@@ -163,10 +171,7 @@ func TestResumeAfterAnyCut(t *testing.T) {
 	half.journal, half.result = s.journal[:len(s.journal)/2], nil
 	second := half.takesUp(t, id, want)
 	require.Contains(t, string(second.journal), `"run_resumed"`)
-	step := 149
-	if thorough() {
-		step = 1
-	}
+	step := cutStep()
 	for name, s := range map[string]state{"first": s, "second": second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

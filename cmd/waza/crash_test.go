@@ -33,16 +33,19 @@ import (
 // a run that nobody disturbed, and nothing is left of it but its record.
 //
 // They are small in make test and large in make test-crash, which sets
-// WAZA_TEST_CRASH. WAZA_TEST_SEED repeats what happened to a seed that was printed.
+// WAZA_TEST_CRASH; with the value ci they are between. WAZA_TEST_SEED repeats what happened to a seed that was printed.
 
 // crashSize says how much is done.
 type crashSize struct{ tasks, trials, kills, fills int }
 
 func crashSizeOf() crashSize {
-	if os.Getenv("WAZA_TEST_CRASH") != "" {
-		return crashSize{tasks: 40, trials: 50, kills: 50, fills: 20}
+	switch os.Getenv("WAZA_TEST_CRASH") {
+	case "":
+		return crashSize{tasks: 10, trials: 20, kills: 5, fills: 3}
+	case "ci":
+		return crashSize{tasks: 20, trials: 30, kills: 15, fills: 8}
 	}
-	return crashSize{tasks: 10, trials: 20, kills: 5, fills: 3}
+	return crashSize{tasks: 40, trials: 50, kills: 50, fills: 20}
 }
 
 // crash is a suite that is run and disturbed.
