@@ -41,10 +41,10 @@ hooks:
     - {command: 'test "$WAZA_TASK_ID" = fine', error_on_fail: true}
 tasks: [{id: broken, prompt: x}, {id: fine, prompt: x}]
 `, record.Request{})
-	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
-	require.Contains(t, res.Tasks[0].Trials[0].Error, `before_task hook "test \"$WAZA_TASK_ID\" = fine": exit status 1`)
-	require.Empty(t, res.Tasks[0].Trials[0].Attempts, "trying again would meet the same fault")
-	require.Equal(t, record.Passed, res.Tasks[1].Verdict)
+	require.Equal(t, record.Errored, res.Task(t, "broken").Verdict)
+	require.Contains(t, res.Trial(t, "broken", 1).Error, `before_task hook "test \"$WAZA_TASK_ID\" = fine": exit status 1`)
+	require.Empty(t, res.Trial(t, "broken", 1).Attempts, "trying again would meet the same fault")
+	require.Equal(t, record.Passed, res.Task(t, "fine").Verdict)
 	require.Contains(t, runnertest.Logs(events), `warning before_task hook "echo careless >&2; exit 1": exit status 1: careless`)
 
 	res, events = runnertest.Run(t, `
@@ -56,7 +56,7 @@ tasks: [{id: a, prompt: x}]
 `, record.Request{})
 	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, `before_run hook "exit 1": exit status 1`)
-	require.Equal(t, record.Skipped, res.Tasks[0].Verdict)
+	require.Equal(t, record.Skipped, res.Task(t, "a").Verdict)
 	require.Equal(t, record.End, events[len(events)-1].Type)
 	require.Contains(t, runnertest.Logs(events), "after_run hook", "what cleans up runs all the same")
 }

@@ -69,7 +69,7 @@ func TestBusyProvider(t *testing.T) {
 	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 200, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, s.requests.Load(), int64(300))
-	require.NotNil(t, res.Tasks[0].Trials[0].Speed)
+	require.NotNil(t, res.Trial(t, "a", 1).Speed)
 	require.Positive(t, res.Summary.Usage.CostUSD)
 }
 

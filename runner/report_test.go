@@ -109,7 +109,7 @@ func TestReportsThatFail(t *testing.T) {
 	fail = true
 	runnertest.Flip(t, r, live.ID(), 1, 1)
 	require.Equal(t, "whole", contentOf(t, dirOf(live), "half.txt"), "the file stays as it was")
-	require.Equal(t, record.Passed, runnertest.ResultOf(t, runnertest.Reopened(t, r, live.ID())).Tasks[1].Verdict)
+	require.Equal(t, record.Passed, runnertest.ResultOf(t, runnertest.Reopened(t, r, live.ID())).Task(t, "b").Verdict)
 	for _, want := range []string{"no more ink", "panic: oh", "not usable as a file name", "has a file of that name"} {
 		require.Contains(t, logged.String(), want)
 	}

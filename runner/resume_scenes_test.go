@@ -19,6 +19,7 @@ import (
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
 )
@@ -213,7 +214,7 @@ func TestResumeChangedSuite(t *testing.T) {
 	require.Contains(t, runnertest.Logs(events), "warning no longer in the suite, and left out: b\nwarning new in the suite: new\n")
 	require.Equal(t, 3, res.Summary.Total)
 	require.Equal(t, 6, res.Summary.Trials.Total)
-	require.Equal(t, []string{"new", "c", "a"}, []string{res.Tasks[0].ID, res.Tasks[1].ID, res.Tasks[2].ID})
+	require.Equal(t, []string{"new", "c", "a"}, recordtest.IDs(res.Tasks)[:3])
 	for _, task := range res.Tasks {
 		require.Len(t, task.Trials, 2)
 	}
@@ -230,12 +231,12 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	s := newScene(t)
 	s.set(s.hang, "c/2")
 	before, _ := s.run(strings.Replace(threeTasks, "contains: [OUT]", "contains: [a-1]", 1))
-	require.Equal(t, record.Failed, before.Tasks[0].Verdict, "one of two passed")
+	require.Equal(t, record.Failed, before.Task(t, "a").Verdict, "one of two passed")
 	s.set(s.hang)
 	s.edit("  - {id: a,", "  - {id: a, pass_threshold: 0.5,")
 	res, events, did := s.resume()
 	require.Equal(t, "c/2", did)
-	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
 	require.Equal(t, 3, res.Summary.Passed)
 	require.Contains(t, runnertest.Outline(events), "task_complete a passed")
 	require.NotContains(t, runnertest.Outline(events), "task_complete b")
@@ -245,7 +246,7 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	res, events, did = s.resume()
 	require.Empty(t, did)
 	require.Equal(t, 3, res.Summary.Trials.Total)
-	require.Len(t, res.Tasks[2].Trials, 1)
+	require.Len(t, res.Task(t, "c").Trials, 1)
 	require.Equal(t, 3, strings.Count(runnertest.Outline(events), "task_complete"), "each is told anew")
 
 	runnertest.Cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
@@ -253,7 +254,7 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	res, _, did = s.resume()
 	require.Equal(t, "a/2 a/3 b/2 b/3 c/2 c/3", did, "those that were left out are forgotten")
 	require.Equal(t, 9, res.Summary.Trials.Total)
-	require.Equal(t, record.Failed, res.Tasks[0].Verdict, "one of three passed")
+	require.Equal(t, record.Failed, res.Task(t, "a").Verdict, "one of three passed")
 }
 
 // before2 keeps all lines but the last that hold the text, and those after it.
@@ -275,14 +276,14 @@ func TestResumeFailFast(t *testing.T) {
 	files = strings.Replace(files, "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}", "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [b-1]}}]}", 1)
 	before, did := s.run(files)
 	require.Equal(t, "a/1 a/2 b/1 b/2", did)
-	require.Equal(t, record.Skipped, before.Tasks[2].Verdict)
+	require.Equal(t, record.Skipped, before.Task(t, "c").Verdict)
 	s.set(s.fail)
 	res, _, did := s.resume()
 	require.Equal(t, "a/2", did)
-	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
-	require.Equal(t, record.Skipped, res.Tasks[2].Verdict)
+	require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
+	require.Equal(t, record.Skipped, res.Task(t, "c").Verdict)
 	require.Equal(t, 2, res.Summary.Trials.Skipped)
-	require.Contains(t, res.Tasks[2].Trials[0].Error, "fail_fast is on")
+	require.Contains(t, res.Trial(t, "c", 1).Error, "fail_fast is on")
 	_, err := runnertest.Resume(t, s.r, s.id)
 	var nothing *runner.NothingLeftError
 	require.ErrorAs(t, err, &nothing)
@@ -348,7 +349,7 @@ func TestResumeAmended(t *testing.T) {
 	s.set(s.hang)
 	res, _, did := s.resume()
 	require.Equal(t, "c/1 c/2", did)
-	require.Equal(t, record.Failed, res.Tasks[0].Trials[1].Verdict)
+	require.Equal(t, record.Failed, res.Trial(t, "a", 2).Verdict)
 	require.Equal(t, 2, res.Summary.Trials.Failed)
 	require.Equal(t, 4, res.Summary.Trials.Passed)
 	require.Equal(t, 6, res.Summary.Trials.Total)

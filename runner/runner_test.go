@@ -42,10 +42,10 @@ end completed
 	require.Equal(t, 1, res.Summary.Flaky)
 	require.Equal(t, 4, res.Summary.Trials.Total)
 	require.Equal(t, 3, res.Summary.Trials.Passed)
-	require.True(t, res.Tasks[1].Flaky)
-	require.Len(t, res.Tasks[1].Trials, 2)
-	require.Equal(t, "Mock response for: be bad", res.Tasks[1].Trials[0].Output)
-	require.Equal(t, []record.Reason{{Verdict: record.Failed, Grader: "says_good", Message: res.Tasks[1].Trials[0].Graders[0].Feedback, Trials: 1}}, res.Tasks[1].Reasons)
+	require.True(t, res.Task(t, "b").Flaky)
+	require.Len(t, res.Task(t, "b").Trials, 2)
+	require.Equal(t, "Mock response for: be bad", res.Trial(t, "b", 1).Output)
+	require.Equal(t, []record.Reason{{Verdict: record.Failed, Grader: "says_good", Message: res.Trial(t, "b", 1).Graders[0].Feedback, Trials: 1}}, res.Task(t, "b").Reasons)
 }
 
 // Errors are neither failures nor passes: they are retried, reported apart, and
@@ -62,13 +62,13 @@ tasks:
   - {id: broken, prompt: broken}
   - {id: fine, prompt: fine}
 `, record.Request{})
-	trial := res.Tasks[0].Trials[0]
+	trial := res.Trial(t, "broken", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, "no network", trial.Error)
 	require.Nil(t, trial.Score)
 	require.Len(t, trial.Attempts, 1)
-	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
-	require.Nil(t, res.Tasks[0].Task.Trials.PassRate)
+	require.Equal(t, record.Errored, res.Task(t, "broken").Verdict)
+	require.Nil(t, res.Task(t, "broken").Task.Trials.PassRate)
 	require.Equal(t, 1, res.Summary.Errors)
 	require.Equal(t, 1.0, *res.Summary.PassRate)
 	require.Contains(t, runnertest.Logs(events), "task broken, trial 1: no network; trying again")
@@ -91,7 +91,7 @@ tasks:
     prompt: x
     graders: [{type: text, config: {contains: ["attempt 4"]}}]
 `, record.Request{})
-	third, never := res.Tasks[0].Trials[0], res.Tasks[1].Trials[0]
+	third, never := res.Trial(t, "third", 1), res.Trial(t, "never", 1)
 	require.Equal(t, record.Passed, third.Verdict)
 	require.Len(t, third.Attempts, 2)
 	require.Equal(t, "attempt 1", third.Attempts[0].Output)
@@ -112,8 +112,8 @@ tasks:
   - {id: c, prompt: x}
 `, record.Request{})
 	require.Equal(t, record.StatusCompleted, res.Status)
-	require.Equal(t, record.Skipped, res.Tasks[2].Verdict)
-	require.Len(t, res.Tasks[2].Trials, 2, "skipped trials are listed")
+	require.Equal(t, record.Skipped, res.Task(t, "c").Verdict)
+	require.Len(t, res.Task(t, "c").Trials, 2, "skipped trials are listed")
 	require.Equal(t, 1, res.Summary.Skipped)
 	require.NotContains(t, runnertest.Outline(events), "task_start c")
 	require.Contains(t, runnertest.Outline(events), "trial_complete c 2/2 skipped")
@@ -134,8 +134,8 @@ tasks: [{id: a, prompt: x}]
 `, record.Request{})
 	require.Equal(t, "acp", res.Config["executor"])
 	require.Equal(t, 2, res.Summary.Trials.Errors)
-	require.Contains(t, res.Tasks[0].Trials[0].Error, "no-such-agent-here is not installed; install it: npm install -g @github/copilot")
-	require.Empty(t, res.Tasks[0].Trials[0].Attempts)
+	require.Contains(t, res.Trial(t, "a", 1).Error, "no-such-agent-here is not installed; install it: npm install -g @github/copilot")
+	require.Empty(t, res.Trial(t, "a", 1).Attempts)
 }
 
 // Errors that name the workspace are told apart by nothing else, and are one
@@ -148,9 +148,9 @@ name: broken
 config: {executor: command, command: 'echo "$PWD/agent: no such file" >&2; exit 2', trials_per_task: 3, retry_errors: 0}
 tasks: [{id: a, prompt: x}]
 `, record.Request{})
-	require.Len(t, res.Tasks[0].Reasons, 1)
-	require.Contains(t, res.Tasks[0].Reasons[0].Message, "$WAZA_WORKSPACE_DIR/agent: no such file")
-	require.Equal(t, 3, res.Tasks[0].Reasons[0].Trials)
+	require.Len(t, res.Task(t, "a").Reasons, 1)
+	require.Contains(t, res.Task(t, "a").Reasons[0].Message, "$WAZA_WORKSPACE_DIR/agent: no such file")
+	require.Equal(t, 3, res.Task(t, "a").Reasons[0].Trials)
 }
 
 // The deadline covers executor and graders, and ends the whole process tree.
@@ -176,14 +176,14 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 	var res runnertest.Result
 	for _, seconds := range []string{"0.5", "5", "60"} {
 		res, _ = runnertest.Run(t, strings.Replace(files, "SECONDS", seconds, 1), record.Request{})
-		if res.Tasks[0].Trials[0].Output != "" && res.Tasks[1].Trials[0].Output != "" {
+		if res.Trial(t, "agent", 1).Output != "" && res.Trial(t, "grader", 1).Output != "" {
 			break
 		}
 	}
 	for _, task := range res.Tasks {
 		require.Equal(t, record.TimedOut, task.Verdict, task.ID)
-		require.Equal(t, "timeout exceeded", task.Trials[0].Error)
-		require.Equal(t, "started", task.Trials[0].Output, "what there was is kept")
+		require.Equal(t, "timeout exceeded", task.Trial(t, 1).Error)
+		require.Equal(t, "started", task.Trial(t, 1).Output, "what there was is kept")
 	}
 	require.Equal(t, 2, res.Summary.Timeouts)
 	require.Equal(t, 0.0, *res.Summary.PassRate)

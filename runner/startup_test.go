@@ -39,7 +39,7 @@ func TestStartupIsNotDuration(t *testing.T) {
 		live := runnertest.Start(t, r, "-- eval.yaml --\nname: t\nconfig: {executor: agent}\ntasks: [{id: a, prompt: x}]\n"+
 			"graders: [{name: g, type: behavior, config: {max_duration_ms: 19}}]\n", record.Request{})
 		<-live.Done()
-		trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
+		trial := runnertest.ResultOf(t, live).Trial(t, "a", 1)
 		require.Equal(t, want, trial.Verdict, startup)
 		require.GreaterOrEqual(t, trial.StartupMS+trial.ExecutorMS, int64(19))
 	}

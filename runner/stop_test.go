@@ -78,7 +78,7 @@ tasks: [{id: a, prompt: x}]
 	require.Positive(t, p.Trials.Skipped)
 	require.Equal(t, 1000, p.Trials.Done())
 	// It used to pass with the trials it had.
-	require.Equal(t, record.Skipped, runnertest.ResultOf(t, live).Tasks[0].Verdict)
+	require.Equal(t, record.Skipped, runnertest.ResultOf(t, live).Task(t, "a").Verdict)
 }
 
 // A closed runner ends its runs and starts no more.
@@ -115,7 +115,7 @@ tasks: [{id: a, prompt: x}]
 	}
 	live.Cancel()
 	<-live.Done()
-	trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
+	trial := runnertest.ResultOf(t, live).Trial(t, "a", 1)
 	require.Equal(t, record.Cancelled, trial.Verdict)
 	require.Equal(t, record.Errored, trial.Attempts[0].Verdict)
 }
@@ -166,7 +166,7 @@ tasks: [{id: a, prompt: x, graders: [{type: text, config: {contains: [right]}}]}
 			}
 			live.Stop()
 			<-live.Done()
-			trial := runnertest.ResultOf(t, live).Tasks[0].Trials[0]
+			trial := runnertest.ResultOf(t, live).Trial(t, "a", 1)
 			require.Equal(t, record.Cancelled, trial.Verdict)
 			require.Contains(t, trial.Error, "stopped before")
 			require.Nil(t, trial.Score)

@@ -10,6 +10,7 @@ import (
 	"waza/eval"
 	"waza/runner/grader"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 )
 
@@ -58,7 +59,7 @@ Unrelated words.
 func TestTaskKeepsItsFilesBesideIt(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, besideTask, record.Request{})
-	trial := res.Tasks[0].Trials[0]
+	trial := res.Trial(t, "one", 1)
 	require.Equal(t, record.Passed, trial.Verdict, "%+v", trial)
 	require.Len(t, trial.Graders, 7)
 }
@@ -82,7 +83,7 @@ func TestSuiteComesBeforeTheTask(t *testing.T) {
 	suite, ds, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
-	task := suite.Tasks[0]
+	task := recordtest.ByID(t, suite.Tasks, "a")
 	require.Equal(t, filepath.Join(dir, "evals/data/in.txt"), task.Inputs.Files[0].Source)
 	require.Equal(t, []string{filepath.Join(dir, "evals/skills/x")}, task.Skills)
 

@@ -75,7 +75,7 @@ func TestCache(t *testing.T) {
 	third, executed := c.Run(edit, record.Request{})
 	require.Equal(t, "b-1 b-2", executed)
 	require.Equal(t, 2, third.Summary.TrialsCached)
-	require.Equal(t, first.RunID, third.Tasks[0].Trials[0].Cached.RunID, "the run that executed it, not one that took it over")
+	require.Equal(t, first.RunID, third.Trial(t, "a", 1).Cached.RunID, "the run that executed it, not one that took it over")
 	require.EqualValues(t, 4, third.Summary.Usage.InputTokens)
 	require.EqualValues(t, 2, third.Summary.UsageCached.InputTokens)
 
@@ -85,7 +85,7 @@ func TestCache(t *testing.T) {
 	require.Equal(t, "a-1 a-2 b-1 b-2", executed)
 	res, executed := c.Run(cachedSuite, record.Request{Task: "b", Trial: 2})
 	require.Empty(t, executed, "an edit that is undone")
-	require.Equal(t, 2, res.Tasks[0].Trials[0].TrialNum)
+	require.Equal(t, 2, res.Trial(t, "b", 2).TrialNum)
 }
 
 // Without the cache everything is executed, and yet there for those with it.
@@ -131,10 +131,10 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 
 	next, executed := c.Run(runnertest.Edited(t, files, "exit 1", "exit 0", "out-1.txt", "out-2.txt"), record.Request{})
 	require.Empty(t, executed)
-	require.Equal(t, record.Failed, next.Tasks[0].Trials[0].Verdict)
-	require.Equal(t, record.Passed, next.Tasks[0].Trials[1].Verdict)
-	require.NotEqual(t, first.Tasks[0].Trials[0].Hash, next.Tasks[0].Trials[0].Hash)
-	require.NotNil(t, next.Tasks[0].Trials[0].Cached)
+	require.Equal(t, record.Failed, next.Trial(t, "a", 1).Verdict)
+	require.Equal(t, record.Passed, next.Trial(t, "a", 2).Verdict)
+	require.NotEqual(t, first.Trial(t, "a", 1).Hash, next.Trial(t, "a", 1).Hash)
+	require.NotNil(t, next.Trial(t, "a", 1).Cached)
 
 	// The new record needs the old one no more: its contents are its own.
 	require.NoError(t, os.RemoveAll(filepath.Join(c.State, "runs", first.RunID)))
@@ -144,8 +144,8 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 	require.Equal(t, catalog.RemovedIndex, removed[0].What)
 	third, executed := c.Run(runnertest.Edited(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]", `content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`), record.Request{})
 	require.Empty(t, executed)
-	require.Equal(t, record.Passed, third.Tasks[0].Trials[0].Verdict, "%v", third.Tasks[0].Trials[0].Graders)
-	require.Equal(t, first.RunID, third.Tasks[0].Trials[0].Cached.RunID)
+	require.Equal(t, record.Passed, third.Trial(t, "a", 1).Verdict, "%v", third.Trial(t, "a", 1).Graders)
+	require.Equal(t, first.RunID, third.Trial(t, "a", 1).Cached.RunID)
 
 	_, executed = c.Run(files, record.Request{})
 	require.Empty(t, executed, "the hook is another, and fails")
@@ -174,8 +174,8 @@ func TestCacheOfErrors(t *testing.T) {
 	bad := runnertest.Edited(t, cachedSuite, "contains: [\"-1\"]", "contains: [nothing]", "prompt: two", "prompt: two!")
 	res, executed = c.Run(bad, record.Request{FailFast: true, Workers: 1})
 	require.Empty(t, executed)
-	require.Equal(t, record.Skipped, res.Tasks[1].Trials[0].Verdict)
-	require.Nil(t, res.Tasks[1].Trials[0].Cached)
+	require.Equal(t, record.Skipped, res.Trial(t, "b", 1).Verdict)
+	require.Nil(t, res.Trial(t, "b", 1).Cached)
 }
 
 // Damaged records, and an index that says nonsense, are as good as none.
@@ -222,18 +222,18 @@ tasks: [{id: a, prompt: x}]
 `
 	c := runnertest.NewCached(t, nil)
 	first, _ := c.Run(files, record.Request{})
-	require.Equal(t, record.NeedsReview, first.Tasks[0].Verdict)
+	require.Equal(t, record.NeedsReview, first.Task(t, "a").Verdict)
 	second, executed := c.Run(files, record.Request{})
 	require.Empty(t, executed)
-	require.Equal(t, record.NeedsReview, second.Tasks[0].Verdict)
+	require.Equal(t, record.NeedsReview, second.Task(t, "a").Verdict)
 
 	_, err := c.R.Amender().Review(t.Context(), first.RunID, regrade.Review{TaskID: "a", Trial: 1, Grader: "taste", Score: 1})
 	require.NoError(t, err)
 	for _, edit := range [][]string{nil, {"contains: [WITHOUT]", "contains: [a-1]"}, nil} {
 		res, executed := c.Run(runnertest.Edited(t, files, edit...), record.Request{})
 		require.Empty(t, executed)
-		require.Equal(t, record.Passed, res.Tasks[0].Verdict, "%v", edit)
-		require.Equal(t, 1.0, *res.Tasks[0].Trials[0].Score)
+		require.Equal(t, record.Passed, res.Task(t, "a").Verdict, "%v", edit)
+		require.Equal(t, 1.0, *res.Trial(t, "a", 1).Score)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"waza/runner/compare"
 	"waza/runner/executor"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 )
 
@@ -149,7 +150,7 @@ func TestCompareLeavesErrorsOut(t *testing.T) {
 	require.Equal(t, 2, got.Compared)
 	require.Zero(t, got.Regressed)
 	require.Equal(t, 2, got.NoDifference, "two of two passed, which is no proof that nothing changed")
-	require.Equal(t, 4, got.Tasks[1].Run.Errors)
+	require.Equal(t, 4, recordtest.ByID(t, got.Tasks, "partly").Run.Errors)
 	require.Len(t, got.Uncounted, 1)
 	require.Equal(t, "never", got.Uncounted[0].ID)
 	require.True(t, got.Partial())
@@ -405,7 +406,7 @@ func TestCompareUnchangedIsShown(t *testing.T) {
 	}
 	few, many := runnertest.RecordRun(t, dir, suite(34), good), runnertest.RecordRun(t, dir, suite(36), good)
 	class := func(h record.Handle, margin float64) record.Class {
-		return runnertest.Compared(t, compare.Options{Margin: margin}, h, h).Comparisons[0].Tasks[0].Class
+		return recordtest.ByID(t, runnertest.Compared(t, compare.Options{Margin: margin}, h, h).Comparisons[0].Tasks, "fine").Class
 	}
 	require.Equal(t, record.NoDifference, class(few, 0.1))
 	require.Equal(t, record.Unchanged, class(many, 0.1))

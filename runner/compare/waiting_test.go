@@ -53,7 +53,7 @@ tasks:
 
 	waits := runnertest.ResultOf(t, b)
 	bounds := &record.Interval{Low: 0, High: 17.0 / 20}
-	task := waits.Tasks[0]
+	task := waits.Task(t, "looked")
 	require.Equal(t, "looked", task.ID)
 	require.Nil(t, task.Task.Trials.PassRate)
 	require.Equal(t, bounds, task.Task.Trials.PassRateBounds)

@@ -17,6 +17,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/history"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 )
 
@@ -140,7 +141,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	m.Run(suite, record.Request{Cache: true})
 	h := m.History(history.Options{Suites: []string{"within"}})
 	a := taskOf(t, h, "a")
-	require.Equal(t, "a", h.Tasks[0].ID, "the flakiest first")
+	require.Equal(t, "a", recordtest.IDs(h.Tasks)[0], "the flakiest first")
 	require.Equal(t, 4, a.Counted, "those of the second run were taken over")
 	require.InDelta(t, 0.5, *a.Flakiness, 1e-12)
 	require.Equal(t, 3, a.Runs[0].Flips)
@@ -170,8 +171,8 @@ func TestHistoryOfWhat(t *testing.T) {
 	h := m.History(history.Options{Limit: 2, Tasks: []string{"b"}})
 	require.Len(t, h.Tasks, 1)
 	require.Equal(t, m.Runs[3:], []string{h.Runs[0].RunID, h.Runs[1].RunID})
-	require.Nil(t, h.Tasks[0].Runs[0], "the run does not have it")
-	require.NotNil(t, h.Tasks[0].Runs[1])
+	require.Nil(t, recordtest.ByID(t, h.Tasks, "b").Runs[0], "the run does not have it")
+	require.NotNil(t, recordtest.ByID(t, h.Tasks, "b").Runs[1])
 	_, err = history.Read(t.Context(), m.Runner.Catalog(), history.Options{Suites: []string{"other"}})
 	require.EqualError(t, err, "no recorded run is of the suite other")
 	var selection *record.SelectionError

@@ -40,7 +40,7 @@ func TestAttackTextsDoNotGrowWithoutBound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			res, _ := runnertest.Run(t, expanding(tt.config, tt.task), record.Request{})
-			trial := res.Tasks[0].Trials[0]
+			trial := res.Trial(t, "t", 1)
 			require.Equal(t, record.Errored, trial.Verdict)
 			require.Contains(t, trial.Error, tt.want)
 			require.Empty(t, trial.Attempts, "the next attempt would meet the same")

@@ -13,6 +13,7 @@ import (
 	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 )
 
@@ -267,7 +268,7 @@ given
 			suite, ds, err := eval.Load(filepath.Join(at, dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 			require.NoError(t, err)
 			require.False(t, ds.HasErrors(), "%v", ds)
-			require.Len(t, suite.Tasks[0].Skills, 1)
+			require.Len(t, recordtest.ByID(t, suite.Tasks, "a").Skills, 1)
 			return hashesOf(t, r, suite, record.Request{})
 		}
 		first := plan()

@@ -15,23 +15,25 @@ import (
 	"waza/runner/executor"
 	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
 )
 
 // told gives one line per task of a run: its id, the id in the suite, its role and
 // what its first trial answered.
-func told(res runnertest.Result) []string {
+func told(t *testing.T, res runnertest.Result) []string {
+	t.Helper()
 	var lines []string
-	for _, t := range res.Tasks {
-		line := t.ID
-		if t.Cell != nil {
-			line += fmt.Sprintf(" = %s in %q (model %q, %v)", t.TaskRef.Task, t.Cell.Name, t.Cell.Model, t.Cell.Params)
+	for _, task := range res.Tasks {
+		line := task.ID
+		if task.Cell != nil {
+			line += fmt.Sprintf(" = %s in %q (model %q, %v)", task.TaskRef.Task, task.Cell.Name, task.Cell.Model, task.Cell.Params)
 		}
-		if t.Role != "" {
-			line += fmt.Sprintf(" %s of %q", t.Role, t.Of)
+		if task.Role != "" {
+			line += fmt.Sprintf(" %s of %q", task.Role, task.Of)
 		}
-		lines = append(lines, line+": "+t.Trials[0].Output)
+		lines = append(lines, line+": "+task.Trial(t, 1).Output)
 	}
 	return lines
 }
@@ -59,8 +61,8 @@ func TestMatrix(t *testing.T) {
 		`b[one,style=plain] = b in "one,style=plain" (model "one", map[style:plain]): b by one, plain plain`,
 		`b[two,style=formal] = b in "two,style=formal" (model "two", map[style:formal]): b by two, formal formal`,
 		`b[two,style=plain] = b in "two,style=plain" (model "two", map[style:plain]): b by two, plain plain`,
-	}, told(res))
-	require.Equal(t, "be formal", res.Tasks[0].Trials[0].Prompt)
+	}, told(t, res))
+	require.Equal(t, "be formal", res.Trial(t, "a[one,style=formal]", 1).Prompt)
 	require.Equal(t, 8, res.Summary.Total)
 	all := runnertest.Hashes(res)
 	for i := 1; i < len(all); i++ {
@@ -82,13 +84,13 @@ func TestMatrixOfOne(t *testing.T) {
 	several, _ := runnertest.Run(t, fmt.Sprintf(suite, ""), record.Request{Models: []string{"m", "n"}})
 	for _, res := range []runnertest.Result{list, asked, twice} {
 		require.Equal(t, runnertest.Hashes(plain), runnertest.Hashes(res))
-		require.Equal(t, "a", res.Tasks[0].ID)
-		require.Nil(t, res.Tasks[0].Cell)
-		require.Empty(t, res.Tasks[0].TaskRef.Task)
+		require.Equal(t, "a", recordtest.IDs(res.Tasks)[0])
+		require.Nil(t, res.Task(t, "a").Cell)
+		require.Empty(t, res.Task(t, "a").TaskRef.Task)
 		require.Equal(t, "m", res.Config["model"])
 	}
-	require.Equal(t, []string{"a[m]", "a[n]"}, []string{several.Tasks[0].ID, several.Tasks[1].ID})
-	require.Equal(t, plain.Tasks[0].Execution, several.Tasks[0].Execution)
+	require.Equal(t, []string{"a[m]", "a[n]"}, recordtest.IDs(several.Tasks)[:2])
+	require.Equal(t, plain.Task(t, "a").Execution, several.Task(t, "a[m]").Execution)
 }
 
 func TestMatrixFilters(t *testing.T) {
@@ -143,7 +145,7 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, []string{
 		`a[top-p=0.5,fast=true] = a in "top-p=0.5,fast=true" (model "one", map[fast:true top-p:0.5]): one 0.5 true a`,
 		`a[top-p=1,fast=true] = a in "top-p=1,fast=true" (model "one", map[fast:true top-p:1]): one 1 true a`,
-	}, told(res))
+	}, told(t, res))
 	require.Equal(t, 2, res.Summary.Passed)
 }
 
@@ -164,9 +166,9 @@ tasks: [{id: a, prompt: hi, skill_directories: [skills]}]
 		`a[mock] = a in "mock" (model "", map[executor:mock]): Mock response for: hi`,
 		`a[command]#baseline = a in "command" (model "", map[executor:command]) baseline of "a[command]": hi`,
 		`a[command] = a in "command" (model "", map[executor:command]): hi`,
-	}, told(res))
+	}, told(t, res))
 	require.Equal(t, 1, res.Summary.Baseline.Pairs)
-	require.Equal(t, "a[command]", res.Summary.Baseline.Tasks[0].ID)
+	require.Equal(t, "a[command]", recordtest.IDs(res.Summary.Baseline.Tasks)[0])
 }
 
 // openings counts executors that are open, and of which model.
@@ -277,7 +279,7 @@ func TestMatrixTriggers(t *testing.T) {
 	<-live.Done()
 	res := runnertest.ResultOf(t, live)
 	require.Len(t, res.Tasks, 1)
-	require.Equal(t, "should_not_trigger#1[good]", res.Tasks[0].ID)
+	require.Equal(t, "should_not_trigger#1[good]", recordtest.IDs(res.Tasks)[0])
 	require.InDelta(t, 1, *res.Summary.Triggers.Accuracy, 1e-9)
 }
 
@@ -314,5 +316,5 @@ func TestGradedWithoutItsMatrix(t *testing.T) {
 	r, id, _ := runnertest.Done(t, plain)
 	g, res := runnertest.GradeAgain(t, r, id, twoByTwo, regrade.GradeOptions{})
 	require.Equal(t, 2, g.Graded)
-	require.Equal(t, "a", res.Tasks[0].ID)
+	require.Equal(t, "a", recordtest.IDs(res.Tasks)[0])
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 )
 
@@ -68,7 +69,7 @@ Be kind.
 		p, err := r.Planner().Plan(t.Context(), runnertest.Load(t, r, files), record.Request{})
 		require.NoError(t, err)
 		defer p.Close()
-		return p.Tasks[0].Hash
+		return recordtest.ByID(t, p.Tasks, "a").Hash
 	}
 	first := name(files)
 	require.Equal(t, first, name(files))

@@ -57,7 +57,7 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 		g, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, tc.edit...), tc.o)
 		require.Equal(t, tc.requests, s.Requests.Load()-before, tc.name)
 		require.Equal(t, 10, g.Graded, tc.name)
-		require.Equal(t, tc.verdict, res.Tasks[0].Verdict, tc.name)
+		require.Equal(t, tc.verdict, res.Task(t, "a").Verdict, tc.name)
 		want := 0.9
 		switch {
 		case tc.verdict == record.Failed:
@@ -65,7 +65,7 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 		case tc.name == "name and weight":
 			want = 0.85
 		}
-		require.InDelta(t, want, *res.Tasks[0].Trials[0].Score, 1e-9, tc.name)
+		require.InDelta(t, want, *res.Trial(t, "a", 1).Score, 1e-9, tc.name)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestGrade(t *testing.T) {
 		"b 1 failed passed \n" +
 		"b 2 passed failed says_good: the output does not contain \"mock response\"\n"
 	require.Equal(t, want, runnertest.Changes(g))
-	require.Equal(t, record.Failed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
 	require.Equal(t, 1, res.Summary.Trials.Passed)
 	require.Equal(t, res.Summary, g.Summary)
 
@@ -95,13 +95,13 @@ tasks:
 		"not graded, for the run has no such task: c",
 		"graded, but the prompt is not the one that the run sent: a",
 	}, g.Warnings)
-	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
-	require.InDelta(t, 0.25, *res.Tasks[0].Trials[1].Score, 1e-9)
-	require.Equal(t, "_output_contains", res.Tasks[0].Trials[0].Graders[1].Name)
-	require.Equal(t, record.Passed, res.Tasks[1].Verdict)
-	require.Empty(t, res.Tasks[1].Trials[0].Graders)
+	require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
+	require.InDelta(t, 0.25, *res.Trial(t, "a", 2).Score, 1e-9)
+	require.Equal(t, "_output_contains", res.Trial(t, "a", 1).Graders[1].Name)
+	require.Equal(t, record.Passed, res.Task(t, "b").Verdict)
+	require.Empty(t, res.Trial(t, "b", 1).Graders)
 	require.Equal(t, []string{"first"}, res.Summary.Missed)
-	require.Contains(t, res.Tasks[0].Trials[0].Output, "1: one")
+	require.Contains(t, res.Trial(t, "a", 1).Output, "1: one")
 }
 
 // Graders that were too slow when a run was graded anew made its trials timeouts,
@@ -166,13 +166,13 @@ tasks:
 `
 	r, id, _ := runnertest.Done(t, files)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.Errored, before.Tasks[1].Verdict)
+	require.Equal(t, record.Errored, before.Task(t, "grader").Verdict)
 	g, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "command: ./no-such-program", "command: 'true'"), regrade.GradeOptions{})
 	require.Equal(t, 1, g.Graded)
 	require.Equal(t, 1, g.Kept)
-	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
-	require.Equal(t, record.Passed, res.Tasks[1].Verdict)
-	require.Empty(t, res.Tasks[1].Trials[0].Error)
+	require.Equal(t, record.Errored, res.Task(t, "harness").Verdict)
+	require.Equal(t, record.Passed, res.Task(t, "grader").Verdict)
+	require.Empty(t, res.Trial(t, "grader", 1).Error)
 }
 
 // Graders of files see the workspace as the executor left it, its permissions,
@@ -210,10 +210,10 @@ made
 			t.Parallel()
 			r, id, dir := runnertest.Done(t, files)
 			_, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, grader, tc.grader), regrade.GradeOptions{})
-			require.Equal(t, tc.whole, string(res.Tasks[0].Verdict), "%v", res.Tasks[0].Reasons)
-			require.Equal(t, tc.lossy, string(res.Tasks[1].Verdict), "%v", res.Tasks[1].Reasons)
+			require.Equal(t, tc.whole, string(res.Task(t, "whole").Verdict), "%v", res.Task(t, "whole").Reasons)
+			require.Equal(t, tc.lossy, string(res.Task(t, "lossy").Verdict), "%v", res.Task(t, "lossy").Reasons)
 			if tc.lossy == "error" {
-				require.Contains(t, res.Tasks[1].Trials[0].Error, "the trial's workspace was not recorded in full: node_modules: directories of this name are not kept")
+				require.Contains(t, res.Trial(t, "lossy", 1).Error, "the trial's workspace was not recorded in full: node_modules: directories of this name are not kept")
 			}
 			require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
 		})
@@ -223,8 +223,8 @@ made
 		r, id, dir := runnertest.Done(t, files)
 		require.NoError(t, os.Truncate(filepath.Join(dir, "files.gz"), 3))
 		_, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
-		require.Equal(t, record.Errored, res.Tasks[0].Verdict)
-		require.Contains(t, res.Tasks[0].Trials[0].Error, "the workspace cannot be restored: made.txt: files.gz: content")
+		require.Equal(t, record.Errored, res.Task(t, "whole").Verdict)
+		require.Contains(t, res.Trial(t, "whole", 1).Error, "the workspace cannot be restored: made.txt: files.gz: content")
 	})
 }
 
@@ -323,10 +323,10 @@ tasks:
       - {name: text, type: text, config: {contains: [good]}}
 `
 	r, id, _ := runnertest.Done(t, files)
-	require.Equal(t, record.NeedsReview, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Tasks[0].Verdict)
+	require.Equal(t, record.NeedsReview, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Task(t, "a").Verdict)
 	g, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	require.Zero(t, g.Changed)
-	require.Equal(t, record.NeedsReview, res.Tasks[0].Verdict)
+	require.Equal(t, record.NeedsReview, res.Task(t, "a").Verdict)
 	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
 		trial, err := a.Trial(0, 1)
 		require.NoError(t, err)
@@ -337,8 +337,8 @@ tasks:
 	}))
 	for _, o := range []regrade.GradeOptions{{}, {Rejudge: true}} {
 		_, res = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "contains: [good]", "contains: [goo]"), o)
-		require.Equal(t, record.Passed, res.Tasks[0].Verdict)
-		require.InDelta(t, 0.85, *res.Tasks[0].Trials[0].Score, 1e-9)
+		require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
+		require.InDelta(t, 0.85, *res.Trial(t, "a", 1).Score, 1e-9)
 	}
 }
 
@@ -353,7 +353,7 @@ func TestGradeUndoesAnEdit(t *testing.T) {
 		_, err := r.Amender().Review(t.Context(), id, regrade.Review{TaskID: "a", Trial: 1, Score: score, Comment: "so so"})
 		require.NoError(t, err)
 	}
-	want := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Tasks[0].Trials[0]
+	want := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "a", 1)
 	require.InDelta(t, (0.8+0.6+1)/3, *want.Score, 1e-9)
 
 	s.Requests.Store(0)
@@ -361,9 +361,9 @@ func TestGradeUndoesAnEdit(t *testing.T) {
 		files[strings.Index(files, "config: {rubric"):strings.Index(files, "  - {name: person")], "config: {contains: [fine]}\n")
 	for range 2 {
 		_, res := runnertest.GradeAgain(t, r, id, without, regrade.GradeOptions{})
-		require.InDelta(t, 1, *res.Tasks[0].Trials[0].Score, 1e-9)
+		require.InDelta(t, 1, *res.Trial(t, "a", 1).Score, 1e-9)
 		_, res = runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
-		require.Empty(t, cmp.Diff(want, res.Tasks[0].Trials[0]))
+		require.Empty(t, cmp.Diff(want, res.Trial(t, "a", 1)))
 	}
 	require.Zero(t, s.Requests.Load())
 }

@@ -69,12 +69,12 @@ func TestReview(t *testing.T) {
 	t.Parallel()
 	r, id, _ := poemRun(t)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.NeedsReview, before.Tasks[0].Verdict)
-	require.Equal(t, 1.0, *before.Tasks[0].Trials[0].Score)
+	require.Equal(t, record.NeedsReview, before.Task(t, "haiku").Verdict)
+	require.Equal(t, 1.0, *before.Trial(t, "haiku", 1).Score)
 	require.Equal(t, 1, before.Summary.NeedsReview)
 	require.Equal(t, 3, before.Summary.Trials.NeedsReview)
 	require.Nil(t, before.Summary.Metrics[0].Value)
-	require.Empty(t, before.Tasks[0].Trials[0].Attempts, "it is not tried again")
+	require.Empty(t, before.Trial(t, "haiku", 1).Attempts, "it is not tried again")
 	newest, err := r.Amender().NewestPending()
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
@@ -98,7 +98,7 @@ func TestReview(t *testing.T) {
 	review(1, 1, 5, record.Passed, 1)
 	review(2, 0.5, 4, record.Failed, 0.75)
 	res := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.Failed, res.Tasks[0].Verdict, "whatever the third will be")
+	require.Equal(t, record.Failed, res.Task(t, "haiku").Verdict, "whatever the third will be")
 	review(2, 0.75, 4, record.Passed, 0.875)
 	review(3, 0.75, 3, record.Passed, 0.875)
 	for trial, score := range map[int]float64{1: 0, 2: 1, 3: 0.5} {
@@ -107,7 +107,7 @@ func TestReview(t *testing.T) {
 		require.Equal(t, record.Passed, done.Verdict, "a calibration changes nothing")
 	}
 	res = runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Passed, res.Task(t, "haiku").Verdict)
 	require.Equal(t, 2, res.Summary.Passed)
 	require.InDelta(t, (1+0.75+0.75)/3, *res.Summary.Metrics[0].Value, 1e-9)
 	require.Len(t, res.Summary.Calibrations, 1)
@@ -116,7 +116,7 @@ func TestReview(t *testing.T) {
 	require.Equal(t, 3, c.N)
 	require.InDelta(t, 0.5, c.MeanAbsoluteDifference, 1e-9)
 	require.InDelta(t, 2.0/3, c.Agreed, 1e-9)
-	details := res.Tasks[0].Trials[0].Graders[2].Review()
+	details := res.Trial(t, "haiku", 1).Graders[2].Review()
 	require.Equal(t, 1.0, details.Comparison.Difference)
 	newest, err = r.Amender().NewestPending()
 	require.NoError(t, err)
@@ -192,9 +192,9 @@ func TestReviewersAtOnce(t *testing.T) {
 	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
 	res := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.Passed, res.Tasks[0].Verdict)
+	require.Equal(t, record.Passed, res.Task(t, "haiku").Verdict)
 	require.Equal(t, 3, res.Summary.Calibrations[0].N)
-	for i, trial := range res.Tasks[0].Trials {
+	for i, trial := range res.Task(t, "haiku").Trials {
 		for _, g := range trial.Graders[1:] {
 			require.Equal(t, fmt.Sprint(i+1), g.Review().Reviewer)
 		}
@@ -291,8 +291,8 @@ func TestReviewCutShort(t *testing.T) {
 		if cut == own {
 			want = record.NeedsReview // it was cut off before anything was recorded
 		}
-		require.Equal(t, want, res.Tasks[0].Trials[0].Verdict, "cut after %d of %d", cut, len(lines))
-		require.Equal(t, record.Failed, res.Tasks[0].Trials[1].Verdict)
+		require.Equal(t, want, res.Trial(t, "haiku", 1).Verdict, "cut after %d of %d", cut, len(lines))
+		require.Equal(t, record.Failed, res.Trial(t, "haiku", 2).Verdict)
 	}
 }
 

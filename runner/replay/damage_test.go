@@ -71,7 +71,7 @@ func TestDamagedJournal(t *testing.T) {
 	require.Equal(t, want, damage)
 	require.Contains(t, damage.String(), fmt.Sprintf("line %d (byte %d)", trials[1], offset))
 	require.Contains(t, text(t, h), `{"damage":{"events":3,`)
-	require.Len(t, runnertest.ResultOf(t, h).Tasks[0].Trials, 2, "result.json has all")
+	require.Len(t, runnertest.ResultOf(t, h).Task(t, "a").Trials, 2, "result.json has all")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
 	p, err := h.Progress()
@@ -80,8 +80,8 @@ func TestDamagedJournal(t *testing.T) {
 	require.Equal(t, 4, p.Trials.Total)
 	require.Equal(t, 2, p.Trials.Done())
 	res := runnertest.ResultOf(t, h)
-	require.Len(t, res.Tasks[0].Trials, 1)
-	require.Len(t, res.Tasks[1].Trials, 1)
+	require.Len(t, res.Task(t, "a").Trials, 1)
+	require.Len(t, res.Task(t, "b").Trials, 1)
 	require.Contains(t, text(t, h), `"damage":{"events":3,`)
 
 	for from := range len(whole) {

@@ -94,7 +94,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 2, p.Trials.Passed)
 	res := runnertest.ResultOf(t, h)
 	require.Equal(t, record.StatusInterrupted, res.Status)
-	require.Len(t, res.Tasks[0].Trials, 2)
+	require.Len(t, res.Task(t, "a").Trials, 2)
 	require.Len(t, runnertest.Follow(t, h, 1), 9)
 
 	infos, err := r.Catalog().List(0)
@@ -125,7 +125,7 @@ tasks:
 bytes
 `, record.Request{})
 	<-live.Done()
-	require.Equal(t, record.Passed, runnertest.ResultOf(t, live).Tasks[0].Verdict)
+	require.Equal(t, record.Passed, runnertest.ResultOf(t, live).Task(t, "a").Verdict)
 	entries, err := os.ReadDir(filepath.Join(dir, "runs", live.ID()))
 	require.NoError(t, err)
 	var names []string
@@ -194,7 +194,7 @@ config: {executor: command, command: 'printf %s "$WAZA_WORKSPACE_DIR"'}
 tasks: [{id: a, prompt: x}]
 `, record.Request{})
 	<-live.Done()
-	require.True(t, filepath.IsAbs(runnertest.ResultOf(t, live).Tasks[0].Trials[0].Output))
+	require.True(t, filepath.IsAbs(runnertest.ResultOf(t, live).Trial(t, "a", 1).Output))
 }
 
 // Trials visits what the result holds, in its order, live and recorded.

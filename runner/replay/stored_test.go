@@ -104,7 +104,7 @@ func TestStoredContents(t *testing.T) {
 		n := 0
 		require.NoError(t, h.Trials(func(_ int, got *record.Trial) error {
 			same(t, want[n], got)
-			same(t, got, &res.Tasks[0].Trials[n])
+			same(t, got, &res.Task(t, "a").Trials[n])
 			one, err := r.Amender().Trial(h.ID(), "a", n+1)
 			require.NoError(t, err)
 			same(t, got, one)
@@ -174,7 +174,7 @@ func TestLostContents(t *testing.T) {
 		require.Len(t, got, len(told), name)
 		res := runnertest.ResultOf(t, past)
 		for i, tr := range got {
-			same(t, tr, &res.Tasks[0].Trials[i])
+			same(t, tr, &res.Task(t, "a").Trials[i])
 			if strings.Contains(tr.Output, "is not there any more") {
 				require.Contains(t, tr.Output, fmt.Sprintf("[the output of %d bytes", len(told[i].Output)))
 				tr.Output = told[i].Output

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/stats"
 )
 
@@ -126,7 +128,7 @@ func TestReportIgnoresUnknownTasks(t *testing.T) {
 	for _, n := range []int{-1, 0, 2, 1 << 40} {
 		r.Add(&record.Event{Type: record.TaskComplete, TaskNum: n, Task: &record.Task{}})
 	}
-	require.Nil(t, r.Tasks[0].Result)
+	require.Nil(t, recordtest.ByID(t, r.Tasks, "a").Result)
 }
 
 func TestLine(t *testing.T) {
@@ -157,7 +159,7 @@ func TestInterruptedAndGraded(t *testing.T) {
 	r.Status, r.Summary = record.StatusInterrupted, &record.Summary{}
 	r.Summary.Total, r.Summary.Passed = 1, 1
 	r.Summary.Trials.Total, r.Summary.Trials.Passed = 2, 2
-	r.Tasks[0].Result = &record.Task{Verdict: record.Passed}
+	r.Tasks[slices.Index(recordtest.IDs(r.Tasks), "a")].Result = &record.Task{Verdict: record.Passed}
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	require.Contains(t, b.String(), "1 of 2 tasks passed, 1 not finished; 2 of 2 counted trials passed\n")

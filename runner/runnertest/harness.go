@@ -4,7 +4,6 @@ package runnertest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 )
 
 // Two are runners of two processes with one state directory, as far as files can
@@ -34,18 +34,7 @@ func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
 }
 
 // Result is a whole result as its readers decode it.
-type Result struct {
-	RunID   string          `json:"runId"`
-	Status  record.Status   `json:"status"`
-	Error   string          `json:"error"`
-	Summary *record.Summary `json:"summary"`
-	Config  map[string]any  `json:"config"`
-	Tasks   []struct {
-		record.TaskRef
-		record.Task
-		Trials []record.Trial `json:"trials"`
-	} `json:"tasks"`
-}
+type Result = recordtest.Result
 
 // NewRunner returns a runner with a state directory of its own.
 func NewRunner(t *testing.T) *runner.Runner {
@@ -105,9 +94,7 @@ func ResultOf(t *testing.T, h record.Handle) Result {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, h.WriteResult(&b))
-	var res Result
-	require.NoError(t, json.Unmarshal(b.Bytes(), &res), "%s", b.Bytes())
-	return res
+	return *recordtest.Decode(t, b.Bytes())
 }
 
 // Run runs a suite to its end.

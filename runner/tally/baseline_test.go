@@ -16,6 +16,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 	"waza/runner/stats"
 )
@@ -68,12 +69,12 @@ trial_start helped 1/2
 `), runnertest.Outline(events))
 	require.Equal(t, 6, events[0].TotalTasks)
 	require.Equal(t, 12, events[0].TotalTrials)
-	require.Equal(t, record.RoleBaseline, res.Tasks[0].Role)
-	require.Equal(t, "helped", res.Tasks[0].Of)
-	require.Equal(t, "hello; helped", res.Tasks[0].Trials[0].Output, "programs see the suite's own id")
-	require.Len(t, res.Tasks[0].Trials[0].Graders, 1, "skill_invocation says nothing without skills")
-	require.Len(t, res.Tasks[4].Trials[0].Graders, 1, "nor does should_trigger")
-	require.Len(t, res.Tasks[5].Trials[0].Graders, 3)
+	require.Equal(t, record.RoleBaseline, res.Task(t, "helped#baseline").Role)
+	require.Equal(t, "helped", res.Task(t, "helped#baseline").Of)
+	require.Equal(t, "hello; helped", res.Trial(t, "helped#baseline", 1).Output, "programs see the suite's own id")
+	require.Len(t, res.Trial(t, "helped#baseline", 1).Graders, 1, "skill_invocation says nothing without skills")
+	require.Len(t, res.Trial(t, "spoilt#baseline", 1).Graders, 1, "nor does should_trigger")
+	require.Len(t, res.Trial(t, "spoilt", 1).Graders, 3)
 
 	sum := res.Summary
 	require.Equal(t, 3, sum.Total, "baselines are no tasks of the suite")
@@ -99,7 +100,7 @@ trial_start helped 1/2
 	mean, ok := stats.Mean([]stats.Estimate{of(1).Minus(of(0.5)), of(1).Minus(of(1)), of(0).Minus(of(1))})
 	require.True(t, ok)
 	require.Equal(t, mean.Interval, *b.Score.Interval)
-	helped := b.Tasks[0]
+	helped := recordtest.ByID(t, b.Tasks, "helped")
 	require.Equal(t, "helped", helped.ID)
 	require.Equal(t, []int{2, 2}, []int{helped.With, helped.Without})
 	require.Equal(t, []float64{1, 0, 1}, []float64{helped.PassRate.With, helped.PassRate.Without, helped.PassRate.Gain})
@@ -135,8 +136,8 @@ func TestBaselineOfOneTask(t *testing.T) {
 	b := res.Summary.Baseline
 	require.Equal(t, 1, b.Pairs)
 	require.Equal(t, 1.0, b.PassRate.Gain)
-	require.InDelta(t, b.Tasks[0].PassRate.Interval.Low, b.PassRate.Interval.Low, 1e-12)
-	require.InDelta(t, b.Tasks[0].PassRate.Interval.High, b.PassRate.Interval.High, 1e-12)
+	require.InDelta(t, recordtest.ByID(t, b.Tasks, "helped").PassRate.Interval.Low, b.PassRate.Interval.Low, 1e-12)
+	require.InDelta(t, recordtest.ByID(t, b.Tasks, "helped").PassRate.Interval.High, b.PassRate.Interval.High, 1e-12)
 }
 
 // Two lucky trials made a task "improved" by the sign of the difference alone. The
@@ -191,8 +192,8 @@ func TestBaselinePairwise(t *testing.T) {
 			require.Empty(t, j.Strange)
 			require.Equal(t, 20, res.Summary.Trials.Passed)
 			runnertest.OneVerdictEach(t, res, events, true)
-			require.Len(t, res.Tasks[1].Trials[0].Graders, 2)
-			require.Len(t, res.Tasks[0].Trials[0].Graders, 1, "nothing to compare the baseline with")
+			require.Len(t, res.Trial(t, "t0", 1).Graders, 2)
+			require.Len(t, res.Trial(t, "t0#baseline", 1).Graders, 1, "nothing to compare the baseline with")
 			require.Equal(t, 4, res.Summary.Baseline.NoDifference, "the judge is left out of the comparison")
 			require.Len(t, slices.Compact(runnertest.Hashes(res)), 40)
 		})
@@ -206,7 +207,7 @@ func TestBaselineOneTrial(t *testing.T) {
 	res, _ := runnertest.RunAgent(t, pairSuite(t, j, "  trials_per_task: 5", 2), record.Request{Task: "t1", Trial: 4}, runnertest.Says)
 	require.Empty(t, j.Strange)
 	require.Equal(t, 1, res.Summary.Trials.Passed)
-	require.Equal(t, 4, res.Tasks[0].Trials[0].TrialNum)
+	require.Equal(t, 4, res.Trial(t, "t1#baseline", 4).TrialNum)
 }
 
 // Where the baseline gave nothing, the judge cannot work, and says why. What
@@ -220,13 +221,13 @@ func TestBaselineWithoutOutput(t *testing.T) {
 		}
 		return runnertest.Says(ctx, t)
 	})
-	trial := res.Tasks[1].Trials[0]
+	trial := res.Trial(t, "t0", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, `grader "better": there is nothing to compare with: the trial without skills ended in error: no network`, trial.Error)
 	require.Equal(t, 1, res.Summary.Errors)
 	require.Equal(t, 1, res.Summary.Baseline.Errors)
-	require.Equal(t, 1, res.Summary.Baseline.Tasks[0].With)
-	require.Equal(t, 0, res.Summary.Baseline.Tasks[0].Without)
+	require.Equal(t, 1, recordtest.ByID(t, res.Summary.Baseline.Tasks, "t0").With)
+	require.Equal(t, 0, recordtest.ByID(t, res.Summary.Baseline.Tasks, "t0").Without)
 }
 
 // A baseline that a grader could not grade has its output all the same.
@@ -236,8 +237,8 @@ func TestBaselineThatCouldNotBeGraded(t *testing.T) {
 	files := strings.Replace(pairSuite(t, j, "  retry_errors: 0", 1), "tasks:", "  - {name: broken, type: program, config: {command: no-such-program-here}}\ntasks:", 1)
 	res, _ := runnertest.RunAgent(t, files, record.Request{}, runnertest.Says)
 	require.Empty(t, j.Strange)
-	require.Equal(t, record.Errored, res.Tasks[0].Verdict)
-	require.True(t, res.Tasks[1].Trials[0].Graders[0].Passed)
+	require.Equal(t, record.Errored, res.Task(t, "t0#baseline").Verdict)
+	require.True(t, res.Trial(t, "t0", 1).Graders[0].Passed)
 }
 
 // Without a baseline pairwise judges say what they want.
@@ -245,7 +246,7 @@ func TestPairwiseWithoutBaseline(t *testing.T) {
 	t.Parallel()
 	files := strings.Replace(pairSuite(t, &runnertest.PairJudge{}, "", 1), "baseline: true\n", "", 1)
 	res, _ := runnertest.RunAgent(t, files, record.Request{}, runnertest.Says)
-	require.Contains(t, res.Tasks[0].Trials[0].Error, "baseline: true")
+	require.Contains(t, res.Trial(t, "t0", 1).Error, "baseline: true")
 	require.Nil(t, res.Summary.Baseline)
 }
 
@@ -331,9 +332,9 @@ func TestBaselineCutShort(t *testing.T) {
 			want := record.Cancelled
 			if how == "stop" {
 				want = record.Skipped
-				require.Equal(t, record.Passed, res.Tasks[2].Verdict, "what ran may end")
+				require.Equal(t, record.Passed, res.Task(t, "t1#baseline").Verdict, "what ran may end")
 			}
-			require.Equal(t, want, res.Tasks[3].Verdict)
+			require.Equal(t, want, res.Task(t, "t1").Verdict)
 			require.Empty(t, j.Strange)
 		})
 	}
@@ -400,11 +401,11 @@ should_trigger_prompts: [explain]
 	res := runnertest.ResultOf(t, h)
 	require.Equal(t, record.StatusInterrupted, res.Status)
 	require.Len(t, res.Tasks, 5)
-	require.Len(t, res.Tasks[0].Trials, 2)
+	require.Len(t, res.Task(t, "a#baseline").Trials, 2)
 	for i := range whole.Tasks {
 		require.Equal(t, whole.Tasks[i].TaskRef, res.Tasks[i].TaskRef)
 	}
-	require.Equal(t, "explain", res.Tasks[4].Trigger.Prompt)
+	require.Equal(t, "explain", res.Task(t, "should_trigger#1").Trigger.Prompt)
 }
 
 // A task of the suite may be called as a baseline would be.

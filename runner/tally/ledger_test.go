@@ -48,13 +48,13 @@ func requireUsage(t *testing.T, requests int, usd float64, u *record.Usage) {
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, spendingSuite(t, &runnertest.JudgeServer{}, "trials_per_task: 3"), record.Request{})
-	require.Equal(t, 3, res.Summary.Trials.Passed, "%+v", res.Tasks[0].Reasons)
+	require.Equal(t, 3, res.Summary.Trials.Passed, "%+v", res.Task(t, "a").Reasons)
 	s := res.Summary
 	requireUsage(t, 9, 0.036, s.Usage)
 	requireUsage(t, 6, 0.006, s.UsageByRole.Agent)
 	requireUsage(t, 3, 0.03, s.UsageByRole.Judges)
-	requireUsage(t, 9, 0.036, res.Tasks[0].Usage)
-	trial := res.Tasks[0].Trials[0]
+	requireUsage(t, 9, 0.036, res.Task(t, "a").Usage)
+	trial := res.Trial(t, "a", 1)
 	requireUsage(t, 1, 0.001, trial.Usage)
 	requireUsage(t, 1, 0.001, trial.Attempts[0].Usage)
 	requireUsage(t, 2, 0.002, trial.Spent.Agent)

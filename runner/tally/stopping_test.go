@@ -1,6 +1,7 @@
 package tally_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
 	"waza/runner/tally"
@@ -33,12 +35,12 @@ graders: [{type: text, config: {contains: [good]}}]
 
 // lines gives the verdict of each trial by its first letter, and what the task
 // says of its decision.
-func decision(res runnertest.Result) (trials string, decided *record.Decided) {
+func decision(task *recordtest.Task) (trials string, decided *record.Decided) {
 	var b strings.Builder
-	for _, trial := range res.Tasks[0].Trials {
+	for _, trial := range task.Trials {
 		b.WriteString(string(trial.Verdict)[:1])
 	}
-	return b.String(), res.Tasks[0].Decided
+	return b.String(), task.Decided
 }
 
 // goodBut says good in all trials but these.
@@ -58,7 +60,7 @@ func goodBut(bad ...int) runnertest.Agent {
 
 func TestStopping(t *testing.T) {
 	t.Parallel()
-	const task = "tasks: [{id: a, prompt: x}]"
+	const one = "tasks: [{id: a, prompt: x}]"
 	for _, c := range []struct {
 		name, config, more string
 		agent              runnertest.Agent
@@ -67,41 +69,42 @@ func TestStopping(t *testing.T) {
 		verdict            record.Verdict
 		decided            string // none when empty
 		saved              int
+		of                 string // the task that is looked at; a when empty
 	}{
 		{
-			name: "one failure decides where all must pass", config: "true", more: task, agent: goodBut(3),
+			name: "one failure decides where all must pass", config: "true", more: one, agent: goodBut(3),
 			trials: "ppfs", verdict: record.Failed, decided: "decided after 3 of 50 trials: failed, whatever the others do", saved: 47,
 		},
 		{
-			name: "an error decides nothing", config: "true", more: task, agent: goodBut(-2, 4),
+			name: "an error decides nothing", config: "true", more: one, agent: goodBut(-2, 4),
 			trials: "pepfs", verdict: record.Failed, decided: "decided after 4 of 50 trials: failed, whatever the others do", saved: 46,
 		},
 		{
-			name: "a pass", config: "0.95", more: "pass_threshold: 0.8\n" + task, agent: goodBut(),
+			name: "a pass", config: "0.95", more: "pass_threshold: 0.8\n" + one, agent: goodBut(),
 			trials: "ppppppppppps", verdict: record.Passed, decided: "decided after 11 of 50 trials: passed at 95 % confidence", saved: 39,
 		},
 		{
-			name: "more confidence takes more trials", config: "{confidence: 0.999}", more: "pass_threshold: 0.8\n" + task, agent: goodBut(),
+			name: "more confidence takes more trials", config: "{confidence: 0.999}", more: "pass_threshold: 0.8\n" + one, agent: goodBut(),
 			trials: "ppppppppppppppppppps", verdict: record.Passed, decided: "decided after 19 of 50 trials: passed at 99.9 % confidence", saved: 31,
 		},
 		{
-			name: "nothing but what is certain", config: "1", more: "pass_threshold: 0.1\n" + task, agent: goodBut(1),
+			name: "nothing but what is certain", config: "1", more: "pass_threshold: 0.1\n" + one, agent: goodBut(1),
 			trials: "fppppps", verdict: record.Passed, decided: "decided after 6 of 50 trials: passed, whatever the others do", saved: 44,
 		},
 		{
-			name: "too close to tell", config: "1", more: task, agent: goodBut(50),
+			name: "too close to tell", config: "1", more: one, agent: goodBut(50),
 			trials: strings.Repeat("p", 49) + "f", verdict: record.Failed,
 		},
 		{
-			name: "the request has the last word", config: "true", more: task, agent: goodBut(1), req: record.Request{Stopping: new(float64)},
+			name: "the request has the last word", config: "true", more: one, agent: goodBut(1), req: record.Request{Stopping: new(float64)},
 			trials: "fp", verdict: record.Failed,
 		},
 		{
-			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + task, req: record.Request{Trials: 8}, agent: goodBut(-1, -2),
+			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + one, req: record.Request{Trials: 8}, agent: goodBut(-1, -2),
 			trials: "eeppps", verdict: record.Passed, decided: "decided after 5 of 8 trials: passed, whatever the others do", saved: 3,
 		},
 		{
-			name: "not beside a baseline", config: "true", more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
+			name: "not beside a baseline", of: "a#baseline", config: "true", more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
 			trials: "fp", verdict: record.Failed,
 		},
 		{
@@ -115,9 +118,10 @@ func TestStopping(t *testing.T) {
 			t.Parallel()
 			res, events := runnertest.RunAgent(t, stopping(c.config, c.more), c.req, c.agent)
 			runnertest.OneVerdictEach(t, res, events, false)
-			trials, decided := decision(res)
+			task := res.Task(t, cmp.Or(c.of, "a"))
+			trials, decided := decision(task)
 			require.Equal(t, c.trials, trials[:len(c.trials)])
-			require.Equal(t, c.verdict, res.Tasks[0].Verdict)
+			require.Equal(t, c.verdict, task.Verdict)
 			require.Equal(t, c.saved, res.Summary.TrialsSaved)
 			if c.decided == "" {
 				require.Nil(t, decided)
@@ -126,7 +130,7 @@ func TestStopping(t *testing.T) {
 			}
 			require.Equal(t, c.decided, tally.DecisionText(decided))
 			require.Equal(t, c.saved, strings.Count(trials, "s"))
-			require.Equal(t, "not started: "+c.decided, res.Tasks[0].Trials[len(trials)-1].Error)
+			require.Equal(t, "not started: "+c.decided, task.Trial(t, len(trials)).Error)
 		})
 	}
 }
@@ -168,9 +172,9 @@ func TestStoppingLooksInOrder(t *testing.T) {
 	<-live.Done()
 	res := runnertest.ResultOf(t, live)
 	runnertest.OneVerdictEach(t, res, runnertest.Follow(t, live, 1), false)
-	require.Equal(t, record.Failed, res.Tasks[0].Verdict)
-	require.Equal(t, "decided after 3 of 50 trials: failed, whatever the others do", tally.DecisionText(res.Tasks[0].Decided))
-	trials, _ := decision(res)
+	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
+	require.Equal(t, "decided after 3 of 50 trials: failed, whatever the others do", tally.DecisionText(res.Task(t, "a").Decided))
+	trials, _ := decision(res.Task(t, "a"))
 	require.Equal(t, "ppf", trials[:3])
 	require.Equal(t, res.Summary.TrialsSaved, strings.Count(trials, "s"))
 	require.GreaterOrEqual(t, res.Summary.TrialsSaved, 45)
@@ -188,8 +192,8 @@ func TestStoppingGoesOn(t *testing.T) {
 		})
 	runnertest.OneVerdictEach(t, res, events, false)
 	require.Equal(t, 4, res.Summary.TrialsSaved)
-	require.Equal(t, 5, res.Tasks[1].Task.Trials.Passed)
-	require.Nil(t, res.Tasks[1].Decided)
+	require.Equal(t, 5, res.Task(t, "b").Task.Trials.Passed)
+	require.Nil(t, res.Task(t, "b").Decided)
 	require.Equal(t, record.StatusCompleted, res.Status)
 }
 
@@ -202,22 +206,22 @@ func TestStoppingGradedAnew(t *testing.T) {
 	live := runnertest.Start(t, r, suite, record.Request{})
 	<-live.Done()
 	before := runnertest.ResultOf(t, live)
-	require.Equal(t, 11, before.Tasks[0].Decided.After)
+	require.Equal(t, 11, before.Task(t, "a").Decided.After)
 
 	_, res := runnertest.GradeAgain(t, r, live.ID(), runnertest.Edited(t, suite, "contains: [good]", "contains: [better]"), regrade.GradeOptions{})
-	require.Equal(t, record.Failed, res.Tasks[0].Verdict)
-	require.Equal(t, record.Failed, res.Tasks[0].Decided.Verdict)
-	require.Less(t, res.Tasks[0].Decided.After, 11)
+	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
+	require.Equal(t, record.Failed, res.Task(t, "a").Decided.Verdict)
+	require.Less(t, res.Task(t, "a").Decided.After, 11)
 	require.Equal(t, 39, res.Summary.TrialsSaved)
 
 	// Where all must pass, 11 that do decide nothing.
 	_, res = runnertest.GradeAgain(t, r, live.ID(), runnertest.Edited(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), regrade.GradeOptions{})
-	require.Nil(t, res.Tasks[0].Decided)
-	require.Equal(t, record.Skipped, res.Tasks[0].Verdict)
+	require.Nil(t, res.Task(t, "a").Decided)
+	require.Equal(t, record.Skipped, res.Task(t, "a").Verdict)
 	require.Zero(t, res.Summary.TrialsSaved)
 
 	_, res = runnertest.GradeAgain(t, r, live.ID(), suite, regrade.GradeOptions{})
-	require.Equal(t, before.Tasks[0].Task, res.Tasks[0].Task)
+	require.Equal(t, before.Task(t, "a").Task, res.Task(t, "a").Task)
 }
 
 // Taken up again, a run decides as if it had never been cut short: by the trials

@@ -9,6 +9,7 @@ import (
 
 	"waza/runner/compare"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/report"
 	"waza/runner/runnertest"
 )
@@ -28,9 +29,9 @@ tasks: [{id: a, prompt: x}]
 	<-quick.Done()
 	<-slow.Done()
 	res := runnertest.ResultOf(t, slow)
-	task := res.Tasks[0]
-	require.Equal(t, record.TimedOut, task.Trials[1].Verdict)
-	require.Zero(t, *task.Trials[1].Score)
+	task := res.Task(t, "a")
+	require.Equal(t, record.TimedOut, task.Trial(t, 2).Verdict)
+	require.Zero(t, *task.Trial(t, 2).Score)
 	require.Equal(t, 2, task.Score.N)
 	require.InDelta(t, 0, task.Score.Mean, 0)
 	require.InDelta(t, 0, res.Summary.Score.Mean, 0)
@@ -48,10 +49,11 @@ tasks: [{id: a, prompt: x}]
 	}
 	var results struct {
 		Tasks []struct {
+			ID    string         `json:"test_id"`
 			Stats map[string]any `json:"stats"`
 		} `json:"tasks"`
 	}
 	require.NoError(t, json.Unmarshal(b.Bytes(), &results))
-	require.InDelta(t, 0, results.Tasks[0].Stats["avg_score"], 0)
-	require.InDelta(t, 0, results.Tasks[0].Stats["avg_weighted_score"], 0)
+	require.InDelta(t, 0, recordtest.ByID(t, results.Tasks, "a").Stats["avg_score"], 0)
+	require.InDelta(t, 0, recordtest.ByID(t, results.Tasks, "a").Stats["avg_weighted_score"], 0)
 }

@@ -3,13 +3,16 @@ package tally_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
 	"waza/runner/stats"
 )
@@ -85,12 +88,12 @@ should_not_trigger_prompts:
 	require.Equal(t, record.TriggerPrompt{
 		ID: "should_trigger#1", Verdict: record.Passed, Triggered: 2, Answered: 2,
 		TriggerRef: record.TriggerRef{Prompt: "use {{name}}", Skill: "explainer", ShouldTrigger: true, Reason: "asks for it", Confidence: "high"},
-	}, tr.Results[0])
-	require.Equal(t, "done: use {{name}}", res.Tasks[0].Trials[0].Output, "prompts are sent as they are written")
-	require.Equal(t, []int{1, 2}, []int{tr.Results[1].Triggered, tr.Results[1].Answered})
-	require.Equal(t, record.Failed, tr.Results[1].Verdict)
-	require.Equal(t, []int{0, 1, 1}, []int{tr.Results[5].Triggered, tr.Results[5].Answered, tr.Results[5].Errors})
-	require.Equal(t, record.Errored, tr.Results[6].Verdict)
+	}, recordtest.ByID(t, tr.Results, "should_trigger#1"))
+	require.Equal(t, "done: use {{name}}", res.Trial(t, "should_trigger#1", 1).Output, "prompts are sent as they are written")
+	require.Equal(t, []int{1, 2}, []int{recordtest.ByID(t, tr.Results, "should_trigger#2").Triggered, recordtest.ByID(t, tr.Results, "should_trigger#2").Answered})
+	require.Equal(t, record.Failed, recordtest.ByID(t, tr.Results, "should_trigger#2").Verdict)
+	require.Equal(t, []int{0, 1, 1}, []int{recordtest.ByID(t, tr.Results, "should_not_trigger#3").Triggered, recordtest.ByID(t, tr.Results, "should_not_trigger#3").Answered, recordtest.ByID(t, tr.Results, "should_not_trigger#3").Errors})
+	require.Equal(t, record.Errored, recordtest.ByID(t, tr.Results, "should_not_trigger#4").Verdict)
 
 	require.Zero(t, res.Summary.Total, "prompts are no tasks of the suite")
 	require.Zero(t, res.Summary.Trials.Total)
@@ -115,8 +118,8 @@ config: {executor: agent, trials_per_task: 2, max_attempts: 5, retry_errors: 1}
 should_trigger_prompts: [nothing, fail@1]
 `, record.Request{}, obedient)
 	require.Equal(t, record.Counts{Total: 4, Failed: 3, Errors: 1}, res.Summary.Triggers.Trials)
-	require.Empty(t, res.Tasks[0].Trials[0].Attempts)
-	require.Len(t, res.Tasks[1].Trials[0].Attempts, 1, "errors are no answers")
+	require.Empty(t, res.Trial(t, "should_trigger#1", 1).Attempts)
+	require.Len(t, res.Trial(t, "should_trigger#2", 1).Attempts, 1, "errors are no answers")
 }
 
 // Where nothing used the skill, precision is not defined; where nothing should,
@@ -162,8 +165,8 @@ should_not_trigger_prompts: [use hang, hang, other hang]
 	require.Equal(t, 3, tr.Timeouts)
 	require.Equal(t, record.Confusion{TruePositives: 1, FalsePositives: 1}, tr.Confusion)
 	require.Equal(t, 0.5, *tr.Accuracy)
-	require.Empty(t, res.Tasks[0].Trials[0].Error)
-	require.Equal(t, "timeout exceeded", res.Tasks[1].Trials[0].Error)
+	require.Empty(t, res.Trial(t, "should_trigger#1", 1).Error)
+	require.Equal(t, "timeout exceeded", res.Trial(t, "should_trigger#2", 1).Error)
 }
 
 // Nothing that was answered is nothing measured, and no perfect score.
@@ -322,7 +325,8 @@ func TestTriggerHashes(t *testing.T) {
 		p, err := r.Planner().Plan(t.Context(), runnertest.Load(t, r, files), record.Request{})
 		require.NoError(t, err)
 		defer p.Close()
-		return p.Tasks[1].Hash // of the first prompt
+		first := slices.IndexFunc(p.Tasks, func(task *plan.Task) bool { return task.Trigger != nil })
+		return p.Tasks[first].Hash // of the first prompt
 	}
 	first := name()
 	require.Equal(t, first, name("nothing", "something"))

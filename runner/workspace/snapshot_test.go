@@ -218,11 +218,11 @@ tasks:
     graders:
       - {type: program, config: {command: sh, args: [-c, "echo later > graded.txt"]}}
 `, record.Request{})
-	s := res.Tasks[0].Trials[0].Workspace
+	s := res.Trial(t, "a", 1).Workspace
 	require.NotNil(t, s)
 	require.Len(t, s.Entries, 2, "and not what graders make")
 	require.Equal(t, "in.txt", s.Entries[0].Path)
 	require.EqualValues(t, 5, s.Entries[1].Size)
 	res, _ = runnertest.Run(t, runnertest.TwoTasks, record.Request{})
-	require.Nil(t, res.Tasks[0].Trials[0].Workspace)
+	require.Nil(t, res.Trial(t, "a", 1).Workspace)
 }

@@ -139,7 +139,7 @@ func TestAttackTrialWaitsForNoPipe(t *testing.T) {
 			run, err := r.Start(plan)
 			require.NoError(t, err)
 			soon(t, "the trial", func() { <-run.Done() })
-			trial := runnertest.ResultOf(t, run).Tasks[0].Trials[0]
+			trial := runnertest.ResultOf(t, run).Trial(t, "a", 1)
 			require.Equal(t, record.Errored, trial.Verdict)
 			require.Contains(t, trial.Error, "workspace: file in.txt:")
 		})
@@ -165,7 +165,7 @@ func TestAttackNothingWaitsForThePipesOfAnAgent(t *testing.T) {
 	run, err := r.Start(plan)
 	require.NoError(t, err)
 	soon(t, "the trial", func() { <-run.Done() })
-	trial := runnertest.ResultOf(t, run).Tasks[0].Trials[0]
+	trial := runnertest.ResultOf(t, run).Trial(t, "a", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Contains(t, trial.Error, "want.txt")
 	require.Equal(t, record.GivenUnknown, trial.Workspace.Entries[0].Given)
@@ -224,7 +224,7 @@ func TestAttackHugeFixtureStopsTheTrial(t *testing.T) {
 	run, err := r.Start(plan)
 	require.NoError(t, err)
 	<-run.Done()
-	trial := runnertest.ResultOf(t, run).Tasks[0].Trials[0]
+	trial := runnertest.ResultOf(t, run).Trial(t, "a", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, "workspace: file in.txt: file too large: 214748364800 bytes, the limit is 1 GiB", trial.Error)
 }

@@ -5,6 +5,7 @@ package recordtest
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"waza/runner/record"
@@ -38,23 +39,41 @@ func Decode(t testing.TB, text []byte) *Result {
 }
 
 // Task returns the task of that id. It fails the test unless there is exactly one.
-func (r *Result) Task(t testing.TB, id string) *Task {
+func (r Result) Task(t testing.TB, id string) *Task {
 	t.Helper()
 	return One(t, "task", id, r.Tasks, func(task Task) string { return task.ID })
 }
 
 // Trial returns the trial of that number of the task of that id. It fails the test
 // unless there is exactly one.
-func (r *Result) Trial(t testing.TB, id string, num int) *record.Trial {
+func (r Result) Trial(t testing.TB, id string, num int) *record.Trial {
 	t.Helper()
 	return r.Task(t, id).Trial(t, num)
 }
 
 // Trial returns the trial of that number. It fails the test unless there is exactly one.
-func (task *Task) Trial(t testing.TB, num int) *record.Trial {
+func (task Task) Trial(t testing.TB, num int) *record.Trial {
 	t.Helper()
 	return One(t, "trial of "+task.ID, num, task.Trials, func(trial record.Trial) int { return trial.TrialNum })
 }
+
+// ByID returns the element of the list whose field ID is id. It fails the test unless
+// there is exactly one.
+func ByID[T any](t testing.TB, list []T, id string) T {
+	t.Helper()
+	return *One(t, "element", id, list, func(e T) string { return idOf(e) })
+}
+
+// IDs returns the ids of a list in its order, for tests of the order.
+func IDs[T any](list []T) []string {
+	ids := make([]string, len(list))
+	for i, e := range list {
+		ids[i] = idOf(e)
+	}
+	return ids
+}
+
+func idOf(e any) string { return reflect.Indirect(reflect.ValueOf(e)).FieldByName("ID").String() }
 
 // One returns the element of the list that has the key. It fails the test unless
 // there is exactly one; what says what is looked for.

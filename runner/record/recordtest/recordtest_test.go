@@ -34,7 +34,7 @@ func TestLookup(t *testing.T) {
 		{"id":"b","trials":[{"trialNum":1},{"trialNum":1}]},{"id":"c"},{"id":"c"}]}`))
 	require.EqualValues(t, "passed", r.Task(t, "a").Verdict)
 	require.Equal(t, "first", r.Trial(t, "a", 1).Output)
-	require.Equal(t, "second", r.Task(t, "a").Trial(t, 2).Output)
+	require.Equal(t, "second", r.Trial(t, "a", 2).Output)
 	for name, f := range map[string]func(testing.TB){
 		"no task":      func(t testing.TB) { r.Task(t, "d") },
 		"two tasks":    func(t testing.TB) { r.Task(t, "c") },
