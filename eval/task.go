@@ -32,7 +32,7 @@ type Task struct {
 	// What a good outcome shows, graded by waza itself.
 	Expected *Expected `yaml:"expected"`
 	// Graders of this task; one named like a suite's grader replaces it.
-	Graders []*Grader `yaml:"graders"`
+	Graders []*Grader `yaml:"graders" json:"-"`
 
 	// Vars are the template variables of this task: the suite's inputs and,
 	// over them, its dataset row.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"waza/runner/cache"
@@ -40,13 +39,11 @@ func (s *scheduler) takeOver(t *taskRun, num int, e *cache.Trial) *record.Trial 
 // executes nothing.
 func (s *scheduler) gradeAgain(t *taskRun, old *record.Trial, e *cache.Trial) *trial.Attempt {
 	r := s.run
-	again := &trial.Recorded{
-		Plan: r.plan, Task: t.Task, Graders: t.graders, Env: t.env, RunID: e.Record().Origin,
-		Baseline: s.compareWith(t, old.TrialNum), Blobs: e.Record().From.Blobs,
-		Path: filepath.Join(r.log.WorkDir(), workspace.WorkspaceName(t.num, t.ID, old.TrialNum, len(old.Attempts)+1)),
-	}
-	for _, record := range e.Records {
-		again.Before = slices.Concat(again.Before, record.Grades())
+	o := s.order(t, old.TrialNum)
+	o.RunID = e.Record().Origin
+	again := &trial.Recorded{Order: o, Env: s.env, Blobs: e.Record().From.Blobs, Dir: r.log.WorkDir()}
+	for _, earlier := range e.Records {
+		again.Before = slices.Concat(again.Before, earlier.Grades())
 	}
 	errs := r.plan.Config.RetryErrors
 	var judged *record.Usage // by all tries
@@ -68,8 +65,8 @@ func (s *scheduler) gradeAgain(t *taskRun, old *record.Trial, e *cache.Trial) *t
 			return a
 		}
 		r.logTask(t, "warning", "task %s, trial %d: %s; grading it again", t.ID, old.TrialNum, a.Error)
-		trial.Pause(r.ctx, r.stops, trial.Backoff(n))
-		if why := r.ending(); why != nil {
+		s.env.Pause(r.ctx, n)
+		if why := s.env.Ending(r.ctx); why != nil {
 			a.Score, a.Verdict, a.Error = nil, record.Cancelled, why.Error()
 			return a
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"waza/runner/grader"
 	"waza/runner/record"
 	"waza/runner/trial"
 )
@@ -35,7 +34,7 @@ type queued struct {
 	after after
 	// left holds what trials of an awaited baseline left, by number from the first;
 	// nil as long as one is not over, and once it was compared with.
-	left []*grader.Baseline
+	left []*record.Baseline
 	// done: all trials of the task are over, and its hooks.
 	done bool
 }
@@ -75,7 +74,7 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 			t.baseline.awaiting = t
 		}
 		if t.Compares {
-			t.baseline.queued.left = make([]*grader.Baseline, t.Trials)
+			t.baseline.queued.left = make([]*record.Baseline, t.Trials)
 		}
 	}
 	return q
@@ -217,7 +216,7 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 
 // baseline returns what a trial of a task is compared with; nil when its task has
 // no baseline, or that trial of it was kept.
-func (q *queue) baseline(t *taskRun, num int) *grader.Baseline {
+func (q *queue) baseline(t *taskRun, num int) *record.Baseline {
 	if t.baseline == nil || !t.Compares {
 		return nil
 	}

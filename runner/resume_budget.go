@@ -10,6 +10,7 @@ import (
 	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/trial"
 )
 
 // chargeEarlier counts what earlier sessions spent, kept or not, for the budget is
@@ -28,8 +29,8 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 		if !known {
 			model = p.Config.Model
 		}
-		agents[model] = agents[model].Add(plan.ProviderUsage(spent.Agent))
-		judges = judges.Add(plan.ProviderUsage(spent.Judges))
+		agents[model] = agents[model].Add(trial.ProviderUsage(spent.Agent))
+		judges = judges.Add(trial.ProviderUsage(spent.Judges))
 	})
 	if err == nil {
 		err = p.Pool.Budget().Spend(judges) // whose costs are known

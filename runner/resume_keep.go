@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner/grader"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -355,7 +354,7 @@ func sameScore(a, b *record.ScoreStats) bool {
 
 // keptBaseline is what a trial without skills left that was done in an earlier
 // session.
-func (s *scheduler) keptBaseline(b *taskRun, num int) *grader.Baseline {
+func (s *scheduler) keptBaseline(b *taskRun, num int) *record.Baseline {
 	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
 	res := new(record.Trial)
 	files, err := replay.OpenTrials(s.run.log.Run())
@@ -364,7 +363,7 @@ func (s *scheduler) keptBaseline(b *taskRun, num int) *grader.Baseline {
 		err = files.Decode(at, res)
 	}
 	if err != nil {
-		return &grader.Baseline{Missing: err.Error()}
+		return &record.Baseline{Missing: err.Error()}
 	}
 	return trial.BaselineOf(res)
 }

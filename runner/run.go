@@ -19,12 +19,11 @@ import (
 	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/trial"
 	"waza/runner/workspace"
 )
 
 var errCancelled = errors.New("the run was cancelled")
-
-var errStopped = errors.New("the run was stopped before the trial was tried again")
 
 // hookGrace bounds the hooks that clean up after a run that was cancelled.
 const hookGrace = 3 * time.Second
@@ -190,11 +189,22 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	}
 }
 
-// logRetry tells that a trial is tried again.
-func (r *Run) logRetry(t *taskRun, num, attempt int, level, why string) {
-	e := logEvent(t, level, fmt.Sprintf("task %s, trial %d: %s; trying again", t.ID, num, why))
-	e.TrialNum, e.Attempt = num, attempt
-	r.feed.emit(e)
+// env is what this process offers to the run's trials.
+func (r *Run) env() *trial.Env {
+	env := r.plan.Env()
+	env.Blobs, env.Dir, env.Halt, env.Stopping, env.Logger = r.log.Blobs(), r.log.WorkDir(), r.halt, r.stops, r.runner.log
+	env.Log = func(o *record.Order, n trial.Notice) {
+		if n.Level == "debug" && !r.plan.Verbose {
+			return
+		}
+		e := logEvent(nil, n.Level, n.Message)
+		e.TaskID, e.TaskName, e.TaskNum = o.TaskID, r.rec.Tasks[o.TaskNum-1].Name, o.TaskNum
+		if n.Attempt > 0 {
+			e.TrialNum, e.Attempt = o.Num, n.Attempt
+		}
+		r.feed.emit(e)
+	}
+	return env
 }
 
 // logTrial logs why a trial is in error.

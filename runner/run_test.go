@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"waza/runner/trial"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,14 +30,4 @@ func TestAfterContext(t *testing.T) {
 		<-late.Done()
 		require.ErrorIs(t, context.Cause(ctx), errCancelled)
 	})
-}
-
-// The pause before a retry doubled without end, and overflowed.
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, trial.RetryDelay, trial.Backoff(1))
-	require.Equal(t, 2*trial.RetryDelay, trial.Backoff(2))
-	for _, n := range []int{10, 50, 64, 1 << 40} {
-		require.Equal(t, trial.MaxRetryDelay, trial.Backoff(n))
-	}
 }

@@ -32,6 +32,7 @@ import (
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/replay"
+	"waza/runner/trial"
 	"waza/runner/workspace"
 )
 
@@ -48,6 +49,9 @@ type Options struct {
 	// Reports are written into the directory of each run that ends or is amended;
 	// nil means none.
 	Reports []Report
+	// Do does the trials; nil means [trial.Do], which does them in this process. It is
+	// called by many workers at once.
+	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout bounds how long the process of a run may take to answer when
@@ -62,6 +66,7 @@ type Runner struct {
 	amender *regrade.Amender
 	store   *journal.Store
 	reports []Report
+	do      func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	log     *slog.Logger
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
@@ -83,10 +88,13 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 // New makes a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{
-		reports: o.Reports, log: o.Logger, answerTimeout: o.AnswerTimeout,
+		reports: o.Reports, do: o.Do, log: o.Logger, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if r.do == nil {
+		r.do = trial.Do
+	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

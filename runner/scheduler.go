@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -11,10 +10,10 @@ import (
 	"time"
 
 	"waza/runner/executor"
-	"waza/runner/grader"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/tally"
+	"waza/runner/trial"
 )
 
 // scheduler hands the trials of a run to its workers, in the order of the
@@ -22,7 +21,7 @@ import (
 // the task begins before its first and ends after its last.
 type scheduler struct {
 	run   *Run
-	execs map[*plan.Setup]executor.Executor // of the cells that have tasks
+	env   *trial.Env
 	tasks []*taskRun
 	tally *tally.Run
 	queue *queue
@@ -34,9 +33,9 @@ type scheduler struct {
 // taskRun is a task while it runs.
 type taskRun struct {
 	*plan.Task
-	num     int // 1-based
-	caps    executor.Capabilities
-	graders []*grader.Bound
+	num int // 1-based
+	// order is what the trials of the task have in common.
+	order record.Order
 	// baseline is the task as an agent without skills does it; nil when that
 	// is not done. awaiting is, of a baseline, the task that may have to wait for it.
 	baseline, awaiting *taskRun
@@ -61,10 +60,10 @@ type taskRun struct {
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, tally: tally.NewRun(r.rec), index: newIndexer(r)}
+	s := &scheduler{run: r, env: r.env(), tally: tally.NewRun(r.rec), index: newIndexer(r)}
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
-		tr := &taskRun{Task: t, num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
+		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
 		if t.Role == record.RoleBaseline {
 			runs[t] = tr
 		}
@@ -96,43 +95,32 @@ func (t *taskRun) executes() bool {
 
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
-// open opens the executor of each cell that has trials. Close what it opened, also
-// after an error.
+// open opens the executors of the trials that are to be done.
 func (s *scheduler) open(ctx context.Context) error {
-	s.execs = map[*plan.Setup]executor.Executor{}
 	for _, t := range s.tasks {
-		c := t.Setup
-		if s.execs[c] != nil || !t.executes() {
+		if !t.executes() {
 			continue
 		}
-		settings := c.Settings
-		settings.Temp = s.run.log.WorkDir()
-		exec, err := c.Executor.Open(ctx, settings)
-		if err != nil {
-			return fmt.Errorf("executor %s: %w", c.Executor.Name, err)
+		if err := s.env.Open(ctx, &t.order); err != nil {
+			return err
 		}
-		s.execs[c] = exec
 	}
 	return nil
 }
 
 func (s *scheduler) close() {
-	for c, exec := range s.execs {
-		if err := exec.Close(); err != nil {
-			s.run.logf("warning", "executor %s: close: %v", c.Executor.Name, err)
-		}
+	if err := s.env.Close(); err != nil {
+		s.run.logf("warning", "%v", err)
 	}
 }
 
 // bind builds the graders of all tasks.
 func (s *scheduler) bind() error {
 	for _, t := range s.tasks {
-		t.caps = t.Setup.Can()
 		if !t.Grades() {
 			continue
 		}
-		var err error
-		if t.graders, err = s.run.plan.Bind(t.Task); err != nil {
+		if _, err := s.env.Bind(&t.order); err != nil {
 			return err
 		}
 	}
@@ -208,7 +196,7 @@ func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *re
 func (s *scheduler) start(t *taskRun) {
 	t.begin.Do(func() {
 		r := s.run
-		t.env = t.Environ(r.plan.Inherited(), r.ID())
+		t.env = trial.Environ(r.plan.Inherited(), &t.order)
 		r.feed.emit(&record.Event{
 			Type: record.TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
@@ -247,7 +235,29 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	if e := t.Earlier[num]; e != nil {
 		return s.complete(t, s.takeOver(t, num, e))
 	}
-	return s.complete(t, s.attempts(t, num))
+	if t.broken != nil {
+		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
+	}
+	return s.complete(t, s.run.runner.do(s.run.ctx, s.env, s.order(t, num)))
+}
+
+// order is the order of one trial of a task.
+func (s *scheduler) order(t *taskRun, num int) *record.Order {
+	o := t.order
+	o.Num, o.Hash, o.Baseline = num, t.TrialHash(num), s.compareWith(t, num)
+	return &o
+}
+
+// compareWith is what pairwise judges compare a trial with; nil when the suite
+// asks for no baseline.
+func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
+	if why := t.Setup.Baselines; why != "" && s.run.rec.Baseline != nil {
+		return &record.Baseline{Missing: "the baseline is " + why}
+	}
+	if b := t.baseline; b != nil && t.Compares && b.isKept(num-b.First) {
+		return s.keptBaseline(b, num)
+	}
+	return s.queue.baseline(t, num)
 }
 
 // complete announces how a trial ended and, after the task's last, the task. It

@@ -103,14 +103,20 @@ type Driver interface {
 	AgentName() string
 }
 
-// Trial is one attempt at a trial, as an executor is told of it.
+// Admitter is an executor that can do only so many trials at once, such as one whose
+// agents connect to it.
+type Admitter interface {
+	// Admit waits until there is room for an attempt at the order's trial. It is called
+	// before the deadline of the attempt starts, so waiting takes neither time of the
+	// trial nor an attempt. The attempt calls release when it has ended. The error is
+	// the cause of ctx when that ended, or says why there will never be room.
+	Admit(ctx context.Context, o *record.Order) (release func(), err error)
+}
+
+// Trial is one attempt at a trial: its order, and what lives only in this process.
 type Trial struct {
-	RunID   string
-	Suite   *eval.Suite
-	Task    *eval.Task
-	Num     int // trial, 1-based
+	*record.Order
 	Attempt int // 1-based
-	Model   string
 	// Prompt and FollowUps are expanded and ready to send.
 	Prompt    string
 	FollowUps []string

@@ -91,19 +91,12 @@ type Subject struct {
 	Expand func(text string) string
 	// Baseline is what the same task gave without the skills; nil when it was
 	// not run so. Pairwise judges compare with it.
-	Baseline *Baseline
+	Baseline *record.Baseline
 	// Capabilities are those of the executor.
 	Capabilities executor.Capabilities
 
 	// entriesDropped says which entries the transcript misses; empty for none.
 	entriesDropped string
-}
-
-// Baseline is what a task gave in the trial of the same number without skills.
-type Baseline struct {
-	Output string
-	// Missing says why there is nothing to compare with; empty when there is.
-	Missing string
 }
 
 // NewSubject fills the fields that follow from the transcript.

@@ -45,7 +45,7 @@ func (g *judgeGrader) asks(s *Subject) any {
 	for i, j := range g.judges {
 		judges[i] = j.source
 	}
-	var without *Baseline
+	var without *record.Baseline
 	if g.options.comparesWithBaseline() {
 		without = s.Baseline // else it is there for another grader of the task
 	}

@@ -89,7 +89,7 @@ func judged(t *testing.T, s *scripted, config string, files map[string]string) *
 }
 
 func baseline(output string) func(*Subject) {
-	return func(s *Subject) { s.Baseline = &Baseline{Output: output} }
+	return func(s *Subject) { s.Baseline = &record.Baseline{Output: output} }
 }
 
 func TestPromptGrader(t *testing.T) {

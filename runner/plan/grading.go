@@ -20,7 +20,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Suite: suite, graders: r.graders, Config: planConfig(suite, req, kind.Name), Pool: provider.ForSuite(suite, &r.limits),
+		Suite: suite, executors: r.executors, graders: r.graders, Config: planConfig(suite, req, kind.Name), Pool: provider.ForSuite(suite, &r.limits),
 	}
 	p.Config.TimeoutSeconds = max(p.Config.TimeoutSeconds, rec.Config.TimeoutSeconds)
 	if rec.Matrix() {

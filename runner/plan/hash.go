@@ -61,6 +61,9 @@ func (p *Plan) hashWith(files *Digests) error {
 		if t.Execution, err = files.execution(suites[t.Setup], t.Task); err != nil {
 			return err
 		}
+		if t.fixtures, err = files.fixturesOf(t.Task); err != nil {
+			return err
+		}
 		if t.Grading, err = files.grading(p, t.Task); err != nil {
 			return err
 		}

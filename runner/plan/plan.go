@@ -75,17 +75,17 @@ type Plan struct {
 	// baseline where it has one, then the prompts of the trigger tests.
 	Tasks []*Task
 
-	Asked   record.Request
-	cells   []*Setup // at least one
-	Pool    *provider.Pool
-	env     *grader.Env
-	graders *grader.Registry
-	bound   map[*eval.Grader]boundGrader // those built so far
-	Files   *Digests                     // of what the plan depends on
-	cache   *cache.Cache                 // nil when it is not asked for
-	Config  record.Config
-	judge   string // model for judges that name none
-	Verbose bool
+	Asked     record.Request
+	cells     []*Setup // at least one
+	Pool      *provider.Pool
+	env       *grader.Env
+	graders   *grader.Registry
+	executors *executor.Registry
+	Files     *Digests     // of what the plan depends on
+	cache     *cache.Cache // nil when it is not asked for
+	Config    record.Config
+	judge     string // model for judges that name none
+	Verbose   bool
 	// baselines and triggers say why there are none; empty when there are.
 	baselines, triggers string
 }
@@ -120,6 +120,8 @@ type Task struct {
 	Setup   *Setup // never nil
 	// earlier holds, by number, the trials that need not be executed; nil for none.
 	Earlier map[int]*cache.Trial
+	// fixtures are the hashes of the contents of the task's fixtures, by their paths.
+	fixtures map[string]string
 }
 
 // TotalTrials is the number of trials of all tasks.
@@ -155,7 +157,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, Asked: req, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: judge(&req, suite)}
+	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: judge(&req, suite)}
 	p.Config = planConfig(suite, req, kind.Name)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {

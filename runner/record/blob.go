@@ -1,7 +1,5 @@
 package record
 
-import ()
-
 // Blob names a content that a run keeps: by its hash, and where it is.
 type Blob struct {
 	Hash   string `json:"hash"`

@@ -1,7 +1,5 @@
 package record
 
-import ()
-
 // Agreement tells how far a rater agrees with the one it is held against.
 type Agreement struct {
 	N int `json:"n"`

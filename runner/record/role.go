@@ -1,7 +1,5 @@
 package record
 
-import ()
-
 // Role is what a task of a run is there for. Only those of the suite itself
 // count in the run's pass rates and scores.
 type Role string

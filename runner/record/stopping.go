@@ -1,7 +1,5 @@
 package record
 
-import ()
-
 // Decided tells of a task whose verdict was decided before all its trials were
 // started, see [stats.Sequential].
 type Decided struct {

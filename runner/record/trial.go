@@ -1,7 +1,5 @@
 package record
 
-import ()
-
 // CachedFrom tells where a trial was taken over from.
 type CachedFrom struct {
 	// RunID is the run whose executor did the trial. It may be gone.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -12,20 +11,19 @@ import (
 	"sync"
 
 	"waza/runner/executor"
-	"waza/runner/grader"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/tally"
 	"waza/runner/trial"
-	"waza/runner/workspace"
 )
 
 // grading grades the trials of a recorded run, as many at once as the run did.
 // Its goroutines are those workers; run waits for them.
 type grading struct {
 	plan    *plan.Plan
+	env     *trial.Env // set by run
 	rec     *record.Run
 	options GradeOptions
 	tasks   []*gradedTask
@@ -51,18 +49,17 @@ type gradedTask struct {
 	index   int // in the run
 	without int // index of the task's baseline in the run, -1 when there is none
 	ref     record.TaskRef
-	graders []*grader.Bound
-	env     []string
+	order   record.Order
 }
 
 // run is what [Runner.amend] calls.
 func (g *grading) run(ctx context.Context, a *Amendment) error {
+	g.env = g.plan.Env()
 	for _, t := range g.tasks {
-		var err error
-		if t.graders, err = g.plan.Bind(t.Task); err != nil {
+		t.order = g.plan.Order(t.Task, g.rec.RunID, t.index+1)
+		if _, err := g.env.Bind(&t.order); err != nil {
 			return err
 		}
-		t.env = t.Environ(g.plan.Inherited(), g.rec.RunID)
 	}
 	var err error
 	if g.blobs, err = a.run.Blobs(); err != nil {
@@ -182,19 +179,17 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 
 // grade lets today's graders score a trial.
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *trial.Attempt {
-	again := &trial.Recorded{
-		Plan: g.plan, Task: t.Task, Graders: t.graders, Env: t.env, RunID: g.rec.RunID,
-		Before: g.before(t, old), Blobs: g.blobs,
-		Path: filepath.Join(g.a.dir, workspace.WorkspaceName(t.index+1, t.ID, old.TrialNum, len(old.Attempts)+1)),
-	}
-	g.compareAsked(t, old, again.Expand(old, func(error) {}))
+	o := t.order
+	o.Num = old.TrialNum
+	again := &trial.Recorded{Order: &o, Env: g.env, Before: g.before(t, old), Blobs: g.blobs, Dir: g.a.dir}
+	g.compareAsked(t, old, again.Prompt(old, func(error) {}))
 	baseline, err := g.compareWith(t, old.TrialNum)
 	if err != nil {
 		a := &trial.Attempt{Attempt: &record.Attempt{Graders: old.Graders}}
 		a.Fail(ctx, executor.Permanent(err))
 		return a
 	}
-	again.Baseline = baseline
+	o.Baseline = baseline
 	a, left := again.Grade(ctx, old)
 	if left != nil {
 		g.mu.Lock()
@@ -207,11 +202,7 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *
 // compareAsked notes a task whose prompt is another than it was: its graders may
 // expect what nobody asked for. So it is when a row is put into a dataset whose
 // rows have no ids.
-func (g *grading) compareAsked(t *gradedTask, old *record.Trial, expand func(string) string) {
-	prompt := expand(t.Inputs.Prompt)
-	if t.Trigger != nil {
-		prompt = t.Trigger.Prompt
-	}
+func (g *grading) compareAsked(t *gradedTask, old *record.Trial, prompt string) {
 	if g.plan.Pool.Redactor().Text(prompt) == old.Prompt || strings.Contains(old.Prompt, provider.Redacted) {
 		return
 	}
@@ -244,21 +235,21 @@ func (g *grading) before(t *gradedTask, old *record.Trial) [][]record.Grade {
 
 // compareWith is what judges compare a trial with, as it was recorded; nil when
 // the task asks for no baseline.
-func (g *grading) compareWith(t *gradedTask, num int) (*grader.Baseline, error) {
+func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) {
 	switch {
 	case !t.Compares:
 		return nil, nil
 	case t.without < 0 && t.Setup.Baselines != "":
-		return &grader.Baseline{Missing: "the baseline is " + t.Setup.Baselines}, nil
+		return &record.Baseline{Missing: "the baseline is " + t.Setup.Baselines}, nil
 	case t.without < 0:
-		return &grader.Baseline{Missing: "the run was recorded without a baseline"}, nil
+		return &record.Baseline{Missing: "the run was recorded without a baseline"}, nil
 	}
 	res, err := g.a.Trial(t.without, num)
 	switch {
 	case err != nil:
 		return nil, err
 	case res == nil:
-		return &grader.Baseline{Missing: "the trial without skills was not recorded"}, nil
+		return &record.Baseline{Missing: "the trial without skills was not recorded"}, nil
 	}
 	return trial.BaselineOf(res), nil
 }
@@ -327,5 +318,13 @@ func feedback(t *record.Trial, secrets *provider.Redactor) string {
 			text = fmt.Sprintf("%s: %s", r.Name, r.Feedback)
 		}
 	}
-	return trial.Clip(secrets.Text(text), maxFeedback) // in this order: half a key is no key
+	return clip(secrets.Text(text), maxFeedback) // in this order: half a key is no key
+}
+
+// clip shortens text to at most n bytes and says so.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
 }

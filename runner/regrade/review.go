@@ -11,10 +11,10 @@ import (
 
 	"waza/eval/decode"
 	"waza/runner/grader"
+	"waza/runner/pause"
 	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/tally"
-	"waza/runner/trial"
 )
 
 // Review is a person's score of one trial.
@@ -99,7 +99,7 @@ func (r *Amender) amendPatiently(ctx context.Context, id string, change func(con
 		if !errors.As(err, &busy) || busy.GoesOn || time.Now().After(deadline) {
 			return err
 		}
-		trial.Pause(ctx, nil, 20*time.Millisecond)
+		_ = pause.About(ctx, 20*time.Millisecond)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -1,8 +1,6 @@
 package runnertest
 
-import ()
-
-// Endless is a suite whose run does not end by itself while a test goes on.
+// endless is a suite whose run does not end by itself while a test goes on.
 const Endless = `
 -- eval.yaml --
 name: long

@@ -101,7 +101,7 @@ func tryLoad(t *testing.T, dir, config string) (*eval.Suite, decode.Diagnostics)
 func (f *fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
 	dir := t.TempDir()
 	return &executor.Trial{
-		Suite: f.suite, Task: f.suite.Tasks[0], Num: 1, Attempt: 1, Prompt: prompts[0], FollowUps: prompts[1:],
+		Order: &record.Order{Suite: f.suite, Task: f.suite.Tasks[0], Num: 1}, Attempt: 1, Prompt: prompts[0], FollowUps: prompts[1:],
 		Dir: func() (string, error) { return dir, nil }, Env: os.Environ(), Transcript: executor.NewTranscript(),
 		Logf: func(level, format string, args ...any) {
 			f.mu.Lock()

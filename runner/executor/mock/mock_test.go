@@ -43,7 +43,7 @@ func open(t *testing.T, config string) executor.Executor {
 func trial(t *testing.T, num int, prompts ...string) *executor.Trial {
 	dir := t.TempDir()
 	return &executor.Trial{
-		Task: &eval.Task{ID: "a"}, Num: num, Prompt: prompts[0], FollowUps: prompts[1:],
+		Order: &record.Order{Task: &eval.Task{ID: "a"}, Num: num}, Prompt: prompts[0], FollowUps: prompts[1:],
 		Dir:        func() (string, error) { return dir, nil },
 		Expand:     func(s string) string { return strings.ReplaceAll(s, "{{task_id}}", "a") },
 		Transcript: executor.NewTranscript(),

@@ -19,6 +19,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -96,7 +97,7 @@ func setup(t *testing.T, s *server, config string) (executor.Executor, *eval.Sui
 func trial(t *testing.T, suite *eval.Suite, followUps ...string) *executor.Trial {
 	dir := t.TempDir()
 	return &executor.Trial{
-		Suite: suite, Task: suite.Tasks[0], Num: 1, Prompt: "do it", FollowUps: followUps,
+		Order: &record.Order{Suite: suite, Task: suite.Tasks[0], Num: 1}, Prompt: "do it", FollowUps: followUps,
 		Dir:        func() (string, error) { return dir, nil },
 		Expand:     func(s string) string { return strings.ReplaceAll(s, "{{city}}", "Oslo") },
 		Transcript: executor.NewTranscript(), Logf: func(_, format string, args ...any) { t.Logf(format, args...) },

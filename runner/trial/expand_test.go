@@ -1,4 +1,4 @@
-package plan_test
+package trial_test
 
 import (
 	"fmt"

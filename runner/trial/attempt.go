@@ -1,35 +1,20 @@
-// Package trial does one trial: workspace, executor, deadline, graders, result.
 package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
-	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
 
-// ErrDeadline ends a trial whose time is up.
-var ErrDeadline = errors.New("the trial's time is up")
-
-// retryDelay is the longest pause before the first retry of a trial in error;
-// each further one is twice as long, up to maxRetryDelay. Half of each is
-// chance, so that trials which met the same fault do not come back together.
-const (
-	RetryDelay    = 200 * time.Millisecond
-	MaxRetryDelay = 10 * time.Second
-)
-
-// Attempt is one try of a trial.
+// attempt is one try of a trial.
 type Attempt struct {
 	*record.Attempt
 	Prompt string
@@ -46,33 +31,16 @@ type Attempt struct {
 	Judged *record.Usage
 }
 
-// Backoff is the longest pause before the retry of that number, from 1.
-func Backoff(retry int) time.Duration {
-	return min(MaxRetryDelay, RetryDelay<<min(retry-1, 10))
-}
-
-// Pause waits before the next attempt. It ends early with ctx, and when stops,
-// which may be nil, is closed.
-func Pause(ctx context.Context, stops <-chan struct{}, d time.Duration) {
-	timer := time.NewTimer(d/2 + rand.N(d/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-stops:
-	case <-ctx.Done():
-	}
-}
-
-// Take makes a the attempt that counts.
-func Take(res *record.Trial, a *Attempt) {
+// count makes a the attempt of a trial that counts.
+func (a *Attempt) count(res *record.Trial) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript = a.Graders, a.Transcript
 }
 
-// TakeOutput keeps as much of an output as is recorded.
-func (a *Attempt) TakeOutput(out executor.Outcome) {
+// takeOutput keeps as much of an output as is recorded.
+func (a *Attempt) takeOutput(out executor.Outcome) {
 	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
 	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
 		a.Output = strings.ToValidUTF8(out.Output[:executor.MaxOutputBytes], "")
@@ -80,26 +48,26 @@ func (a *Attempt) TakeOutput(out executor.Outcome) {
 	}
 }
 
-// GradeTrigger grades a trial of a trigger test whose time was up after the agent
+// gradeTrigger grades a trial of a trigger test whose time was up after the agent
 // had used the skill: what was asked is answered then. One that had not yet may
 // have come to it, and keeps its verdict.
-func (a *Attempt) GradeTrigger(ctx context.Context, suite *eval.Suite, t *plan.Task, graders []*grader.Bound) {
-	subject := grader.NewSubject(grader.Subject{Suite: suite, Task: t.Task, Transcript: a.Transcript})
-	used, err := grader.ForTrigger(t.Trigger.Skill, true).Grade(ctx, subject)
+func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
+	subject := grader.NewSubject(grader.Subject{Suite: w.Suite, Task: w.Task, Transcript: a.Transcript})
+	used, err := grader.ForTrigger(w.Trigger.Skill, true).Grade(ctx, subject)
 	if err == nil && used.Passed {
 		a.Error = ""
-		a.Grade(ctx, graders, subject)
+		a.grade(ctx, w.graders, subject)
 	}
 }
 
-// Fail gives an attempt that was cut short its verdict.
+// fail gives an attempt that was cut short its verdict.
 func (a *Attempt) Fail(ctx context.Context, err error) {
 	a.Score = nil
-	var expansion *plan.ExpansionError
+	var expansion *expansionError
 	switch why := context.Cause(ctx); {
 	case errors.As(why, &expansion):
 		a.Verdict, a.Error, a.Cause = record.Errored, why.Error(), executor.Permanent(why)
-	case errors.Is(why, ErrDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
+	case errors.Is(why, errDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
 		a.Verdict, a.Score, a.Error = record.TimedOut, new(float64), "timeout exceeded"
 		if errors.Is(err, executor.ErrTimeout) {
 			a.Error = err.Error()
@@ -111,8 +79,8 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 	}
 }
 
-// Grade lets every grader score the subject and gives the verdict.
-func (a *Attempt) Grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
+// grade lets every grader score the subject and gives the verdict.
+func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
 	a.Graders = make([]record.Grade, 0, len(graders))
 	var broken error
 	for _, g := range graders {
@@ -151,20 +119,4 @@ func (a *Attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.S
 		}
 	}
 	return g.Grade(ctx, subject)
-}
-
-// OrEmpty returns entries, or an empty list for nil.
-func OrEmpty(entries []record.Entry) []record.Entry {
-	if entries == nil {
-		return []record.Entry{}
-	}
-	return entries
-}
-
-// Clip shortens text to at most n bytes and says so.
-func Clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
 }

@@ -1,4 +1,4 @@
-package plan
+package trial
 
 import (
 	"context"
@@ -25,22 +25,21 @@ type expander struct {
 	left int
 }
 
-// NewExpander expands texts of a task for one trial. A text that becomes too long ends the trial by end.
-func NewExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
+func newExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
 	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
 }
 
-// text returns the expanded text, or "" once the attempt has ended for that.
-func (e *expander) Text(text string) string {
+// fill returns the expanded text, or "" once the attempt has ended for that.
+func (e *expander) fill(text string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out, err := e.task.Expand(text, e.vars, min(e.left, eval.MaxExpandedBytes))
 	switch {
 	case err != nil && e.left < eval.MaxExpandedBytes:
-		e.end(&ExpansionError{fmt.Errorf("the texts of the trial become longer than %s together by their template variables", files.Size(maxExpansion))})
+		e.end(&expansionError{fmt.Errorf("the texts of the trial become longer than %s together by their template variables", files.Size(maxExpansion))})
 		return ""
 	case err != nil:
-		e.end(&ExpansionError{err})
+		e.end(&expansionError{err})
 		return ""
 	case out != text:
 		e.left -= len(out)
@@ -48,7 +47,7 @@ func (e *expander) Text(text string) string {
 	return out
 }
 
-// ExpansionError is the cause of the end of an attempt whose texts become too long.
-type ExpansionError struct{ err error }
+// expansionError is the cause of the end of an attempt whose texts become too long.
+type expansionError struct{ err error }
 
-func (e *ExpansionError) Error() string { return e.err.Error() }
+func (e *expansionError) Error() string { return e.err.Error() }

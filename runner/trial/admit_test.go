@@ -1,0 +1,98 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/pause"
+	"waza/runner/provider"
+	"waza/runner/record"
+	"waza/runner/trial"
+)
+
+// busy is an executor whose only agent is free after a while.
+type busy struct {
+	wait     time.Duration
+	err      error
+	released int
+}
+
+func (b *busy) Admit(ctx context.Context, o *record.Order) (func(), error) {
+	if err := pause.For(ctx, b.wait); err != nil {
+		return nil, err
+	}
+	return func() { b.released++ }, b.err
+}
+
+func (b *busy) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
+	time.Sleep(time.Second) // in a bubble
+	return executor.Outcome{Output: t.Prompt}, nil
+}
+
+func (b *busy) Close() error { return nil }
+
+func doBusy(ctx context.Context, t *testing.T, b *busy) *record.Trial {
+	t.Helper()
+	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return b, nil }}
+	suite := &eval.Suite{}
+	pool := provider.NewPool(provider.PoolOptions{})
+	defer pool.Close()
+	env := &trial.Env{
+		Executors: executor.NewRegistry(kind), Graders: grader.Builtin, Grading: grader.NewEnv(suite, 1), Pool: pool, Dir: t.TempDir(),
+	}
+	defer func() { require.NoError(t, env.Close()) }()
+	return trial.Do(ctx, env, &record.Order{
+		RunID: "r", TaskID: "a", TaskNum: 1, Num: 1, Suite: suite, Task: &eval.Task{ID: "a", Inputs: eval.Inputs{Prompt: "hi"}},
+		Executor: "busy", Workers: 1, Timeout: 10 * time.Second, RetryErrors: 2,
+	})
+}
+
+// A trial that waits for a free agent spends neither time nor attempts.
+func TestWaitingIsNotWorking(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{wait: time.Hour}
+		start := time.Now()
+		res := doBusy(t.Context(), t, b)
+		require.Equal(t, record.Passed, res.Verdict, res.Error)
+		require.Equal(t, "hi", res.Output)
+		require.Empty(t, res.Attempts)
+		require.EqualValues(t, 1000, res.DurationMS, "without the hour")
+		require.EqualValues(t, 1000, res.ExecutorMS)
+		require.Equal(t, time.Hour+time.Second, time.Since(start))
+		require.Equal(t, 1, b.released)
+	})
+}
+
+func TestWaitingEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the run was cancelled"))
+		defer cancel()
+		b := &busy{wait: time.Hour}
+		res := doBusy(ctx, t, b)
+		require.Equal(t, record.Cancelled, res.Verdict)
+		require.Equal(t, "the run was cancelled", res.Error)
+		require.Zero(t, res.DurationMS)
+		require.Zero(t, b.released)
+	})
+}
+
+// An executor that will never have room is a fault like any other.
+func TestNeverAdmitted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{err: executor.Permanent(errors.New("no agent has the skill"))}
+		res := doBusy(t.Context(), t, b)
+		require.Equal(t, record.Errored, res.Verdict)
+		require.Equal(t, "no agent has the skill", res.Error)
+	})
+}

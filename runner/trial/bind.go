@@ -1,0 +1,95 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/record"
+)
+
+// boundGrader is a grader, or one that stands for it when err says why it cannot
+// be built.
+type boundGrader struct {
+	*grader.Bound
+	err error
+}
+
+// boundTask is a task as one executor does it: which expectations are graded depends
+// on what the executor can report.
+type boundTask struct {
+	task *eval.Task
+	setup
+}
+
+// Bind returns the graders of an order's task. Each is built once per Env: a grader
+// of the suite serves all tasks. The error says why none of them can do its work.
+func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := boundTask{o.Task, setup{o.Executor, o.Options, o.Model}}
+	if graders, ok := e.tasks[key]; ok {
+		return e.withTrigger(o, graders), nil
+	}
+	caps := e.Capabilities(o)
+	var graders []*grader.Bound
+	for _, spec := range o.Task.Effective {
+		b := e.boundLocked(spec)
+		// A canned reply only tries a suite out, which needs no judge.
+		if executor.AsStop(b.err) != nil && !caps.Canned {
+			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
+		}
+		graders = append(graders, b.Bound)
+	}
+	when := o.Suite.Config.GradeExpected
+	expected := when == eval.GradeExpectedTrue || when != eval.GradeExpectedFalse && !caps.Canned
+	if expected && o.Task.Expected != nil {
+		synthetic, err := grader.ForExpected(o.Task, caps)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: expected: %w", o.TaskID, err)
+		}
+		for _, b := range synthetic {
+			if o.Role != record.RoleBaseline || !b.SkillsOnly {
+				graders = append(graders, b)
+			}
+		}
+	}
+	if e.tasks == nil {
+		e.tasks = map[boundTask][]*grader.Bound{}
+	}
+	e.tasks[key] = graders[:len(graders):len(graders)]
+	return e.withTrigger(o, graders), nil
+}
+
+func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bound {
+	if o.Trigger == nil {
+		return graders
+	}
+	return append(graders[:len(graders):len(graders)], grader.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
+}
+
+func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
+	if b, ok := e.bound[spec]; ok {
+		return b
+	}
+	var b boundGrader
+	if b.Bound, b.err = e.Graders.Bind(spec, e.Grading); b.err != nil {
+		b.Bound = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(b.err)})
+		b.SkillsOnly = grader.IsSkillsOnly(spec)
+	}
+	if e.bound == nil {
+		e.bound = map[*eval.Grader]boundGrader{}
+	}
+	e.bound[spec] = b
+	return b
+}
+
+// brokenGrader stands for a grader that could not be built: the trials it
+// applies to end in error.
+type brokenGrader struct{ err error }
+
+func (g brokenGrader) Grade(context.Context, *grader.Subject) (grader.Score, error) {
+	return grader.Score{}, g.err
+}
