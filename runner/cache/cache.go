@@ -32,7 +32,7 @@ const (
 
 // Trial is a trial of earlier runs that need not be executed again.
 type Trial struct {
-	// records are of one execution, newest first: a run that took the trial over
+	// Records are of one execution, newest first: a run that took the trial over
 	// recorded it, too, and its graders may have been others.
 	Records []recordedTrial
 	// graded is the index of the newest that is graded as today; -1 for none.

@@ -101,13 +101,13 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 	return found, head.Verdict.Cacheable() && head.Hash == TrialHash(ref.Hash, num)
 }
 
-// trial reads the whole trial.
+// Trial reads the whole trial.
 func (r *recordedTrial) Trial() (*record.Trial, error) {
 	res := new(record.Trial)
 	return res, r.From.files.Decode(r.at, res)
 }
 
-// grades are what graders made of the trial, the newest first. What cannot be read
+// Grades are what graders made of the trial, the newest first. What cannot be read
 // is left out: it is of use, and not needed.
 func (r *recordedTrial) Grades() [][]record.Grade {
 	var list [][]record.Grade

@@ -126,7 +126,7 @@ func NewFilter(patterns []string) filter {
 	return f
 }
 
-// takes reports whether one of the names is wanted; without patterns all are.
+// Takes reports whether one of the names is wanted; without patterns all are.
 func (f filter) Takes(names []string) bool {
 	return len(f.names) == 0 || slices.ContainsFunc(names, func(name string) bool {
 		return slices.Contains(f.names, name) ||

@@ -20,7 +20,7 @@ type Setup struct {
 	Executor executor.Kind
 	Settings executor.Settings
 	params   map[string]string // as texts and programs get them
-	// baselines and triggers say why the cell measures none; empty when it does.
+	// Baselines and triggers say why the cell measures none; empty when it does.
 	Baselines, triggers string
 }
 

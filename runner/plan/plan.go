@@ -107,18 +107,18 @@ type Task struct {
 	// Hash names the task by its content: Execution by what an executor is
 	// given, Grading by what its trials are scored with.
 	Hash, Execution, Grading string
-	// threshold is the share of counted trials that must pass.
+	// Threshold is the share of counted trials that must pass.
 	Threshold float64
-	// baseline is the same task without skills; nil when that is not done. of is
+	// Baseline is the same task without skills; nil when that is not done. of is
 	// the ID of the task whose baseline it is.
 	Baseline *Task
 	of       string
-	// compares: a grader looks at what the baseline left.
+	// Compares: a grader looks at what the baseline left.
 	Compares bool
-	// trigger is what a trigger test asks; nil for other roles.
+	// Trigger is what a trigger test asks; nil for other roles.
 	Trigger *record.TriggerRef
 	Setup   *Setup // never nil
-	// earlier holds, by number, the trials that need not be executed; nil for none.
+	// Earlier holds, by number, the trials that need not be executed; nil for none.
 	Earlier map[int]*cache.Trial
 	// fixtures are the hashes of the contents of the task's fixtures, by their paths.
 	fixtures map[string]string

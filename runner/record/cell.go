@@ -1,6 +1,6 @@
 package record
 
-// CellRef names a cell of a run's matrix: one combination of model and parameters.
+// Cell names a cell of a run's matrix: one combination of model and parameters.
 type Cell struct {
 	// Name tells the cell from the others of its run.
 	Name string `json:"name"`
@@ -10,7 +10,7 @@ type Cell struct {
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// in reports whether it is that cell; anything is in nil.
+// In reports whether it is that cell; anything is in nil.
 func (c *Cell) In(cell *Cell) bool {
 	return cell == nil || c != nil && c.Name == cell.Name
 }

@@ -64,7 +64,7 @@ type State struct {
 	Tasks    []TaskFold
 	Criteria *record.Criteria // of the last amendment; nil means the record's
 	Amended  *amended         // what has not taken effect yet; nil when there is none
-	// earlier are the places of trials that an amendment replaced, oldest first.
+	// Earlier are the places of trials that an amendment replaced, oldest first.
 	Earlier map[TrialKey][]Place
 
 	lines int64 // of the journal, lost ones included
@@ -97,7 +97,7 @@ func (c *clock) tick(at time.Time) {
 	c.Last = at
 }
 
-// total is how long all sessions took.
+// Total is how long all sessions took.
 func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.began)) }
 
 // restart begins another session.

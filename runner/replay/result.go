@@ -40,7 +40,7 @@ type taskHead struct {
 // ResultOptions say how a whole result is written.
 type ResultOptions struct {
 	Damage *record.Damage
-	// stored leaves references of trials as they are: for result.json.
+	// Stored leaves references of trials as they are: for result.json.
 	Stored bool
 }
 

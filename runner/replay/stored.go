@@ -207,7 +207,7 @@ func BlobsOf(raw []byte) (*storedBlobs, error) {
 	return t.Blobs, nil
 }
 
-// tell lets contents be known where they are stored already.
+// Tell lets contents be known where they are stored already.
 func (s *storedBlobs) Tell(blobs *journal.Blobs) {
 	if s == nil {
 		return

@@ -28,7 +28,7 @@ type moods struct {
 	Flag   string // a file that a grader looks for
 	// agent says what the agent does.
 	agent atomic.Pointer[Agent]
-	// judge lets pass when it is set.
+	// Judge lets pass when it is set.
 	Judge atomic.Bool
 	Runs  []string
 }
@@ -51,7 +51,7 @@ func (m *moods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"submit_verdict\",\"arguments\":\"{\\\"score\\\":0.5,\\\"passed\\\":%v,\\\"reason\\\":\\\"mood\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", m.Judge.Load())
 }
 
-// run runs the suite as it is written now.
+// Run runs the suite as it is written now.
 func (m *moods) Run(suite string, req record.Request) string {
 	m.t.Helper()
 	require.NoError(m.t, os.WriteFile(m.File, []byte(suite), 0o644))

@@ -59,7 +59,7 @@ const Power = 0.8
 type ComparedTask struct {
 	A, B  TaskSide
 	Pairs record.Pairs // of trials with equal number; zero where such have nothing in common
-	// telling: scores say more than verdicts do.
+	// Telling: scores say more than verdicts do.
 	Telling bool
 
 	Tests     []stats.Exact
@@ -70,12 +70,12 @@ type ComparedTask struct {
 // TaskSide holds the counted trials of a task on one side.
 type TaskSide struct {
 	Share stats.Share
-	// sample holds the trials up to the decision, of a task that could stop early; nil
+	// Sample holds the trials up to the decision, of a task that could stop early; nil
 	// of any other.
 	Sample *stats.Sample
-	// unbiased are estimates for means over tasks.
+	// Unbiased are estimates for means over tasks.
 	Unbiased *record.Unbiased
-	// untestable: which trials are missing depends on verdicts that are not known.
+	// Untestable: which trials are missing depends on verdicts that are not known.
 	Untestable    bool
 	Passed, Other []float64 // scores of trials that passed, and of the others
 	// estimated is the pass rate, once it is asked for: intervals of trials that stopped

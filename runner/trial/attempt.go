@@ -14,20 +14,20 @@ import (
 	"waza/runner/tally"
 )
 
-// attempt is one try of a trial.
+// Attempt is one try of a trial.
 type Attempt struct {
 	*record.Attempt
 	Prompt string
 	Speed  *record.Speed
 	Took   time.Duration // by the executor, without startup
-	// startup passed before the agent was asked.
+	// Startup passed before the agent was asked.
 	Startup time.Duration
 	Left    *record.Snapshot // of the workspace
 	// before is what graders made of it in the past, of a recorded trial, each
 	// time it was graded; the newest first.
 	before [][]record.Grade
 	Cause  error // why the verdict is error
-	// judged is what graders spent that asked models.
+	// Judged is what graders spent that asked models.
 	Judged *record.Usage
 }
 
@@ -60,7 +60,7 @@ func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 	}
 }
 
-// fail gives an attempt that was cut short its verdict.
+// Fail gives an attempt that was cut short its verdict.
 func (a *Attempt) Fail(ctx context.Context, err error) {
 	a.Score = nil
 	var expansion *expansionError

@@ -21,7 +21,7 @@ import (
 	"waza/runner/record"
 )
 
-// workspace is the directory of one attempt. It is made when somebody first
+// Workspace is the directory of one attempt. It is made when somebody first
 // asks for it, for many a trial never touches a file, and stays until close:
 // graders read what the executor left. It is safe for concurrent use.
 type Workspace struct {
@@ -30,7 +30,7 @@ type Workspace struct {
 	Suite *eval.Suite
 	Task  *eval.Task
 	Fill  func(text string) string // expands template variables of inline content
-	// from is what the executor left, of a recorded trial; nil means that the
+	// From is what the executor left, of a recorded trial; nil means that the
 	// task's files are what is in the workspace. blobs holds its contents.
 	From  *record.Snapshot
 	Blobs *journal.BlobReader
@@ -45,7 +45,7 @@ type Workspace struct {
 
 var errWorkspaceGone = errors.New("the trial has ended and its workspace is gone")
 
-// dir returns the directory, which holds the task's files.
+// Dir returns the directory, which holds the task's files.
 func (w *Workspace) Dir() (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *Workspace) openLocked() (err error) {
 	return nil
 }
 
-// open returns the directory as it was made: what the agent may have put at its
+// Open returns the directory as it was made: what the agent may have put at its
 // path is another. The caller closes it.
 func (w *Workspace) Open() (*os.Root, error) {
 	if _, err := w.Dir(); err != nil {
@@ -101,7 +101,7 @@ func (w *Workspace) Open() (*os.Root, error) {
 	return w.root.OpenRoot(".")
 }
 
-// destroyed says what the agent did to its workspace, if that is not the directory
+// Destroyed says what the agent did to its workspace, if that is not the directory
 // any more that the agent was given; else it is empty.
 func (w *Workspace) Destroyed() string {
 	w.mu.Lock()
@@ -147,7 +147,7 @@ func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
 	return files.CopyTo(w.Ctx, root, name, src, eval.MaxFixtureBytes)
 }
 
-// snapshot keeps what is in the directory; nil when nobody asked for one.
+// Snapshot keeps what is in the directory; nil when nobody asked for one.
 func (w *Workspace) Snapshot(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) *record.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *Workspace) Snapshot(ctx context.Context, blobs *journal.Blobs, secrets 
 	return takeSnapshot(ctx, w.root, w.givenLocked(), blobs, secrets)
 }
 
-// close removes the directory with all the agent left in it.
+// Close removes the directory with all the agent left in it.
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *Workspace) Close() error {
 	return RemoveAll(w.Path)
 }
 
-// removeAll removes a tree, also one that holds directories without write
+// RemoveAll removes a tree, also one that holds directories without write
 // permission, as agents and package managers leave them.
 func RemoveAll(path string) error {
 	err := os.RemoveAll(path)
