@@ -117,7 +117,7 @@ type skipped struct{}
 // UnmarshalJSON takes whatever there is.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-// read reads the trial at a place.
+// Read reads the trial at a place.
 func (t *Lean) Read(files *Trials, at Place) error {
 	b, err := files.Bytes(at, nil)
 	if err != nil {
