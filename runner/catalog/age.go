@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ParseAge reads how long ago something was: a duration as [time.ParseDuration]
-// takes it, before which days may stand, such as 12h, 30d or 1d12h. It is more than 0.
+// ParseAge parses an age: a duration as [time.ParseDuration] takes it, optionally after
+// a number of days, such as 12h, 30d or 1d12h. It must be more than 0.
 func ParseAge(s string) (time.Duration, error) {
 	age, err := parseAge(s)
 	if err == nil && age <= 0 {

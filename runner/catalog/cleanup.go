@@ -15,10 +15,10 @@ import (
 	"waza/runner/workspace"
 )
 
-// Remove deletes a run with all it recorded, and returns how many bytes that were.
-// For everybody else it is gone at once, as a whole. The error is [ErrRunNotFound],
-// a [*BusyError] for a run that goes on or whose record is being changed, or tells
-// why it could not be deleted to the end; [Runner.Collect] does the rest then.
+// Remove deletes a run with its record and workspaces, and returns how many bytes it
+// freed. Other processes see the whole run disappear at once. The error is
+// [record.ErrRunNotFound], a [*record.BusyError] for a run that is active or being
+// changed, or the reason why some files remain; [Catalog.Collect] deletes these later.
 func (r *Catalog) Remove(id string) (bytes int64, err error) {
 	if err := r.Settle(context.Background(), id); err != nil { // an end is a moment, which nothing delays
 		return 0, err
@@ -42,24 +42,22 @@ func (r *Catalog) Remove(id string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// Retention says which runs are not to be kept. The zero value keeps all. A run
-// goes when every field that is set says so; one that goes on never does. A run that is
-// dated in the future is neither new nor old: Keep does not count it, and it
-// stays unless Keep is 0.
+// Retention says which runs to remove. The zero value keeps all runs. A run is removed
+// when every field that is set allows it; an active run never is. The age of a run dated
+// in the future is unknown: Keep does not count it and keeps it, unless Keep is 0.
 type Retention struct {
-	// Keep, when not nil, keeps that many of the newest, of those that have one
-	// of Statuses.
+	// Keep, unless nil, keeps that many of the newest runs with one of Statuses.
 	Keep *int
-	// OlderThan, when positive, keeps runs that ended less long ago; a run that
-	// was interrupted counts from its beginning.
+	// OlderThan, when positive, keeps runs that ended more recently. An interrupted
+	// run counts from its start.
 	OlderThan time.Duration
-	// Statuses, when not empty, keeps runs of others.
+	// Statuses, unless empty, keeps runs with another status.
 	Statuses []record.Status
 }
 
 func (o Retention) isZero() bool { return o.Keep == nil && o.OlderThan <= 0 && len(o.Statuses) == 0 }
 
-// choose returns those of the runs that go; they come newest first.
+// choose returns the runs to remove. infos are sorted from new to old.
 func (o Retention) choose(infos []Info, now time.Time) []Info {
 	if o.isZero() {
 		return nil
@@ -85,7 +83,7 @@ func (o Retention) choose(infos []Info, now time.Time) []Info {
 	return list
 }
 
-// Removed is something that was removed, or would be.
+// Removed is something that Collect removed, or would remove.
 type Removed struct {
 	// What is run, workspaces (of a run whose process was killed), trash (a run
 	// that was removed, but not to the end), file (that was being written when
@@ -93,25 +91,24 @@ type Removed struct {
 	// it was recorded) or index (entries of the cache's index that are of no use).
 	What  string `json:"what"`
 	RunID string `json:"runId,omitempty"`
-	// Path is that of what is no run.
+	// Path is the path of anything but a run.
 	Path  string `json:"path,omitempty"`
 	Bytes int64  `json:"bytes"`
-	// Status and StartedAt are those of a run.
+	// Status and StartedAt are set for a run.
 	Status    record.Status `json:"status,omitempty"`
 	StartedAt *time.Time    `json:"startedAt,omitempty"`
 }
 
-// What is removed, beside the kinds of [journal.Garbage].
+// Values of [Removed.What], besides the kinds of [journal.Garbage].
 const (
 	RemovedRun   = "run"
 	RemovedIndex = "index"
 )
 
-// Collect removes what nobody needs, and the runs that are not to be kept. With
-// dryRun it removes nothing and tells what it would. The list is of what was
-// removed also when there is an error, which joins those of all that could not be,
-// or is the cause of ctx. A run that somebody takes up meanwhile stays. Of the
-// cache's index it is known only afterwards what is of no use.
+// Collect removes garbage, and the runs that o does not keep. With dryRun it removes
+// nothing and returns what it would remove. It returns what it removed also with an
+// error, which joins the reasons why things remain, or is the cause of ctx. A run that
+// somebody resumes meanwhile remains. A dry run does not list the cache's index.
 func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
 	c := &collection{dryRun: dryRun}
 	if err := r.collectRuns(ctx, o, c); err != nil {
@@ -157,7 +154,7 @@ func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) e
 	return nil
 }
 
-// collectIndex drops what the index has of runs that are gone.
+// collectIndex drops the entries of removed runs from the index.
 func (r *Catalog) collectIndex(c *collection) error {
 	before := treeSize(r.Store.IndexDir())
 	dropped, err := r.Store.Forget()
@@ -165,12 +162,12 @@ func (r *Catalog) collectIndex(c *collection) error {
 		c.removed = append(c.removed, Removed{What: RemovedIndex, Path: r.Store.IndexDir(), Bytes: max(0, before-treeSize(r.Store.IndexDir()))})
 	}
 	if errors.Is(err, journal.ErrIndexBusy) {
-		return nil // by somebody who does the same
+		return nil // another process does the same
 	}
 	return err
 }
 
-// collection gathers what was removed, and what could not be.
+// collection gathers what was removed, and the errors of what was not.
 type collection struct {
 	dryRun  bool
 	removed []Removed
@@ -186,14 +183,14 @@ func (c *collection) remove(what Removed, remove func() error) {
 	switch {
 	case err == nil:
 		c.removed = append(c.removed, what)
-	case errors.As(err, &busy), errors.Is(err, record.ErrRunNotFound): // taken up, or removed, by somebody else
+	case errors.As(err, &busy), errors.Is(err, record.ErrRunNotFound): // another process resumed or removed it
 	default:
 		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", cmp.Or(what.Path, what.RunID), err))
 	}
 }
 
-// treeSize is how many bytes there are in the files at a path. What cannot be
-// looked at, or goes away meanwhile, is not counted.
+// treeSize returns the sum of the sizes of the files at a path, in bytes, without files
+// that it cannot read or that disappear meanwhile.
 func treeSize(path string) (bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"waza/runner/replay"
 )
 
-// Catalog finds, lists and removes the runs of a state directory, those of other
-// processes included. It is safe for concurrent use.
+// Catalog finds, lists, watches and removes the runs of a state directory, those of
+// other processes included. It is safe for concurrent use.
 type Catalog struct {
 	Store *journal.Store
 	log   *slog.Logger
@@ -28,23 +28,23 @@ type Catalog struct {
 // Live is a run that is active in this process.
 type Live interface {
 	record.Handle
-	// Status is that of Progress, except that a run that was cancelled is so from
-	// then on, even while its processes are being ended.
+	// Status is the status of Progress, except that a cancelled run is cancelled at
+	// once, even while its processes are being killed.
 	Status() record.Status
 	// Done is closed when the run has ended and its result is written.
 	Done() <-chan struct{}
 }
 
-// New returns the catalog of a store. live returns the run with that id if
-// it is active in this process, else nil; log takes what has no other place.
+// New returns the catalog of a store. live returns the run with that id if it is
+// active in this process, else nil. log takes what a caller need not know.
 func New(store *journal.Store, live func(id string) Live, log *slog.Logger) *Catalog {
 	return &Catalog{Store: store, live: live, log: log}
 }
 
-// StateDir is the directory that all runs are recorded in.
+// StateDir is the directory that holds the records of all runs.
 func (r *Catalog) StateDir() string { return r.Store.Dir() }
 
-// Run returns the run with that id, or [ErrRunNotFound].
+// Run returns the run with that id, or [record.ErrRunNotFound].
 func (r *Catalog) Run(id string) (record.Handle, error) {
 	if run := r.live(id); run != nil {
 		return run, nil
@@ -52,8 +52,9 @@ func (r *Catalog) Run(id string) (record.Handle, error) {
 	return replay.Open(r.Store, id)
 }
 
-// Settle returns when nothing of this process keeps the record of a run from being
-// changed. The error is a [*BusyError] when the run is active, or the cause of ctx.
+// Settle waits until this process has written the end of a run, so that its record can
+// be changed. The error is a [*record.BusyError] while the run is active, or the cause
+// of ctx.
 func (r *Catalog) Settle(ctx context.Context, id string) error {
 	live := r.live(id)
 	if live == nil {
@@ -70,17 +71,17 @@ func (r *Catalog) Settle(ctx context.Context, id string) error {
 	}
 }
 
-// LatestRun names the newest run. A run that is dated in the
-// future is it only when there is no other.
+// LatestRun names the newest run. A run dated in the future is the newest only when
+// there is no other.
 const LatestRun = "latest"
 
-// leastPrefix is how much of an id must be given.
+// leastPrefix is how many characters of an id are enough to name a run.
 const leastPrefix = 4
 
-// AmbiguousRunError says that what should name a run fits several.
+// AmbiguousRunError reports that several runs match the name of one.
 type AmbiguousRunError struct {
 	Ref string
-	// RunIDs are those it fits, newest first.
+	// RunIDs are the runs that match, newest first.
 	RunIDs []string
 }
 
@@ -88,11 +89,10 @@ func (e *AmbiguousRunError) Error() string {
 	return fmt.Sprintf("%q fits %d runs: %s", e.Ref, len(e.RunIDs), text.Names(e.RunIDs))
 }
 
-// Find returns the run that ref names: by its id, by the beginning of the id or of
-// what follows its last hyphen (four characters at least), or as latest. With ~N
-// after it, it is the Nth run before that one of the same suite file: latest~1.
-// The error is [ErrRunNotFound], an [*AmbiguousRunError], or tells why the
-// run cannot be read.
+// Find returns the run that ref names: its id, the beginning of its id or of the part
+// after the last hyphen (at least four characters), or latest. ~N counts N runs of the
+// same suite file back: latest~1. The error is [record.ErrRunNotFound], an
+// [*AmbiguousRunError], or the reason why the run cannot be read.
 func (r *Catalog) Find(ref string) (record.Handle, error) {
 	name, back, err := cutBack(ref)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Catalog) Find(ref string) (record.Handle, error) {
 	return h, nil
 }
 
-// cutBack takes ~N off.
+// cutBack splits ref~N.
 func cutBack(ref string) (name string, back int, err error) {
 	name, number, ok := strings.Cut(ref, "~")
 	if !ok {
@@ -176,8 +176,8 @@ func (r *Catalog) newest() (record.Handle, error) {
 	return newest, nil
 }
 
-// Earlier visits the runs before one, newest first, as long as visit wants more.
-// An empty id visits all. Runs whose files cannot be read are left out.
+// Earlier calls visit with the runs before one, newest first, until visit returns
+// false. With an empty id it visits all runs. It skips runs whose files it cannot read.
 func (r *Catalog) Earlier(id string, visit func(record.Handle) bool) error {
 	ids, err := r.Store.List()
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *Catalog) Earlier(id string, visit func(record.Handle) bool) error {
 }
 
 // Archive writes the directory of a run's record as a compressed tar file, as it is
-// at the moment; workspaces are none of it. The error may be [ErrRunNotFound].
+// now and without workspaces. The error may be [record.ErrRunNotFound].
 func (r *Catalog) Archive(w io.Writer, id string) error {
 	run, err := r.Store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -205,9 +205,9 @@ func (r *Catalog) Archive(w io.Writer, id string) error {
 	return run.Archive(w)
 }
 
-// Unfinished returns the newest run that did not come to its end: interrupted,
-// cancelled or failed. With a suite, the path of its file, only runs of that count.
-// It is empty when there is none. Runs whose files cannot be read are left out.
+// Unfinished returns the id of the newest run that is interrupted, cancelled or failed,
+// or nothing when there is none. suite, unless empty, is the path of the suite file that
+// the run must have. Unfinished skips runs whose files it cannot read.
 func (r *Catalog) Unfinished(suite string) (runID string, err error) {
 	ids, err := r.Store.List()
 	if err != nil {

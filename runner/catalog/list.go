@@ -28,10 +28,10 @@ type Info struct {
 	EndedAt   *time.Time      `json:"endedAt"`
 	Tasks     record.Counts   `json:"tasks"`
 	Trials    record.Counts   `json:"trials"`
-	// Damage is what of the record is damaged; absent when nothing is.
+	// Damage describes the damaged parts of the record; absent when there are none.
 	Damage *record.Damage `json:"damage,omitempty"`
-	// Ahead: the run is dated in the future, so nobody knows how old it is. It is listed
-	// last and no age makes it go.
+	// Ahead: the run is dated in the future, so its age is unknown. Lists have it last,
+	// and no age limit removes it.
 	Ahead bool `json:"ahead,omitempty"`
 }
 
@@ -44,29 +44,30 @@ func newInfo(rec *record.Run, p record.Progress) Info {
 
 // Filter chooses runs. The zero value chooses all.
 type Filter struct {
-	// Status is the one that runs must have, Path the suite file they must be
-	// of; empty means any.
+	// Status is the status that runs must have, Path the path of their suite file;
+	// empty means any.
 	Status record.Status
 	Path   string
-	// Limit is how many of the newest are chosen, at most; 0 means all.
+	// Limit bounds how many of the newest runs are chosen; 0 means all.
 	Limit int
 }
 
-// takes reports whether a run is chosen, whatever the limit.
+// takes reports whether f chooses a run, apart from the limit.
 func (f Filter) takes(info *Info) bool {
 	return (f.Status == "" || f.Status == info.Status) && (f.Path == "" || f.Path == info.Suite.Path)
 }
 
-// List returns the runs of the state directory, newest first, at most limit
-// when that is positive. It is [Runner.ListBy] with that limit alone.
+// List returns the runs of the state directory, newest first, at most limit when that
+// is positive. It is [Catalog.ListBy] with only a limit.
 func (r *Catalog) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
 
-// listBlock is how many runs are looked at before it is seen whether these do.
+// listBlock is how many runs a list with a filter looks at before it compares with the
+// limit.
 const listBlock = 512
 
-// ListBy returns the chosen runs of the state directory, newest first, those whose
-// record is damaged included; those that are dated in the future come last. A run of this runner that was cancelled is,
-// from then on, even while its processes are being ended.
+// ListBy returns the chosen runs of the state directory, newest first, including runs
+// with a damaged record. Runs dated in the future come last. A run of this process is
+// cancelled as soon as somebody cancels it, even while its processes are being killed.
 func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	ids, err := r.Store.List()
 	if err != nil {
@@ -88,7 +89,7 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	return infos, nil
 }
 
-// lister makes a list. Those who look at runs only read it.
+// lister makes a list. Its workers only read it.
 type lister struct {
 	runs    *Catalog
 	memo    *memo
@@ -96,15 +97,15 @@ type lister struct {
 	needles [][]byte
 }
 
-// listed is what came of a look at a run.
+// listed is the result of a look at a run.
 type listed struct {
 	info  Info
-	taken bool   // by the filter
-	stamp string // under which the catalog is to have it; empty when not
+	taken bool   // the filter takes it
+	stamp string // to remember it by; empty when it must not be remembered
 }
 
-// look lists a block of runs, and tells the catalog what it did not know. Looking
-// at files is waiting, so that several do it.
+// look lists a block of runs and adds those that were missing to the memo. Several
+// workers look, because looking at files is mostly waiting.
 func (l *lister) look(ids []string) []Info {
 	found := make([]listed, len(ids))
 	var next atomic.Int64
@@ -131,7 +132,7 @@ func (l *lister) look(ids []string) []Info {
 	return infos
 }
 
-// run looks at one run. One that was removed meanwhile is not taken.
+// run looks at one run. It does not take a run that was removed meanwhile.
 func (l *lister) run(id string) listed {
 	if live := l.runs.live(id); live != nil {
 		p, _ := live.Progress() // of a live run it never fails
@@ -140,7 +141,7 @@ func (l *lister) run(id string) listed {
 		return listed{info: info, taken: l.filter.takes(&info)}
 	}
 	run := l.runs.Store.At(id)
-	stamp, result := run.Stamp() // before reading: what comes afterwards has another
+	stamp, result := run.Stamp() // before reading: later changes get another stamp
 	if b, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
 		for _, needle := range l.needles {
 			if !bytes.Contains(b, needle) {

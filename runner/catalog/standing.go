@@ -8,37 +8,38 @@ import (
 	"waza/runner/tally"
 )
 
-// Standing is how something fared when it was last run, and the time before.
+// Standing is the last result of a suite or a task, and the result before.
 type Standing struct {
-	// Now is nil when it never ended, Before when it did once.
+	// Now is nil when there is no result yet, Before when there is only one.
 	Now, Before *LastResult
 }
 
-// LastResult is what became of a suite or a task in a run.
+// LastResult is the result of a suite or a task in a run.
 type LastResult struct {
 	RunID string
-	// Verdict is that of the task; empty for a suite.
+	// Verdict is the verdict of the task; empty for a suite.
 	Verdict record.Verdict
-	// Counts are those of the task's trials, or of the suite's tasks.
+	// Counts count the trials of the task, or the tasks of the suite.
 	Counts record.Counts
 	record.Rate
 }
 
-// SuiteStanding is how a suite and each of its tasks stand.
+// SuiteStanding has the last results of a suite and of each of its tasks.
 type SuiteStanding struct {
-	// Suite is told by completed runs of all its tasks.
+	// Suite is taken from completed runs of all tasks.
 	Suite Standing
-	// Tasks are told by their ids in the suite; all cells of a matrix together.
+	// Tasks are by their id in the suite; all cells of a matrix count as one task.
 	Tasks map[string]*Standing
 }
 
-// standingRuns is how many runs are looked at, at most: a task that was in none of
-// them has not been run for long.
+// standingRuns bounds how many runs Standing reads. A task that none of them ran has an
+// old result at best.
 const standingRuns = 10
 
-// Standing tells how a suite stands by its runs, which [Runner.ListBy] gave, newest
-// first. Runs of a single trial say too little to count. Those that cannot be read
-// are left out; the error is the cause of ctx.
+// Standing returns the last results of a suite. runs are its runs, newest first, as
+// [Catalog.ListBy] returns them. Runs of a single trial do not count, because one trial
+// says little about a task. Standing skips runs that it cannot read; the error is the
+// cause of ctx.
 func (r *Catalog) Standing(ctx context.Context, runs []Info) (*SuiteStanding, error) {
 	s := &SuiteStanding{Tasks: map[string]*Standing{}}
 	for _, info := range runs[:min(len(runs), standingRuns)] {
@@ -56,7 +57,7 @@ func (r *Catalog) Standing(ctx context.Context, runs []Info) (*SuiteStanding, er
 	return s, nil
 }
 
-// take adds what an earlier run tells to what later ones told.
+// take adds the results of a run that is earlier than those before.
 func (s *SuiteStanding) take(rec *record.Run, status record.Status, results []*record.Task) {
 	var tasks record.Counts
 	for id, o := range lastResults(rec, results) {
@@ -85,7 +86,8 @@ func (s *Standing) take(o *LastResult) {
 	}
 }
 
-// lastResults are what became of the tasks of a suite that have ended.
+// lastResults returns the results of the tasks that have ended, by their id in the
+// suite.
 func lastResults(rec *record.Run, results []*record.Task) map[string]*LastResult {
 	found := map[string]*LastResult{}
 	tasks := map[string][]*record.Task{}
@@ -114,7 +116,7 @@ func lastResults(rec *record.Run, results []*record.Task) map[string]*LastResult
 	return found
 }
 
-// byGravity are the verdicts of which the first tells of a task in several cells.
+// byGravity orders verdicts: a task in several cells has the first that one of them has.
 var byGravity = []record.Verdict{record.Errored, record.Cancelled, record.Failed, record.TimedOut, record.NeedsReview, record.Skipped, record.Passed}
 
 func worse(a, b record.Verdict) record.Verdict {
@@ -124,8 +126,8 @@ func worse(a, b record.Verdict) record.Verdict {
 	return a
 }
 
-// Trend compares the pass rate with the one before: 1 when it is higher, -1 when it
-// is lower, 0 when it is the same or either is not known.
+// Trend compares the pass rate with the one before: 1 when it is higher, -1 when it is
+// lower, 0 when it is the same or one of them is unknown.
 func (s Standing) Trend() int {
 	if s.Now == nil || s.Before == nil || s.Now.PassRate == nil || s.Before.PassRate == nil {
 		return 0
