@@ -14,7 +14,8 @@ import (
 )
 
 // ledger is the JSON of run.result, in which every number is that all others must agree
-// with, and notes which of its numbers were found where.
+// with, and notes which of its numbers were found where. It has a method for
+// each document that shows numbers, which reads better here than types of few.
 type ledger struct {
 	t      *testing.T
 	doc    map[string]any
