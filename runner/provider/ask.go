@@ -135,8 +135,8 @@ func (c *asker) failed(res *http.Response) error {
 	return f.error(c.where)
 }
 
-// maxEventBytes bounds one event of a stream, with room for what JSON escapes.
-const maxEventBytes = 2 * maxAnswerBytes
+// maxEventBytes bounds one event of a stream.
+const maxEventBytes = maxAnswerBytes
 
 // receive gives the events of a stream to a, and the parts of its text to text,
 // until the stream ends or makes no sense.
