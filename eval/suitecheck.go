@@ -3,7 +3,6 @@ package eval
 import (
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-var schemaVersionForm = regexp.MustCompile(`^(\d+)\.(\d+)$`)
+var schemaVersionForm = text.Pattern(`^(\d+)\.(\d+)$`)
 
 // suiteCheck looks at the settings of a suite, and after its tasks are loaded at
 // what they do together.
@@ -137,7 +136,7 @@ func (l suiteCheck) schemaVersion() {
 	if v == "" {
 		return
 	}
-	m := schemaVersionForm.FindStringSubmatch(v)
+	m := schemaVersionForm().FindStringSubmatch(v)
 	switch {
 	case m == nil:
 		l.at(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", text.Clip(v, 40))

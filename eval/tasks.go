@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"waza/eval/decode"
@@ -71,7 +70,7 @@ func (ts *taskSet) entries(src *decode.Source, list *yaml.Node) {
 	}
 }
 
-var taskFiles = regexp.MustCompile(`\.ya?ml$`)
+var taskFiles = text.Pattern(`\.ya?ml$`)
 
 // tasksDirectory takes the files of tasks/ when the suite names none.
 func (ts *taskSet) tasksDirectory() {
@@ -81,7 +80,7 @@ func (ts *taskSet) tasksDirectory() {
 	if !files.IsDir(dir) {
 		return
 	}
-	found := ts.matches(taskFiles, dir, 0)
+	found := ts.matches(taskFiles(), dir, 0)
 	if len(found) == 0 {
 		return
 	}

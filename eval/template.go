@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -33,15 +31,9 @@ import (
 // forgotten or misspelt gets a warning.
 
 var (
-	variableName = lazyRegexp(`^[\pL_][\pL\pN_-]*$`)
-	variableForm = lazyRegexp(`^\.?[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
+	variableName = text.Pattern(`^[\pL_][\pL\pN_-]*$`)
+	variableForm = text.Pattern(`^\.?[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
 )
-
-// lazyRegexp compiles an expression when it is first used: those with classes of
-// letters take long, and a daemon that starts needs none of them.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // longestVariable bounds the text between two pairs of braces.
 const longestVariable = 200

@@ -225,7 +225,7 @@ func unmarshalFault(err error) string {
 	}
 	parts := make([]string, len(te.Errors))
 	for i, e := range te.Errors {
-		parts[i] = yamlErrorLine.ReplaceAllString(e, "")
+		parts[i] = yamlErrorLine().ReplaceAllString(e, "")
 	}
 	return strings.Join(parts, "; ")
 }

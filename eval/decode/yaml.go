@@ -3,7 +3,6 @@ package decode
 import (
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -114,14 +113,14 @@ func uniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 	}
 }
 
-var yamlErrorLine = regexp.MustCompile(`^line (\d+): `)
+var yamlErrorLine = text.Pattern(`^line (\d+): `)
 
 // syntaxError turns what the parser says into a finding. The parser counts the
 // lines of its own faults, as opposed to those of its scanner, from 0.
 func (s *Source) syntaxError(err error) Diagnostic {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
-	if m := yamlErrorLine.FindStringSubmatch(msg); m != nil {
+	if m := yamlErrorLine().FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		msg = msg[len(m[0]):]
 		if strings.HasPrefix(msg, "did not find expected") || strings.Contains(msg, "duplicate %") {

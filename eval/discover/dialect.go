@@ -1,14 +1,13 @@
 package discover
 
 import (
-	"regexp"
-
 	"waza/eval/decode"
+	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
 )
 
-var durationText = regexp.MustCompile(`^\d+(\.\d+)?(ms|s|m|h)$`)
+var durationText = text.Pattern(`^\d+(\.\d+)?(ms|s|m|h)$`)
 
 // OtherTool looks for the marks of other tools that call their files
 // eval.yaml too. It returns the tool's name and the node that gives it away, or "".
@@ -17,7 +16,7 @@ func OtherTool(root *yaml.Node) (tool string, at *yaml.Node) {
 		return "Vally", k
 	}
 	for _, in := range []*yaml.Node{root, decode.Lookup(root, "config"), decode.Lookup(root, "defaults")} {
-		if t := decode.Lookup(in, "timeout"); decode.IsText(decode.Follow(t)) && durationText.MatchString(decode.Follow(t).Value) {
+		if t := decode.Lookup(in, "timeout"); decode.IsText(decode.Follow(t)) && durationText().MatchString(decode.Follow(t).Value) {
 			if decode.Lookup(decode.Lookup(root, "defaults"), "agent") == nil {
 				return "Vally", t
 			}

@@ -13,16 +13,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // The bounds of a search.
@@ -81,18 +80,16 @@ func Suites(dir string, v files.View) (*Found, error) {
 	return w.found, nil
 }
 
-var suiteName = sync.OnceValue(func() *regexp.Regexp { // compiling it takes long, and a daemon that starts does not need it
-	return regexp.MustCompile(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
-})
+var suiteName = text.Pattern(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
 
 // IsSuite reports whether a file is a suite by its name, and by where it is: GitHub
 // and its likes keep workflows in a directory of their own, and those that run suites
 // are called eval.yml as a rule.
 func IsSuite(path string) bool {
-	return suiteName().MatchString(filepath.Base(path)) && !workflowPath.MatchString(filepath.ToSlash(path))
+	return suiteName().MatchString(filepath.Base(path)) && !workflowPath().MatchString(filepath.ToSlash(path))
 }
 
-var workflowPath = regexp.MustCompile(`(^|/)\.(github|gitea|forgejo)/workflows/`)
+var workflowPath = text.Pattern(`(^|/)\.(github|gitea|forgejo)/workflows/`)
 
 // IsWorkflow reports whether a document has the shape of a workflow, wherever it is.
 func IsWorkflow(root *yaml.Node) bool {

@@ -174,15 +174,15 @@ func mentions(source, name string) bool {
 	if !strings.Contains(source, name) {
 		return false
 	}
-	if notPlain.MatchString(source) {
+	if notPlain().MatchString(source) {
 		return true
 	}
-	return regexp.MustCompile(`\b` + name + `\b`).MatchString(quoted.ReplaceAllString(source, `""`))
+	return regexp.MustCompile(`\b` + name + `\b`).MatchString(quoted().ReplaceAllString(source, `""`))
 }
 
 var (
 	// notPlain finds texts with code in them, texts over several lines, comments
 	// and what may be a regular expression of JavaScript.
-	notPlain = regexp.MustCompile("(?i)\\bf?r?f['\"]|`|\"\"\"|'''|[#/]")
-	quoted   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
+	notPlain = text.Pattern("(?i)\\bf?r?f['\"]|`|\"\"\"|'''|[#/]")
+	quoted   = text.Pattern(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 )

@@ -13,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/record"
 )
 
@@ -52,7 +53,7 @@ func (t *ToolSpec) check(c *eval.Check, at decode.Path) {
 	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern == "" && t.PathPattern == "" && t.SkillPattern == "" && len(t.Args) == 0 {
 		c.Errorf(at, decode.CodeMissingField, "%s: tool is missing", at)
 	}
-	if c.Regexp(below("tool"), t.Tool) != nil && likeGlob.MatchString(t.Tool) {
+	if c.Regexp(below("tool"), t.Tool) != nil && likeGlob().MatchString(t.Tool) {
 		c.Warnf(below("tool"), decode.CodeBadRegex, "%s: %q is a regular expression, in which * repeats the character before it; "+
 			"write .* for any characters", below("tool"), t.Tool)
 	}
@@ -116,7 +117,7 @@ func (t *ToolSpec) compile() (*toolTest, error) {
 }
 
 // likeGlob finds a star that is meant for any characters in a name.
-var likeGlob = regexp.MustCompile(`\w\*`)
+var likeGlob = text.Pattern(`\w\*`)
 
 // compileToolName compiles the name of a tool, or a pattern of names. It matches
 // the whole name, in any letter case. Only a pattern that says where it matches

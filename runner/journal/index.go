@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"waza/eval/text"
 )
 
 // The index tells which runs may hold a content, by its hash. It is made of
@@ -23,7 +23,7 @@ const (
 	indexLock = "lock"
 )
 
-var hashForm = regexp.MustCompile(`^[0-9a-f]{8,128}$`)
+var hashForm = text.Pattern(`^[0-9a-f]{8,128}$`)
 
 func (s *Store) index() string { return filepath.Join(s.dir, indexDir) }
 
@@ -39,7 +39,7 @@ func (s *Store) Remember(run string, hashes []string) error {
 	}
 	lines := map[string]*bytes.Buffer{}
 	for _, hash := range hashes {
-		if !hashForm.MatchString(hash) || !ValidID(run) {
+		if !hashForm().MatchString(hash) || !ValidID(run) {
 			return fmt.Errorf("index: %q of run %q cannot be noted", hash, run)
 		}
 		b := lines[hash[:2]]
@@ -100,7 +100,7 @@ func (s *Store) lockIndex(take func(*os.File) error) (release func(), err error)
 func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	wanted, files := map[string]bool{}, map[string]bool{}
 	for _, hash := range hashes {
-		if hashForm.MatchString(hash) {
+		if hashForm().MatchString(hash) {
 			wanted[hash], files[hash[:2]] = true, true
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 	}
 	for line := range strings.Lines(string(data)) {
 		hash, run, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if ok && strings.HasSuffix(line, "\n") && hashForm.MatchString(hash) && ValidID(run) {
+		if ok && strings.HasSuffix(line, "\n") && hashForm().MatchString(hash) && ValidID(run) {
 			visit(hash, run)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	_ "embed" // the price table
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 //go:embed prices.json
@@ -34,7 +34,7 @@ var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
 type Prices map[string]eval.Price
 
 // dated matches the end of a model's name that only distinguishes versions, which cost the same.
-var dated = regexp.MustCompile(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+(:\d+)?))+$`)
+var dated = text.Pattern(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+(:\d+)?))+$`)
 
 // Find returns the price of a model. Names are compared in any letter case,
 // without the maker's name in front ("anthropic/") and the version's date behind;
@@ -56,7 +56,7 @@ func findPrice(table map[string]eval.Price, name string) (eval.Price, bool) {
 	longest := -1
 	for model, price := range table {
 		rest, ok := strings.CutPrefix(name, strings.ToLower(model))
-		if ok && len(model) > longest && (rest == "" || dated.MatchString(rest)) {
+		if ok && len(model) > longest && (rest == "" || dated().MatchString(rest)) {
 			found, longest = price, len(model)
 		}
 	}

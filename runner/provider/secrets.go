@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"waza/eval/text"
 )
 
 // Bounds on what is taken for a secret because of its name.
@@ -19,16 +19,16 @@ const (
 )
 
 var (
-	word    = regexp.MustCompile(`^[A-Za-z]+$`)
-	numeric = regexp.MustCompile(`^[0-9.,_ -]+$`)
+	word    = text.Pattern(`^[A-Za-z]+$`)
+	numeric = text.Pattern(`^[0-9.,_ -]+$`)
 	// placeholder recognises what documents and examples write in place of a secret.
-	placeholder = regexp.MustCompile(`(?i)^(<.*>|\$\{.*\}|\$[a-z_]+|\{\{.*\}\}|\[.*\]|your[-_ ].*|(my|some|the|an?)[-_ ]?(api[-_ ]?)?(key|token|secret|password)|change[-_ ]?me|replace[-_ ]?me|placeholder|not[-_ ]?set|undefined|example.*|dummy.*|redacted)$`)
+	placeholder = text.Pattern(`(?i)^(<.*>|\$\{.*\}|\$[a-z_]+|\{\{.*\}\}|\[.*\]|your[-_ ].*|(my|some|the|an?)[-_ ]?(api[-_ ]?)?(key|token|secret|password)|change[-_ ]?me|replace[-_ ]?me|placeholder|not[-_ ]?set|undefined|example.*|dummy.*|redacted)$`)
 	// userinfo is the password in a URL, at the beginning or within a text.
-	userinfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s:@"']*):([^/?#\s"']+)@`)
+	userinfo = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s:@"']*):([^/?#\s"']+)@`)
 	// header is one that authorises.
-	header = regexp.MustCompile(`(?i)authorization:\s*(?:[a-z]+\s+)?([^\s"']+)`)
+	header = text.Pattern(`(?i)authorization:\s*(?:[a-z]+\s+)?([^\s"']+)`)
 	// assignment is one of those of connection strings: Server=db;Password=x.
-	assignment = regexp.MustCompile(`(?i)(?:^|[;\s&?,])([a-z][a-z_ -]*)=("[^"]*"|'[^']*'|[^;\s&,#"']+)`)
+	assignment = text.Pattern(`(?i)(?:^|[;\s&?,])([a-z][a-z_ -]*)=("[^"]*"|'[^']*'|[^;\s&,#"']+)`)
 )
 
 // Learn makes known the secrets in environment variables, written NAME=VALUE:
@@ -60,20 +60,20 @@ func secretsIn(name, value string) (found []string) {
 
 // within returns the passwords in URLs and connection strings.
 func within(value string) (found []string) {
-	for _, m := range userinfo.FindAllStringSubmatch(value, -1) {
+	for _, m := range userinfo().FindAllStringSubmatch(value, -1) {
 		found = append(found, decodings(m[2])...)
 	}
-	for _, m := range header.FindAllStringSubmatch(value, -1) {
+	for _, m := range header().FindAllStringSubmatch(value, -1) {
 		found = append(found, m[1])
 	}
 	if strings.Contains(value, "=") {
-		for _, m := range assignment.FindAllStringSubmatch(value, -1) {
+		for _, m := range assignment().FindAllStringSubmatch(value, -1) {
 			if plain := strings.Trim(m[2], `"'`); nameOf(m[1]) != nameOrdinary && isSecret(nameOf(m[1]), plain) {
 				found = append(found, decodings(plain)...)
 			}
 		}
 	}
-	return slices.DeleteFunc(found, func(s string) bool { return len(s) < minSecret || placeholder.MatchString(s) || isCommon(s) })
+	return slices.DeleteFunc(found, func(s string) bool { return len(s) < minSecret || placeholder().MatchString(s) || isCommon(s) })
 }
 
 // decodings are a part of a URL as it is written and as it is meant.
@@ -96,7 +96,7 @@ func byName(kind nameKind, value string) (found []string) {
 		found = append(found, value)
 	}
 	// Bearer KEY
-	if scheme, rest, ok := strings.Cut(value, " "); ok && word.MatchString(scheme) && isSecret(kind, rest) {
+	if scheme, rest, ok := strings.Cut(value, " "); ok && word().MatchString(scheme) && isSecret(kind, rest) {
 		found = append(found, rest)
 	}
 	for _, one := range listed(value) {
@@ -163,7 +163,7 @@ func inURL(kind nameKind, value string) (found []string) {
 		parts = append(parts, u.User.Username())
 	}
 	for _, part := range parts {
-		if len(part) >= minLine && isSecret(kind, part) && !plainPart.MatchString(part) {
+		if len(part) >= minLine && isSecret(kind, part) && !plainPart().MatchString(part) {
 			found = append(found, part)
 		}
 	}
@@ -171,16 +171,16 @@ func inURL(kind nameKind, value string) (found []string) {
 }
 
 // plainPart recognises parts of paths that are made of words.
-var plainPart = regexp.MustCompile(`^[a-z]+([-_.][a-z0-9]+)*$`)
+var plainPart = text.Pattern(`^[a-z]+([-_.][a-z0-9]+)*$`)
 
 // isSecret reports whether the value of a variable of that kind is worth hiding.
 func isSecret(kind nameKind, value string) bool {
 	switch {
-	case len(value) < minNamed, len(value) < minWord && word.MatchString(value):
+	case len(value) < minNamed, len(value) < minWord && word().MatchString(value):
 		return false
-	case isCommon(value), placeholder.MatchString(value):
+	case isCommon(value), placeholder().MatchString(value):
 		return false
-	case kind != namePassword && len(value) < minNumber && numeric.MatchString(value):
+	case kind != namePassword && len(value) < minNumber && numeric().MatchString(value):
 		return false
 	case strings.HasPrefix(value, "~/"), strings.HasPrefix(value, "./"), strings.HasPrefix(value, "../"):
 		return false

@@ -2,10 +2,10 @@ package provider
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"waza/eval/text"
 )
 
 // nameKind is what the name of a variable says of its value.
@@ -101,8 +101,8 @@ const (
 
 var (
 	// keyPrefix recognises the keys of services that mark theirs.
-	keyPrefix = regexp.MustCompile(`^(sk-|pk-|rk_|sk_live_|gh[opsur]_|github_pat_|glpat-|xox[abpors]-|xapp-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|shpat_|sq0|SG\.|eyJ[A-Za-z0-9_-]+\.|-----BEGIN [A-Z ]*PRIVATE KEY)`)
-	keyShape  = regexp.MustCompile(`^[A-Za-z0-9+_.=~-]+$`)
+	keyPrefix = text.Pattern(`^(sk-|pk-|rk_|sk_live_|gh[opsur]_|github_pat_|glpat-|xox[abpors]-|xapp-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|shpat_|sq0|SG\.|eyJ[A-Za-z0-9_-]+\.|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	keyShape  = text.Pattern(`^[A-Za-z0-9+_.=~-]+$`)
 	// ordinaryParts are in the names of variables whose values are random and public.
 	ordinaryParts = []string{
 		"sha", "commit", "digest", "hash", "checksum", "id", "ids", "uuid", "guid", "ref", "rev", "revision", "version", "path", "dir", "home", "file",
@@ -117,14 +117,14 @@ func isLikeKey(name, value string) bool {
 	if len(value) < minKey || len(value) > maxKey && !strings.HasPrefix(value, "-----") {
 		return false
 	}
-	if keyPrefix.MatchString(value) && !strings.ContainsAny(value, " ") || strings.HasPrefix(value, "-----BEGIN") && keyPrefix.MatchString(value) {
+	if keyPrefix().MatchString(value) && !strings.ContainsAny(value, " ") || strings.HasPrefix(value, "-----BEGIN") && keyPrefix().MatchString(value) {
 		return true
 	}
 	parts := nameParts(name)
 	if slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(ordinaryParts, part) }) {
 		return false
 	}
-	return keyShape.MatchString(value) && slices.ContainsFunc(strings.FieldsFunc(value, isSeparator), isRandom)
+	return keyShape().MatchString(value) && slices.ContainsFunc(strings.FieldsFunc(value, isSeparator), isRandom)
 }
 
 func isSeparator(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }

@@ -234,7 +234,7 @@ func (a *agent) fault(what string, err error) error {
 // run has ended well.
 func (a *agent) saysLoggedOut(words string) bool {
 	p := a.preset.loggedOut
-	return p != nil && !a.worked.Load() && p.MatchString(words)
+	return p != nil && !a.worked.Load() && p().MatchString(words)
 }
 
 // loggedOut stops the run: all its trials would meet the same.

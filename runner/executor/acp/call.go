@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/record"
 )
 
@@ -122,7 +122,7 @@ func (c *call) takeResult(p *part) {
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-var word = regexp.MustCompile(`^[\w.-]+$`)
+var word = text.Pattern(`^[\w.-]+$`)
 
 // toolsByKind name a tool by what it does where the agent tells no name.
 var toolsByKind = map[string]string{"execute": "bash", "read": "read", "edit": "edit", "delete": "delete",
@@ -141,7 +141,7 @@ func (c *call) name(pre *preset) string {
 		if name := pre.tool(c); name != "" {
 			return name
 		}
-	} else if word.MatchString(c.first) {
+	} else if word().MatchString(c.first) {
 		return c.first
 	}
 	if name := toolsByKind[c.Kind]; name != "" {

@@ -3,6 +3,7 @@ package acp
 import (
 	"regexp"
 	"strings"
+	"waza/eval/text"
 )
 
 // preset is what waza knows of an agent: how to start it, and what the protocol
@@ -39,12 +40,12 @@ type preset struct {
 	skill func(c *call) string
 	// fault recognises a chunk of a message that says the provider failed;
 	// notice one that is the agent program's own, not the model's.
-	fault, notice *regexp.Regexp
+	fault, notice func() *regexp.Regexp
 	// loggedOut recognises an error that means nobody is logged in.
-	loggedOut *regexp.Regexp
+	loggedOut func() *regexp.Regexp
 	// refused recognises the error answer to a prompt by which the agent tells
 	// that it gave up the turn because a permission was refused.
-	refused *regexp.Regexp
+	refused func() *regexp.Regexp
 	// sessionUsage: the usage of a turn counts the whole session so far.
 	sessionUsage bool
 	// portArgs are arguments in which {port} stands for a port of this machine.
@@ -67,10 +68,10 @@ var presets = []preset{
 		},
 		limits:       []string{"--disallow-temp-dir"},
 		tool:         copilotTool,
-		skill:        skillByTitle(regexp.MustCompile(`^(?:Using skill: .+|skill)$`), "skill", "name"),
-		fault:        regexp.MustCompile(`^Error: `),
-		notice:       regexp.MustCompile(`^(?:Info: Operation cancelled by user|(?:Info|Warning): .*(?:[Rr]etrying|transient API error|rate limit))`),
-		loggedOut:    regexp.MustCompile(`(?i)no authentication information|not (?:logged|signed) in|authentication required`),
+		skill:        skillByTitle(text.Pattern(`^(?:Using skill: .+|skill)$`), "skill", "name"),
+		fault:        text.Pattern(`^Error: `),
+		notice:       text.Pattern(`^(?:Info: Operation cancelled by user|(?:Info|Warning): .*(?:[Rr]etrying|transient API error|rate limit))`),
+		loggedOut:    text.Pattern(`(?i)no authentication information|not (?:logged|signed) in|authentication required`),
 		sessionUsage: true,
 	},
 	{
@@ -84,9 +85,9 @@ var presets = []preset{
 			Workspace: {"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask"}`},
 			Deny:      {"OPENCODE_PERMISSION": `{"*":"ask"}`},
 		},
-		skill:     skillByTitle(regexp.MustCompile(`^(?:skill$|Loaded skill: )`), "name"),
-		loggedOut: regexp.MustCompile(`(?i)ProviderAuthError|no provider(?:s)? (?:is )?(?:configured|available)`),
-		refused:   regexp.MustCompile(`(?:rejected permission to use|has specified a rule which prevents you from using) this specific tool call`),
+		skill:     skillByTitle(text.Pattern(`^(?:skill$|Loaded skill: )`), "name"),
+		loggedOut: text.Pattern(`(?i)ProviderAuthError|no provider(?:s)? (?:is )?(?:configured|available)`),
+		refused:   text.Pattern(`(?:rejected permission to use|has specified a rule which prevents you from using) this specific tool call`),
 		portArgs:  []string{"--port", "{port}"},
 	},
 	{
@@ -101,7 +102,7 @@ var presets = []preset{
 		limits:       []string{"--approval-mode", "default"},
 		tool:         toolByID,
 		skill:        geminiSkill,
-		loggedOut:    regexp.MustCompile(`(?i)authentication required|set an auth method|GEMINI_API_KEY`),
+		loggedOut:    text.Pattern(`(?i)authentication required|set an auth method|GEMINI_API_KEY`),
 	},
 	{
 		name:         "claude-code",
@@ -112,8 +113,8 @@ var presets = []preset{
 		instructions: "CLAUDE.md",
 		modelEnv:     "ANTHROPIC_MODEL",
 		skill:        skillByTool("Skill", "skill", "command", "name"),
-		fault:        regexp.MustCompile(`^API Error(?::| \d)`),
-		loggedOut:    regexp.MustCompile(`(?i)please run /login|invalid api key|authentication required`),
+		fault:        text.Pattern(`^API Error(?::| \d)`),
+		loggedOut:    text.Pattern(`(?i)please run /login|invalid api key|authentication required`),
 	},
 	{
 		name:         "codex",
@@ -126,9 +127,9 @@ var presets = []preset{
 			Workspace: {"INITIAL_AGENT_MODE": "agent"}, Deny: {"INITIAL_AGENT_MODE": "read-only"},
 		},
 		tool:      toolByKind, // its titles are the commands
-		fault:     regexp.MustCompile(`^(?:exceeded retry limit|stream (?:disconnected|error)|unexpected status \d|error sending request)`),
-		notice:    regexp.MustCompile(`^(?:Warning: )?Model metadata for .* not found`),
-		loggedOut: regexp.MustCompile(`(?i)authentication required|not logged in`),
+		fault:     text.Pattern(`^(?:exceeded retry limit|stream (?:disconnected|error)|unexpected status \d|error sending request)`),
+		notice:    text.Pattern(`^(?:Warning: )?Model metadata for .* not found`),
+		loggedOut: text.Pattern(`(?i)authentication required|not logged in`),
 	},
 	{
 		name:         "qwen",
@@ -140,7 +141,7 @@ var presets = []preset{
 		modelArgs:    []string{"--model", "{model}"},
 		tool:         toolByID,
 		skill:        skillByTool("skill", "skill", "name"),
-		loggedOut:    regexp.MustCompile(`(?i)authentication required|no auth type`),
+		loggedOut:    text.Pattern(`(?i)authentication required|no auth type`),
 	},
 	{
 		name:         "goose",
@@ -155,7 +156,7 @@ var presets = []preset{
 		},
 		tool:      toolAfterColon,
 		skill:     skillByTool("load_skill", "name", "skill"),
-		loggedOut: regexp.MustCompile(`(?i)no provider configured|failed to (?:read|get) .*api[_ ]key`),
+		loggedOut: text.Pattern(`(?i)no provider configured|failed to (?:read|get) .*api[_ ]key`),
 	},
 }
 
@@ -207,12 +208,12 @@ func copilotTool(c *call) string {
 	return ""
 }
 
-var callID = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*?)(?:-\d|__)`)
+var callID = text.Pattern(`^([A-Za-z_][A-Za-z0-9_.]*?)(?:-\d|__)`)
 
 // toolByID takes the name from ids such as run_shell_command-1712345678901 and
 // run_shell_command__run_shell_command_1712345678901_0.
 func toolByID(c *call) string {
-	if m := callID.FindStringSubmatch(c.ID); m != nil {
+	if m := callID().FindStringSubmatch(c.ID); m != nil {
 		return m[1]
 	}
 	return ""
@@ -221,7 +222,7 @@ func toolByID(c *call) string {
 // toolByKind leaves it to the kind of the call.
 func toolByKind(*call) string { return "" }
 
-var geminiSkillTitle = regexp.MustCompile(`^"([^"]+)"`)
+var geminiSkillTitle = text.Pattern(`^"([^"]+)"`)
 
 // geminiSkill takes the skill from titles such as `"greeter": greets people`:
 // Gemini tells no arguments.
@@ -233,7 +234,7 @@ func geminiSkill(c *call) string {
 		return name
 	}
 	for _, title := range []string{c.first, c.Title} {
-		if m := geminiSkillTitle.FindStringSubmatch(title); m != nil {
+		if m := geminiSkillTitle().FindStringSubmatch(title); m != nil {
 			return m[1]
 		}
 	}
@@ -242,15 +243,15 @@ func geminiSkill(c *call) string {
 
 // toolAfterColon takes the name from titles such as "developer: shell".
 func toolAfterColon(c *call) string {
-	if _, name, ok := strings.Cut(c.Title, ": "); ok && word.MatchString(name) {
+	if _, name, ok := strings.Cut(c.Title, ": "); ok && word().MatchString(name) {
 		return name
 	}
 	return ""
 }
 
-func skillByTitle(title *regexp.Regexp, keys ...string) func(*call) string {
+func skillByTitle(title func() *regexp.Regexp, keys ...string) func(*call) string {
 	return func(c *call) string {
-		if !title.MatchString(c.Title) && !title.MatchString(c.first) {
+		if !title().MatchString(c.Title) && !title().MatchString(c.first) {
 			return ""
 		}
 		return c.text(keys...)
@@ -267,4 +268,4 @@ func skillByTool(tool string, keys ...string) func(*call) string {
 }
 
 // anySkill is the guess for agents of which nothing is known.
-var anySkill = skillByTitle(regexp.MustCompile(`^(?:[Ss]kill$|Using skill: |Loaded skill: )`), "skill", "name")
+var anySkill = skillByTitle(text.Pattern(`^(?:[Ss]kill$|Using skill: |Loaded skill: )`), "skill", "name")

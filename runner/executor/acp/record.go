@@ -182,12 +182,12 @@ func (r *recorder) chunk(role, msg string, raw json.RawMessage) {
 // the place of a message: news of retries, or that the provider failed.
 func (r *recorder) programSpeaksLocked(text string) bool {
 	switch {
-	case r.preset.fault != nil && r.preset.fault.MatchString(text):
+	case r.preset.fault != nil && r.preset.fault().MatchString(text):
 		r.flushLocked()
 		r.fault = text
 		r.to.Add(record.Entry{Type: record.EntryError, Text: text})
 		return true
-	case r.preset.notice != nil && r.preset.notice.MatchString(text):
+	case r.preset.notice != nil && r.preset.notice().MatchString(text):
 		r.flushLocked()
 		r.to.Message("system", text)
 		return true
@@ -201,7 +201,7 @@ func (r *recorder) flushLocked() {
 	r.text.Reset()
 	r.role, r.msg, r.textDropped = "", "", 0
 	switch {
-	case text == "" || blank.MatchString(text):
+	case text == "" || blank().MatchString(text):
 	case role == "thought":
 		r.to.Add(record.Entry{Type: record.EntryThought, Text: text})
 	default:

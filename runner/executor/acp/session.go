@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 )
 
@@ -150,7 +150,7 @@ func (s *session) finish(r answer) error {
 func (s *session) gaveUp(err error) bool {
 	var re *sdk.RequestError
 	known := s.agent.preset.refused
-	return known != nil && errors.As(err, &re) && known.MatchString(re.Message) && s.refusalEndsTurn(re.Message)
+	return known != nil && errors.As(err, &re) && known().MatchString(re.Message) && s.refusalEndsTurn(re.Message)
 }
 
 // close gives the session up; the agent is free for the next then.
@@ -197,4 +197,4 @@ func (s *session) handle(method string, params json.RawMessage) (any, *sdk.Reque
 var signs = map[string]bool{"agent_message_chunk": true, "agent_thought_chunk": true,
 	"tool_call": true, "tool_call_update": true, "plan": true}
 
-var blank = regexp.MustCompile(`^\s*$`)
+var blank = text.Pattern(`^\s*$`)

@@ -3,7 +3,6 @@ package model
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/provider"
 )
 
@@ -54,7 +54,7 @@ func (o *Options) ProviderEndpoint() provider.Endpoint { return o.Endpoint }
 var ownParams = []string{"model", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n", "response_format"}
 
 // toolName is what both APIs take.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func check(c *eval.Check, o *Options) {
 	o.Endpoint.Check(c)
@@ -67,7 +67,7 @@ func check(c *eval.Check, o *Options) {
 	for i, t := range o.Tools {
 		at := func(elems ...any) decode.Path { return append(decode.At("tools", i), elems...) }
 		switch {
-		case !toolName.MatchString(t.Name):
+		case !toolName().MatchString(t.Name):
 			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: %q cannot be the name of a tool: up to 64 letters, digits, underscores and dashes", i, t.Name)
 		case slices.Contains(names, t.Name):
 			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: another tool is called %q", i, t.Name)

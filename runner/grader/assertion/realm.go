@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 
 	"waza/eval/text"
 
@@ -39,7 +40,7 @@ func (r *realm) prepare(source string, subject map[string]json.RawMessage) error
 	if !strings.Contains(source, "JSON") {
 		return nil
 	}
-	_, err := r.call(guardParse, r.vm.ToValue(tooDeep))
+	_, err := r.call(guardParse(), r.vm.ToValue(tooDeep))
 	return err
 }
 
@@ -53,7 +54,7 @@ func (r *realm) value(name string, raw json.RawMessage) (goja.Value, error) {
 	parse, _ := goja.AssertFunction(r.vm.Get("JSON").ToObject(r.vm).Get("parse"))
 	v, err := parse(goja.Undefined(), r.vm.ToValue(string(raw)))
 	if err == nil && (name == "tool_calls" || name == "transcript") {
-		v, err = r.call(entriesOf, v)
+		v, err = r.call(entriesOf(), v)
 	}
 	return v, err
 }
@@ -115,11 +116,17 @@ func (r *realm) promise(v goja.Value) (*goja.Promise, error) {
 	if err := resolve(o); err != nil {
 		return nil, err
 	}
-	_, err = r.vm.RunProgram(nothing) // does the jobs
+	_, err = r.vm.RunProgram(nothing()) // does the jobs
 	return p, err
 }
 
-var nothing = goja.MustCompile("nothing", "", true)
+var nothing = program("nothing", "")
+
+// program compiles a script of ours when it is first needed, in a worker and not at
+// the start of every process.
+func program(name, source string) func() *goja.Program {
+	return sync.OnceValue(func() *goja.Program { return goja.MustCompile(name, source, true) })
+}
 
 // isIterator reports whether a value gives its elements one by one.
 func (r *realm) isIterator(v goja.Value) bool {
@@ -175,18 +182,18 @@ func thrown(err error) string {
 
 // entriesOf makes names of other generations readable on tool calls and entries of
 // the transcript, and returns their list.
-var entriesOf = goja.MustCompile("entries", `(function (list) {
+var entriesOf = program("entries", `(function (list) {
 	"use strict";
 	const older = {tool_name: "name", tool: "name", args: "arguments", input: "arguments", content: "text", message: "text", output: "result"};
 	const record = {};
 	for (const name in older) Object.defineProperty(record, name, {get() { return this[older[name]]; }});
 	for (const entry of list) Object.setPrototypeOf(entry, record);
 	return list;
-})`, true)
+})`)
 
 // guardParse lets JSON.parse refuse what would exhaust the stack of the process: it
 // is what agents write that is parsed.
-var guardParse = goja.MustCompile("parse", `(function (tooDeep) {
+var guardParse = program("parse", `(function (tooDeep) {
 	"use strict";
 	const parse = JSON.parse;
 	JSON.parse = function (text, ...args) {
@@ -194,4 +201,4 @@ var guardParse = goja.MustCompile("parse", `(function (tooDeep) {
 		if (tooDeep(text)) throw new RangeError("JSON.parse: the text is nested too deeply");
 		return parse(text, ...args);
 	};
-})`, true)
+})`)
