@@ -11,6 +11,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/journal"
+	"waza/runner/pause"
 	"waza/runner/plan"
 	"waza/runner/proc"
 	"waza/runner/record"
@@ -131,7 +132,7 @@ const patientPause = 5 * time.Millisecond
 func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
-	for pause := replay.LeastPause; ; pause = replay.NextPause(pause) {
+	for wait := replay.LeastPause; ; wait = replay.NextPause(wait) {
 		rec, _, err := replay.ReadRecord(run) // again: another process may have resumed the run just now
 		if err != nil {
 			return nil, err
@@ -145,11 +146,11 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 			return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
 		case errors.Is(err, journal.ErrAmended) && !run.Alive():
 			// By who resumes the run the lock of amendments is held for a moment only.
-			if pause < patientPause && replay.PauseFor(late, pause) == nil {
+			if wait < patientPause && pause.For(late, wait) == nil {
 				continue
 			}
 			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID})
-		case proc.Exists(pid) || replay.PauseFor(late, pause) != nil:
+		case proc.Exists(pid) || pause.For(late, wait) != nil:
 			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID, GoesOn: true, PID: pid})
 		}
 	}

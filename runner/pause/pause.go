@@ -12,7 +12,13 @@ import (
 // For blocks for d and returns nil. When ctx ends first, it returns the cause of
 // that at once. A d of 0 or less does not block, but returns the cause of a
 // context that has ended.
-func For(ctx context.Context, d time.Duration) error {
+func For(ctx context.Context, d time.Duration) error { return Unless(ctx, nil, d) }
+
+// About is as [For], but blocks for a random time between half of d and d.
+func About(ctx context.Context, d time.Duration) error { return AboutUnless(ctx, nil, d) }
+
+// Unless is as [For], but also returns nil as soon as stop, which may be nil, is closed.
+func Unless(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -20,13 +26,14 @@ func For(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+	case <-stop:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
-// About is as [For], but blocks for a random time between half of d and d.
-func About(ctx context.Context, d time.Duration) error {
-	return For(ctx, d/2+rand.N(max(0, d/2)+1))
+// AboutUnless is as [Unless], but blocks for a random time between half of d and d.
+func AboutUnless(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
+	return Unless(ctx, stop, d/2+rand.N(max(0, d/2)+1))
 }

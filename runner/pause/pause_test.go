@@ -59,3 +59,16 @@ func TestAbout(t *testing.T) {
 		}
 	})
 }
+
+func TestUnless(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		start := time.Now()
+		time.AfterFunc(time.Minute, func() { close(stop) })
+		require.NoError(t, pause.Unless(t.Context(), stop, time.Second))
+		require.Equal(t, time.Second, time.Since(start))
+		require.NoError(t, pause.AboutUnless(t.Context(), stop, time.Hour))
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"time"
+	"waza/runner/pause"
 )
 
 // The pauses between two looks at what another process writes: short after there
@@ -15,22 +16,10 @@ const (
 // NextPause is the pause after one in vain.
 func NextPause(d time.Duration) time.Duration { return min(mostPause, max(LeastPause, d+d/2)) }
 
-// PauseFor returns nil after that time, or the cause of ctx when that ends first.
-func PauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // Poll returns nil when done does, or the cause of ctx when that ends first.
 func Poll(ctx context.Context, done func() bool) error {
 	for d := LeastPause; !done(); d = NextPause(d) {
-		if err := PauseFor(ctx, d); err != nil {
+		if err := pause.For(ctx, d); err != nil {
 			return err
 		}
 	}

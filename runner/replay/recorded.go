@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waza/runner/journal"
+	"waza/runner/pause"
 	"waza/runner/record"
 )
 
@@ -202,7 +203,7 @@ func (s *recordedSubscription) Next(ctx context.Context) ([]*record.Event, error
 			break
 		}
 		s.pause = NextPause(s.pause)
-		if err := PauseFor(ctx, s.pause); err != nil {
+		if err := pause.For(ctx, s.pause); err != nil {
 			return nil, err
 		}
 	}

@@ -119,18 +119,7 @@ func prepare(ctx context.Context, env *Env, o *record.Order) (*work, error) {
 // Pause waits before the retry of that number, from 1. It ends early with ctx, and
 // when trials should not be tried again.
 func (e *Env) Pause(ctx context.Context, retry int) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if e.Stopping != nil {
-		go func() {
-			select {
-			case <-e.Stopping:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
-	_ = pause.About(ctx, backoff(retry)) // what it ended with is asked for afterwards
+	_ = pause.AboutUnless(ctx, e.Stopping, backoff(retry)) // what it ended with is asked for afterwards
 }
 
 // backoff is the longest pause before the retry of that number, from 1.
