@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
