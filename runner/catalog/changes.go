@@ -47,7 +47,7 @@ type Changes struct {
 type returned struct {
 	info string    // as JSON
 	next time.Time // not to be read again before
-	over bool      // the run does not go on
+	over bool      // the run is not active
 }
 
 const (

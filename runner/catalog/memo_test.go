@@ -58,7 +58,7 @@ func allRuns(t *testing.T, r *Catalog) []Info {
 	return infos
 }
 
-// The catalog is written when many runs are missing, and tells what their files do.
+// The memo is written when many runs are missing, and says what their files say.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, os.WriteFile(asked, nil, 0o600))
 	require.Equal(t, "run.json is damaged: it is empty; what it held is lost", allRuns(t, r)[4].Damage.String())
 
-	// A result that is written anew is read anew.
+	// A result that is written again is read again.
 	writeEnd(t, dir, ids[5], record.StatusCancelled)
 	after := allRuns(t, r)
 	require.Equal(t, record.StatusCancelled, after[6].Status)
@@ -176,7 +176,7 @@ func TestListBy(t *testing.T) {
 	}
 }
 
-// Every field of Info comes back, whatever stands in it.
+// Every field of Info comes back, whatever it holds.
 func TestCatalogInfo(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -244,7 +244,7 @@ func TestCatalogVersion(t *testing.T) {
 	require.EqualValues(t, uint32(0xfdb3e0d1), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
 }
 
-// shape tells types apart by what JSON makes of them.
+// shape distinguishes types by their JSON.
 func shape(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer, t.Kind() == reflect.Slice:

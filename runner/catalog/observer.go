@@ -120,7 +120,7 @@ func (o *observer) pause() time.Duration {
 	return pause
 }
 
-// tick looks for what no event tells.
+// tick looks for changes that no event reports.
 func (o *observer) tick() {
 	if o.notify == nil {
 		if time.Since(o.opened) > reopenPause {
