@@ -126,7 +126,7 @@ func TestArchitectureOfARequest(t *testing.T) {
 	list := hops(t)
 	require.Less(t, len(list), maxHops)
 	require.Greater(t, len(list), maxHops/2)
-	known := functions(t, ".", "wire", "dispatch", "../runner")
+	known := functions(t, ".", "wire", "dispatch", "../runner", "../runner/plan")
 	for _, h := range list {
 		require.Contains(t, known, h.name)
 		if h.caller == "" {

@@ -14,6 +14,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"waza/eval"
 	"waza/eval/decode"
 	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
@@ -72,12 +73,10 @@ func commandDebug(ctx context.Context, c *call, p *commandRunParams) (*runStarte
 // runByCommand starts a run, and shows the client how it goes on. A trial other
 // than 0 is the only one of each task.
 func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) (*runStarted, error) {
-	suite, err := suiteToRun(ctx, c, p.Path, &p.RunOptions)
-	if err != nil {
-		return nil, err
-	}
-	req := record.Request{Tasks: lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite), Trial: trial}
-	r, err := start(ctx, c, p.Path, suite, req, &p.RunOptions)
+	r, err := start(ctx, c, p.Path, record.Request{Trial: trial}, &p.RunOptions, func(suite *eval.Suite, req *record.Request) error {
+		req.Tasks = lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -92,11 +92,7 @@ type runStarted struct {
 }
 
 func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {
-	suite, err := suiteToRun(ctx, c, p.Path, &p.RunOptions)
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, c, p.Path, suite, record.Request{Tasks: p.Tasks, Tags: p.Tags}, &p.RunOptions)
+	return start(ctx, c, p.Path, record.Request{Tasks: p.Tasks, Tags: p.Tags}, &p.RunOptions, nil)
 }
 
 // executorFor is the executor asked for; who names only an agent means the one
@@ -108,61 +104,54 @@ func executorFor(executor, agent string) string {
 	return executor
 }
 
-// suiteToRun reads the suite of a request that starts a run. It completes the options.
-func suiteToRun(ctx context.Context, c *call, path string, o *RunOptions) (*eval.Suite, error) {
-	o.Executor = executorFor(o.Executor, o.Agent)
-	if o.Executor != "" {
-		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
-			return nil, err
-		}
-	}
-	return loadValid(ctx, c, path, loadOptions{o.Executor, o.Agent, o.ContextDir})
-}
-
 // start starts a run of a suite, as req and the options say, and lets the client follow
-// it. path is how the client names the suite.
-func start(ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request, o *RunOptions) (*runStarted, error) {
+// it. path is how the client names the suite; choose, unless nil, completes the request
+// when the suite is known.
+func start(ctx context.Context, c *call, path string, req record.Request, o *RunOptions, choose func(*eval.Suite, *record.Request) error) (*runStarted, error) {
 	if err := complete(c, &req, o); err != nil {
 		return nil, err
 	}
-	plan, ds, err := prepare(ctx, c, path, suite, req)
+	p, err := prepare(ctx, c, path, req, choose)
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.server.runner.Start(plan)
+	run, err := c.server.runner.Start(p.Plan)
 	if err != nil {
 		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	c.conn.runs.add(run)
 	c.conn.subscriptions.follow(run, 1, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ds}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: p.Lacking}, nil
 }
 
-// prepare plans a run, and finds out what this machine lacks for it. That is returned,
-// unless it is an error. The caller starts the plan, or closes it.
-func prepare(ctx context.Context, c *call, path string, suite *eval.Suite, req record.Request) (*plan.Plan, decode.Diagnostics, error) {
-	p, err := c.server.runner.Planner().Plan(ctx, suite, req)
-	if content := (*plan.ContentError)(nil); errors.As(err, &content) {
-		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: decode.Diagnostics{content.Diagnostic(path)}}
-	}
+// prepare makes a suite ready to run. Its errors are those of the suite or of this
+// machine as well. The caller starts the plan, or closes it.
+func prepare(ctx context.Context, c *call, given string, req record.Request, choose func(*eval.Suite, *record.Request) error) (*plan.Prepared, error) {
+	path, err := c.conn.resolve("path", given)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	ds := p.Preflight(ctx)
-	if err := ctx.Err(); err != nil {
-		p.Close()
-		return nil, nil, err
+	p, err := c.server.runner.Planner().Prepare(ctx, path, req, plan.Reading{Complete: choose})
+	switch {
+	case err != nil && p.Suite == nil:
+		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
+	case err != nil:
+		return nil, err
+	case p.Plan == nil:
+		return nil, &dispatch.InvalidSuiteError{Path: given, Diagnostics: p.All()}
 	}
-	if ds.HasErrors() {
-		p.Close()
-		return nil, nil, &dispatch.InvalidSuiteError{Path: path, Diagnostics: ds}
-	}
-	return p, ds, nil
+	return p, nil
 }
 
 // complete puts the common options into a request.
 func complete(c *call, req *record.Request, o *RunOptions) error {
+	o.Executor = executorFor(o.Executor, o.Agent)
+	if o.Executor != "" {
+		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
+			return err
+		}
+	}
 	req.Executor, req.Agent, req.Trials, req.Workers = o.Executor, o.Agent, o.Trials, o.Workers
 	if req.Models = o.Model; len(o.Model) == 1 {
 		req.Model, req.Models = o.Model[0], nil
@@ -282,25 +271,34 @@ type evalValidation struct {
 }
 
 func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
-	p.Executor = executorFor(p.Executor, p.Agent)
-	if p.Executor != "" {
-		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
+	req := record.Request{Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent}
+	if req.Executor != "" {
+		if err := c.server.runner.Planner().CheckExecutor(req.Executor); err != nil {
 			return nil, err
 		}
 	}
-	suite, ds, err := load(ctx, c, p.Path, loadOptions{p.Executor, p.Agent, p.ContextDir})
+	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return nil, err
 	}
-	if suite != nil && !ds.HasErrors() {
-		found, err := preflight(ctx, c, suite, p)
-		if err != nil {
+	if p.ContextDir != "" {
+		if req.ContextDir, err = c.conn.resolve("context_dir", p.ContextDir); err != nil {
 			return nil, err
 		}
-		ds = append(ds, found...)
 	}
+	found, err := c.server.runner.Planner().Prepare(ctx, path, req, plan.Reading{})
+	defer found.Close()
+	var selection *record.SelectionError
+	switch {
+	case err != nil && found.Suite == nil:
+		return nil, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
+	case errors.As(err, &selection): // trigger tests alone, and an executor that cannot measure them
+	case err != nil:
+		return nil, err
+	}
+	suite, ds := found.Suite, found.All()
 	v := &evalValidation{Valid: suite != nil && !ds.HasErrors(), Diagnostics: ds}
-	if ds == nil {
+	if len(ds) == 0 {
 		v.Diagnostics = decode.Diagnostics{}
 	}
 	if v.Valid {
@@ -309,21 +307,4 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 		v.Errors = dispatch.Sentences(ds.Errors())
 	}
 	return v, nil
-}
-
-// preflight says what this machine lacks.
-func preflight(ctx context.Context, c *call, suite *eval.Suite, p *evalValidateParams) (decode.Diagnostics, error) {
-	planned, err := c.server.runner.Planner().Plan(ctx, suite, record.Request{Executor: p.Executor})
-	var selection *record.SelectionError
-	if errors.As(err, &selection) {
-		return nil, nil // trigger tests alone, and an executor that cannot measure them
-	}
-	if content := (*plan.ContentError)(nil); errors.As(err, &content) {
-		return decode.Diagnostics{content.Diagnostic(p.Path)}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer planned.Close()
-	return planned.Preflight(ctx), ctx.Err()
 }

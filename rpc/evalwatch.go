@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
@@ -105,7 +104,6 @@ func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 	if err := complete(c, &o.Request, &p.RunOptions); err != nil {
 		return o, err
 	}
-	o.Load = eval.Options{Executor: p.Executor, Agent: p.Agent, ContextDir: o.Request.ContextDir}
 	if o.Path, err = discover.Find(path, files.View{}); err != nil {
 		return o, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
 	}

@@ -27,15 +27,11 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	}
 	rec := h.Record()
 	asked := rec.Asked
-	suite, err := loadValid(ctx, c, rec.Suite.Path, loadOptions{asked.Executor, asked.Agent, asked.ContextDir})
+	ready, err := prepare(ctx, c, rec.Suite.Path, asked, nil)
 	if err != nil {
 		return nil, err
 	}
-	plan, ds, err := prepare(ctx, c, rec.Suite.Path, suite, asked)
-	if err != nil {
-		return nil, err
-	}
-	run, err := c.server.runner.Resume(ctx, rec.RunID, plan)
+	run, err := c.server.runner.Resume(ctx, rec.RunID, ready.Plan)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, err
@@ -45,7 +41,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	c.conn.runs.add(run)
 	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ds}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking}, nil
 }
 
 // resumeFault says of which run it is that it has nothing left to run.

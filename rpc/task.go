@@ -183,13 +183,12 @@ func runTasks(ctx context.Context, c *call, p *taskRunParams) (*runStarted, erro
 	case p.TaskID != "" && len(p.Tasks) > 0:
 		return nil, &dispatch.ParamError{Parameter: "tasks", Message: `give either "taskId" or "tasks", not both`}
 	}
-	suite, err := suiteToRun(ctx, c, p.Path, &p.RunOptions)
-	if err != nil {
-		return nil, err
-	}
-	// That of a task in a combination of a matrix, the plan knows.
-	if p.TaskID != "" && suite.Task(p.TaskID) == nil && !strings.HasSuffix(p.TaskID, "]") {
-		return nil, noTask(suite, p.TaskID)
-	}
-	return start(ctx, c, p.Path, suite, record.Request{Tasks: p.Tasks, Task: p.TaskID, Trial: p.Trial}, &p.RunOptions)
+	req := record.Request{Tasks: p.Tasks, Task: p.TaskID, Trial: p.Trial}
+	return start(ctx, c, p.Path, req, &p.RunOptions, func(suite *eval.Suite, _ *record.Request) error {
+		// That of a task in a combination of a matrix, the plan knows.
+		if p.TaskID != "" && suite.Task(p.TaskID) == nil && !strings.HasSuffix(p.TaskID, "]") {
+			return noTask(suite, p.TaskID)
+		}
+		return nil
+	})
 }

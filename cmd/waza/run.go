@@ -329,34 +329,24 @@ func (s *session) follow(run *runner.Run, rep *report.Report) bool {
 	return !errors.Is(err, progress.ErrLeft)
 }
 
-// plan makes a suite ready to run, and prints what there is to say of it.
+// plan makes a suite ready to run, and prints the findings.
 func (s *session) plan(path string) (*plan.Plan, decode.Diagnostics, error) {
-	req := s.options.request
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: s.runner.Planner().Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir})
-	if err != nil {
-		return nil, nil, err
+	p, err := s.runner.Planner().Prepare(s.stop.Context(), path, s.options.request, plan.Reading{})
+	ds := p.All()
+	if perr := s.printDiagnostics(s.worthTelling(ds)); perr != nil {
+		p.Close()
+		return nil, nil, perr
 	}
-	if err := s.printDiagnostics(s.worthTelling(ds)); err != nil {
+	switch {
+	case err != nil && p.Suite == nil:
 		return nil, nil, err
-	}
-	if suite == nil || ds.HasErrors() {
+	case err != nil:
+		return nil, ds, fmt.Errorf("%s: %w", path, err)
+	case p.Plan == nil:
 		return nil, ds, s.invalid(path, ds)
 	}
-	s.suite = suite
-	plan, err := s.runner.Planner().Plan(s.stop.Context(), suite, req)
-	if err != nil {
-		return nil, ds, fmt.Errorf("%s: %w", path, err)
-	}
-	found := preflight(s.stop.Context(), plan, path)
-	if err := s.printDiagnostics(s.worthTelling(found)); err != nil {
-		plan.Close()
-		return nil, nil, err
-	}
-	if found.HasErrors() && s.stop.Level() == 0 {
-		plan.Close()
-		return nil, found, s.invalid(path, found)
-	}
-	return plan, found, nil
+	s.suite = p.Suite
+	return p.Plan, p.Lacking, nil
 }
 
 // worthTelling leaves remarks out, which waza validate tells.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"os"
 	"slices"
 
@@ -61,13 +60,6 @@ func dropRepeated(paths []string) []string {
 		again := seen[p]
 		seen[p] = true
 		return again
-	})
-}
-
-// sortDiagnostics puts findings of several sources in the order of their places.
-func sortDiagnostics(ds decode.Diagnostics) {
-	slices.SortStableFunc(ds, func(a, b decode.Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner"
@@ -96,10 +95,8 @@ func validateSuites(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := eval.Options{
-		Vocabulary: rn.Planner().Vocabulary(), Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
-	}
-	if err := checkExecutor(rn, o.Executor); err != nil {
+	req := record.Request{Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir")}
+	if err := checkExecutor(rn, req.Executor); err != nil {
 		return err
 	}
 	paths, err := findSuites(e, c.Args().Slice())
@@ -108,7 +105,7 @@ func validateSuites(e *env, c *cli.Context) error {
 	}
 	all := validations{Valid: true}
 	for _, path := range paths {
-		v := validateOne(c.Context, rn, path, o)
+		v := validateOne(c.Context, rn, path, req)
 		errs, warnings := v.count()
 		all.Errors += errs
 		all.Warnings += warnings
@@ -148,56 +145,29 @@ func (v validation) count() (errors, warnings int) {
 	return errors, warnings
 }
 
-func validateOne(ctx context.Context, rn *runner.Runner, path string, o eval.Options) validation {
+func validateOne(ctx context.Context, rn *runner.Runner, path string, req record.Request) validation {
 	v := validation{Path: path, Diagnostics: decode.Diagnostics{}}
-	suite, ds, err := eval.Load(path, o)
-	if err != nil {
+	p, err := rn.Planner().Prepare(ctx, path, req, plan.Reading{})
+	defer p.Close()
+	if err != nil && p.Suite == nil {
 		v.Error = err.Error()
 		return v
 	}
-	if suite != nil {
-		v.Name, v.Skill, v.Tasks = suite.Name, suite.Skill, len(suite.Tasks)
-		if !ds.HasErrors() {
-			ds = append(ds, planFindings(ctx, rn, path, suite, o)...)
-			sortDiagnostics(ds)
-		}
-	}
-	v.Valid = suite != nil && !ds.HasErrors()
-	v.Diagnostics = append(v.Diagnostics, ds...)
-	return v
-}
-
-// planFindings looks for what this machine lacks for the suite.
-func planFindings(ctx context.Context, rn *runner.Runner, path string, suite *eval.Suite, o eval.Options) decode.Diagnostics {
-	p, err := rn.Planner().Plan(ctx, suite, record.Request{Executor: o.Executor, ContextDir: o.ContextDir})
-	if selection := (*record.SelectionError)(nil); errors.As(err, &selection) && len(suite.Tasks) == 0 {
-		return nil // trigger tests alone, and an executor that cannot measure them
-	}
-	if err != nil {
+	ds := p.All()
+	if selection := (*record.SelectionError)(nil); err != nil && !(errors.As(err, &selection) && len(p.Suite.Tasks) == 0) {
 		d := decode.Diagnostic{File: path, Severity: decode.Error, Code: decode.CodeUnreadable, Message: err.Error()}
-		if content := (*plan.ContentError)(nil); errors.As(err, &content) {
-			d = content.Diagnostic(path)
-		}
 		if limit := (*record.LimitError)(nil); errors.As(err, &limit) {
 			d.Code = decode.CodeInvalidValue
 		}
-		return decode.Diagnostics{d}
+		ds = append(ds, d)
+	} // else there are trigger tests alone, and an executor that cannot measure them
+	if p.Suite != nil {
+		v.Name, v.Skill, v.Tasks = p.Suite.Name, p.Suite.Skill, len(p.Suite.Tasks)
+		plan.SortDiagnostics(ds)
 	}
-	defer p.Close()
-	return preflight(ctx, p, path)
-}
-
-// preflight returns the plan's findings in order, those about the suite file
-// under the name that it was called by.
-func preflight(ctx context.Context, plan *plan.Plan, path string) decode.Diagnostics {
-	ds := plan.Preflight(ctx)
-	for i := range ds {
-		if ds[i].File == plan.Suite.File {
-			ds[i].File = path
-		}
-	}
-	sortDiagnostics(ds)
-	return ds
+	v.Valid = p.Suite != nil && !ds.HasErrors()
+	v.Diagnostics = append(v.Diagnostics, ds...)
+	return v
 }
 
 // printSARIF prints the findings for code scanning.

@@ -12,7 +12,6 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
-	"waza/eval"
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/text"
@@ -35,10 +34,7 @@ func checkWatch(o runOptions, paths []string) error {
 // watch runs a suite, and what has changed of it with each change, until somebody
 // interrupts it. That is how it ends well, and yet no success.
 func (s *session) watch(path string) int {
-	req := s.options.request
-	w, err := watch.New(s.stop.Context(), s.runner, watch.Options{
-		Path: path, Request: req, Load: eval.Options{Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir},
-	})
+	w, err := watch.New(s.stop.Context(), s.runner, watch.Options{Path: path, Request: s.options.request})
 	if err != nil {
 		return s.refuse(path, nil, watchProblem(err))
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/plan"
@@ -25,16 +24,10 @@ type look struct {
 func (w *Watch) look(ctx context.Context) *look {
 	l := &look{}
 	paths := map[string]bool{w.path: true}
-	load := w.o.Load
-	load.Vocabulary = w.runner.Planner().Vocabulary()
-	load.Looked = func(path string) { paths[path] = true }
-	suite, ds, err := eval.Load(w.o.Path, load)
-	l.diagnostics, l.err = ds, err
-	if suite != nil && !ds.HasErrors() {
-		req := w.o.Request
-		req.Cache = false // what is due is known later
-		l.plan, l.err = w.runner.Planner().Plan(ctx, suite, req)
-	}
+	req := w.o.Request
+	req.Cache = false // what is due is known later
+	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req, plan.Reading{Looked: func(path string) { paths[path] = true }, Later: true})
+	l.plan, l.diagnostics, l.err = p.Plan, p.Diagnostics, err
 	l.gather(ctx, paths)
 	return l
 }

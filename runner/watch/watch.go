@@ -11,7 +11,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/record"
@@ -22,8 +21,6 @@ type Options struct {
 	// Path is the suite file; findings show it as it is written here. What it
 	// refers to is found by reading it.
 	Path string
-	// Load says how the suite is read; its Vocabulary and Looked are not used.
-	Load eval.Options
 	// Request is what is asked of each run. Its Cache holds for the first: later
 	// runs take over what was done before, whether it is set or not.
 	Request record.Request

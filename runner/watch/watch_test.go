@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/record"
@@ -362,6 +361,6 @@ func TestWatchEnds(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, err, io.EOF)
-	_, err = watch.New(t.Context(), w.R, watch.Options{Path: w.path("eval.yaml"), Load: eval.Options{}})
+	_, err = watch.New(t.Context(), w.R, watch.Options{Path: w.path("eval.yaml")})
 	require.ErrorIs(t, err, runner.ErrClosed)
 }
