@@ -15,7 +15,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/grader"
+	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/trial"
@@ -52,13 +52,13 @@ func (w *elsewhere) do(ctx context.Context, env *trial.Env, o *record.Order) *re
 func (w *elsewhere) env(b []byte) (*trial.Env, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	decoder := &trial.Env{Executors: plan.Executors, Graders: grader.Builtin}
+	decoder := &trial.Env{Executors: plan.Executors, Graders: builtin.Graders}
 	o, err := decoder.Decode(b)
 	if err != nil {
 		return nil, err
 	}
 	if w.envs[o.RunID] == nil {
-		w.envs[o.RunID] = trial.NewEnv(o, plan.Executors, grader.Builtin, nil)
+		w.envs[o.RunID] = trial.NewEnv(o, plan.Executors, builtin.Graders, nil)
 	}
 	return w.envs[o.RunID], nil
 }

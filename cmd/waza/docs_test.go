@@ -16,7 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/schema"
 	"waza/rpc"
-	"waza/runner/grader"
+	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/report"
 )
@@ -67,7 +67,7 @@ func firstDifference(have, want string) string {
 }
 
 func vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: grader.Builtin.Kinds()}
+	return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: builtin.Graders.Kinds()}
 }
 
 // documents are all generated files by their paths in the repository.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
-	"waza/runner/grader"
+	"waza/runner/grader/output"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"
@@ -87,7 +87,7 @@ func TestSuiteComesBeforeTheTask(t *testing.T) {
 	require.Equal(t, filepath.Join(dir, "evals/data/in.txt"), task.Inputs.Files[0].Source)
 	require.Equal(t, []string{filepath.Join(dir, "evals/skills/x")}, task.Skills)
 
-	options := task.Graders[0].Options.(*grader.JSONSchemaOptions)
+	options := task.Graders[0].Options.(*output.JSONSchemaOptions)
 	for name, want := range map[string]string{"in.txt": "evals/in.txt", "only.txt": "only.txt", "mine.txt": "evals/tasks/mine.txt"} {
 		abs, _, ok := options.Resolve(suite, name)
 		require.True(t, ok, name)

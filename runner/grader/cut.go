@@ -12,25 +12,25 @@ import (
 // cut, and so may one that is required. Such a check is undecided, which makes the
 // trial an error, unless another check of the grader failed for certain.
 
-// outputCut says that a part of the output was dropped; nil when it is whole.
-func (s *Subject) outputCut() error {
+// OutputCut says that a part of the output was dropped; nil when it is whole.
+func (s *Subject) OutputCut() error {
 	if s.OutputDropped <= 0 {
 		return nil
 	}
 	return fmt.Errorf("the output was cut after %d bytes, and the rest (%d bytes) was dropped", len(s.Output), s.OutputDropped)
 }
 
-// shownOutput is the output as people and judges see it.
-func (s *Subject) shownOutput() string {
+// ShownOutput is the output as people and judges see it.
+func (s *Subject) ShownOutput() string {
 	if s.OutputDropped <= 0 {
 		return s.Output
 	}
 	return fmt.Sprintf("%s\n[%d more bytes were dropped]", s.Output, s.OutputDropped)
 }
 
-// transcriptCut says that entries of the transcript were dropped, tool calls or
+// TranscriptCut says that entries of the transcript were dropped, tool calls or
 // skills maybe; nil when it is whole.
-func (s *Subject) transcriptCut() error {
+func (s *Subject) TranscriptCut() error {
 	if s.entriesDropped == "" {
 		return nil
 	}

@@ -10,6 +10,12 @@ import (
 	"waza/runner/provider"
 )
 
+// Languages of assertions.
+const (
+	LanguagePython     = "python"
+	LanguageJavaScript = "javascript"
+)
+
 // DefaultAssertionTimeout is how long one assertion may take.
 const DefaultAssertionTimeout = 5 * time.Second
 
@@ -51,17 +57,17 @@ func NewEnv(suite *eval.Suite, workers int) *Env { return &Env{Suite: suite, Wor
 // once; graders must not be used afterwards.
 func (e *Env) Close() {
 	var ending sync.WaitGroup
-	for _, language := range []string{languagePython, languageJavaScript} {
-		ending.Go(e.interpreters(language).Close)
+	for _, language := range []string{LanguagePython, LanguageJavaScript} {
+		ending.Go(e.Interpreters(language).Close)
 	}
 	ending.Wait()
 	if e.Providers == nil {
-		e.providers().Close()
+		e.Clients().Close()
 	}
 }
 
-// providers is what asks models.
-func (e *Env) providers() *provider.Pool {
+// Clients is what asks models.
+func (e *Env) Clients() *provider.Pool {
 	if e.Providers != nil {
 		return e.Providers
 	}
@@ -69,8 +75,8 @@ func (e *Env) providers() *provider.Pool {
 	return e.pool
 }
 
-// interpreters are those of a language.
-func (e *Env) interpreters(language string) *assertion.Pool {
+// Interpreters are those of a language.
+func (e *Env) Interpreters(language string) *assertion.Pool {
 	e.once.Do(func() {
 		workers := e.Workers
 		if workers < 1 {
@@ -79,13 +85,14 @@ func (e *Env) interpreters(language string) *assertion.Pool {
 		e.python = assertion.NewPool(assertion.Python(e.Python), workers)
 		e.javaScript = assertion.NewPool(assertion.JavaScript(), workers)
 	})
-	if language == languageJavaScript {
+	if language == LanguageJavaScript {
 		return e.javaScript
 	}
 	return e.python
 }
 
-func (e *Env) assertionTimeout() time.Duration {
+// AssertionLimit is how long one assertion may take, AssertionTimeout or its default.
+func (e *Env) AssertionLimit() time.Duration {
 	if e.AssertionTimeout > 0 {
 		return e.AssertionTimeout
 	}

@@ -1,7 +1,7 @@
 // Package grader defines what scores a finished trial: the [Grader] interface,
-// what a grader sees ([Subject]), what it yields ([Result]) and the [Registry]
-// in which graders are found by type. Each grader is one file of this package
-// and one line of [Builtin].
+// what a grader sees ([Subject]), what it yields ([Score]) and the [Registry]
+// in which graders are found by type. The families of graders are the packages
+// below it; [Registry.Bind] builds a grader of a suite.
 package grader
 
 import (

@@ -7,23 +7,23 @@ import (
 	"waza/runner/record"
 )
 
-// asking is a [Grader] that asks models, so that its results cost money and may
+// Asker is a [Grader] that asks models, so that its results cost money and may
 // be others the next time. Grading a recorded trial anew takes them over as long
 // as it would ask the same.
-type asking interface {
+type Asker interface {
 	Grader
-	// asks is all that the answer depends on besides what is recorded of the
+	// Asks is all that the answer depends on besides what is recorded of the
 	// trial. It must encode as JSON.
-	asks(s *Subject) any
+	Asks(s *Subject) any
 }
 
 // hash names what the grader asks; empty when it asks nobody.
 func (b *Bound) hash(s *Subject) string {
-	g, ok := b.grader.(asking)
+	g, ok := b.grader.(Asker)
 	if !ok || s.Destroyed != "" { // nobody is asked
 		return ""
 	}
-	data, err := json.Marshal([]any{b.Type, g.asks(s)})
+	data, err := json.Marshal([]any{b.Type, g.Asks(s)})
 	if err != nil {
 		return "" // as if it had never asked the like
 	}

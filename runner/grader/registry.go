@@ -9,26 +9,6 @@ import (
 	"waza/runner/executor"
 )
 
-// Builtin holds the graders of this program, in the order reference documents
-// list them.
-var Builtin = NewRegistry(
-	textKind,
-	code,
-	file,
-	diff,
-	jsonSchema,
-	program,
-	behavior,
-	actionSequence,
-	skillInvocation,
-	toolConstraint,
-	toolCalls,
-	trigger,
-	prompt,
-	human,
-	humanCalibration,
-)
-
 // Registry finds graders by type, and binds them to what a suite says of them. It
 // is immutable and safe for concurrent use.
 type Registry struct{ eval.Registry[Kind] }
@@ -67,8 +47,8 @@ func (u ungradable) Grade(context.Context, *Subject) (Score, error) {
 	return Score{}, executor.Permanent(fmt.Errorf("this program cannot grade with type %q", string(u)))
 }
 
-// resolved returns the absolute paths of those names that are files of the suite.
-func resolved(b eval.Beside, suite *eval.Suite, names ...string) []string {
+// ResolveFiles returns the absolute paths of those names that are files of the suite.
+func ResolveFiles(b eval.Beside, suite *eval.Suite, names ...string) []string {
 	var files []string
 	for _, name := range names {
 		if abs, _, ok := b.Resolve(suite, name); ok {
@@ -78,10 +58,10 @@ func resolved(b eval.Beside, suite *eval.Suite, names ...string) []string {
 	return files
 }
 
-// kindOf makes a Kind of functions that take its options by their type O. When
+// KindOf makes a Kind of functions that take its options by their type O. When
 // k.Options is nil, the zero value of O holds the defaults. check and build may
 // be nil.
-func kindOf[O any](k eval.Kind, check func(*eval.Check, *O), build func(*O, *Env) (Grader, error)) Kind {
+func KindOf[O any](k eval.Kind, check func(*eval.Check, *O), build func(*O, *Env) (Grader, error)) Kind {
 	if k.Options == nil {
 		k.Options = func() any { return new(O) }
 	}

@@ -8,16 +8,16 @@ import (
 	"waza/runner/record"
 )
 
-// expand fills the template variables of a text of the suite.
-func (s *Subject) expand(text string) string {
+// Expanded fills the template variables of a text of the suite.
+func (s *Subject) Expanded(text string) string {
 	if s.Expand == nil {
 		return text
 	}
 	return s.Expand(text)
 }
 
-// toolNames are the names of the tools that were called, in order.
-func (s *Subject) toolNames() []string {
+// ToolNames are the names of the tools that were called, in order.
+func (s *Subject) ToolNames() []string {
 	names := make([]string, len(s.ToolCalls))
 	for i := range s.ToolCalls {
 		names[i] = s.ToolCalls[i].Name
@@ -25,8 +25,8 @@ func (s *Subject) toolNames() []string {
 	return names
 }
 
-// calls counts the calls of a tool.
-func (s *Subject) calls(tool string) int {
+// CountCalls counts the calls of a tool.
+func (s *Subject) CountCalls(tool string) int {
 	n := 0
 	for i := range s.ToolCalls {
 		if s.ToolCalls[i].Name == tool {
@@ -36,12 +36,12 @@ func (s *Subject) calls(tool string) int {
 	return n
 }
 
-// calledTools lists the tools that were called, for a feedback.
-func (s *Subject) calledTools() string { return listed(s.toolNames()) }
+// CalledTools lists the tools that were called, for a feedback.
+func (s *Subject) CalledTools() string { return ListNames(s.ToolNames()) }
 
-// turns counts the messages of the agent. An answer without a recorded message
+// Turns counts the messages of the agent. An answer without a recorded message
 // is one turn.
-func (s *Subject) turns() int {
+func (s *Subject) Turns() int {
 	n := 0
 	for i := range s.Transcript {
 		if e := &s.Transcript[i]; e.Type == record.EntryMessage && e.Role != "user" && e.Role != "system" {
@@ -51,8 +51,8 @@ func (s *Subject) turns() int {
 	return max(n, 1)
 }
 
-// listed gives names for a feedback: each once, in order of appearance.
-func listed(names []string) string {
+// ListNames gives names for a feedback: each once, in order of appearance.
+func ListNames(names []string) string {
 	var once []string
 	for _, n := range names {
 		if !slices.Contains(once, n) {
@@ -66,5 +66,5 @@ func listed(names []string) string {
 	if len(once) == 0 {
 		return "(none)"
 	}
-	return text.Clip(strings.Join(once, ", "), 2*excerptBytes)
+	return text.Clip(strings.Join(once, ", "), 2*ExcerptBytes)
 }

@@ -14,15 +14,15 @@ import (
 	"waza/eval/files"
 )
 
-// maxFileBytes is how much of a workspace file graders read.
-const maxFileBytes = 8 << 20
+// MaxFileBytes is how much of a workspace file graders read.
+const MaxFileBytes = 8 << 20
 
-// errEscapes says that a path leads out of the directory it must stay in.
-var errEscapes = errors.New("the path leads out of the workspace")
+// ErrEscapes says that a path leads out of the directory it must stay in.
+var ErrEscapes = errors.New("the path leads out of the workspace")
 
-// openWorkspace opens the workspace of a trial. The root refuses every path
+// OpenWorkspace opens the workspace of a trial. The root refuses every path
 // that leads out of it, also by symbolic links. The caller closes it.
-func openWorkspace(s *Subject) (*os.Root, error) {
+func OpenWorkspace(s *Subject) (*os.Root, error) {
 	if s.Root != nil {
 		root, err := s.Root()
 		if err != nil {
@@ -44,19 +44,19 @@ func openWorkspace(s *Subject) (*os.Root, error) {
 	return root, nil
 }
 
-// lost says that what stood at a path of the workspace, or anything in it when
+// LostAt says that what stood at a path of the workspace, or anything in it when
 // the path is empty, is not known any more. It is no fault of the agent.
-func (s *Subject) lost(path string) error {
+func (s *Subject) LostAt(path string) error {
 	if s.Lost == nil {
 		return nil
 	}
 	return s.Lost(path)
 }
 
-// exists reports whether there is something at path. It follows symbolic links
+// Exists reports whether there is something at path. It follows symbolic links
 // inside the root when follow is set. The error is errEscapes, or a fault of
 // the file system.
-func exists(root *os.Root, path string, follow bool) (bool, error) {
+func Exists(root *os.Root, path string, follow bool) (bool, error) {
 	stat := root.Lstat
 	if follow {
 		stat = root.Stat
@@ -65,60 +65,60 @@ func exists(root *os.Root, path string, follow bool) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case absent(err):
+	case Absent(err):
 		return false, nil
 	default:
-		return false, rootFault(err)
+		return false, RootFault(err)
 	}
 }
 
-// absent reports whether an error of the file system means that nothing is there.
-func absent(err error) bool {
+// Absent reports whether an error of the file system means that nothing is there.
+func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
 }
 
-// rootFault tells an escape, for which os.Root has no exported error, from
+// RootFault tells an escape, for which os.Root has no exported error, from
 // other faults.
-func rootFault(err error) error {
+func RootFault(err error) error {
 	if strings.Contains(err.Error(), "path escapes from parent") {
-		return errEscapes
+		return ErrEscapes
 	}
 	return err
 }
 
 // errTooLarge says that a file has more than maxFileBytes.
-var errTooLarge = fmt.Errorf("the file has more than %d MiB", maxFileBytes>>20)
+var errTooLarge = fmt.Errorf("the file has more than %d MiB", MaxFileBytes>>20)
 
-// readFile reads a regular file of the root. The error is fs.ErrNotExist,
+// ReadFile reads a regular file of the root. The error is fs.ErrNotExist,
 // errEscapes, errTooLarge, or tells what else is wrong.
-func readFile(root *os.Root, path string) ([]byte, error) {
+func ReadFile(root *os.Root, path string) ([]byte, error) {
 	path = filepath.FromSlash(path)
 	f, err := files.OpenIn(root, path)
 	switch {
-	case err != nil && absent(err):
+	case err != nil && Absent(err):
 		return nil, fs.ErrNotExist
 	case err != nil:
-		return nil, rootFault(err)
+		return nil, RootFault(err)
 	}
 	defer f.Close()
-	data, err := files.ReadAll(f, maxFileBytes)
+	data, err := files.ReadAll(f, MaxFileBytes)
 	if errors.Is(err, files.ErrTooLarge) {
 		err = errTooLarge
 	}
 	return data, err
 }
 
-// checkLocal reports a path that is empty, absolute or leads out of the workspace.
-func checkLocal(c *eval.Check, path decode.Path, value string) {
+// CheckLocal reports a path that is empty, absolute or leads out of the workspace.
+func CheckLocal(c *eval.Check, path decode.Path, value string) {
 	switch {
 	case strings.TrimSpace(value) == "":
 		c.Errorf(path, decode.CodeInvalidValue, "%s is empty", path)
-	case !isLocal(value):
+	case !IsLocal(value):
 		c.Errorf(path, decode.CodeEscapingPath, "%s: %q leads out of the workspace", path, value)
 	}
 }
 
-// isLocal reports whether a slash-separated path stays in its directory.
-func isLocal(path string) bool {
+// IsLocal reports whether a slash-separated path stays in its directory.
+func IsLocal(path string) bool {
 	return filepath.IsLocal(filepath.Clean(filepath.FromSlash(path))) && !strings.ContainsRune(path, 0)
 }

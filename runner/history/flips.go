@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waza/runner/compare"
-	"waza/runner/grader"
+	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/replay"
@@ -238,7 +238,7 @@ func blame(passed, failed *flipTrial, others bool) (Cause, string) {
 			continue
 		}
 		names = append(names, g.name)
-		judged = judged || grader.Judges(g.typ)
+		judged = judged || builtin.Judges(g.typ)
 	}
 	detail := strings.Join(names, ", ")
 	switch {

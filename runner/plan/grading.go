@@ -24,7 +24,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	}
 	p.Config.TimeoutSeconds = max(p.Config.TimeoutSeconds, rec.Config.TimeoutSeconds)
 	if rec.Matrix() {
-		p.judge = judge(&req, suite)
+		p.judge = defaultJudge(&req, suite)
 		err = p.planCells(r, kind, models(&req, suite))
 	} else {
 		p.judge = rec.Config.Model

@@ -11,7 +11,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/runner/cache"
-	"waza/runner/grader"
+	"waza/runner/grader/judge"
 	"waza/runner/record"
 )
 
@@ -209,7 +209,7 @@ func (d *Digests) grading(p *Plan, t *eval.Task) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
-		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, grader.Endpoints(g, p.Suite), sums})
+		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, judge.Endpoints(g, p.Suite), sums})
 	}
 	return digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judge, t.Expected, graders})
 }

@@ -9,7 +9,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/executor"
-	"waza/runner/grader"
+	"waza/runner/grader/judge"
 	"waza/runner/record"
 )
 
@@ -170,7 +170,7 @@ func models(req *record.Request, suite *eval.Suite) []string {
 // judge is the model for judges that name none, where config.judge_model does not.
 // It is the same in all cells, for else their scores could not be compared: what
 // config.model says or, without that, the first model of the matrix.
-func judge(req *record.Request, suite *eval.Suite) string {
+func defaultJudge(req *record.Request, suite *eval.Suite) string {
 	models, asked := models(req, suite), req.Model != "" || len(req.Models) > 0
 	if suite.Config.Model == "" || asked && len(models) == 1 {
 		return models[0]
@@ -186,7 +186,7 @@ func (p *Plan) preflightJudges() decode.Diagnostics {
 	}
 	kind, _ := p.graders.Lookup("prompt")
 	for _, g := range p.specs(kind) {
-		if grader.NamesNoJudge(g) {
+		if judge.NamesNoJudge(g) {
 			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
 				fmt.Sprintf("no model is named to judge, so %s, the first of the models that are compared, judges them all; set config.judge_model", p.judge)))
 		}

@@ -20,6 +20,8 @@ import (
 	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/grader/builtin"
+	"waza/runner/grader/judge"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -53,7 +55,7 @@ type Planner struct {
 // nil meaning the built-in ones. Trials are taken over from runs; log takes what has
 // no other place.
 func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, log *slog.Logger) *Planner {
-	return &Planner{executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, grader.Builtin), runs: runs, log: log}
+	return &Planner{executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), runs: runs, log: log}
 }
 
 // Vocabulary is what suites may name.
@@ -157,7 +159,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: judge(&req, suite)}
+	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: defaultJudge(&req, suite)}
 	p.Config = planConfig(suite, req, kind.Name)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
@@ -318,7 +320,7 @@ func (p *Plan) planned(t *eval.Task, c *Setup, req record.Request) *Task {
 	pt := &Task{
 		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
 		Timeout: Seconds(p.Config.TimeoutSeconds), Threshold: 1,
-		Compares: slices.ContainsFunc(t.Effective, grader.ComparesWithBaseline),
+		Compares: slices.ContainsFunc(t.Effective, judge.ComparesWithBaseline),
 	}
 	if t.TimeoutSeconds > 0 && req.Timeout == 0 {
 		pt.Timeout = Seconds(t.TimeoutSeconds)

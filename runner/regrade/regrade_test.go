@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/grader"
+	"waza/runner/grader/person"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
@@ -330,7 +330,7 @@ tasks:
 	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
 		trial, err := a.Trial(0, 1)
 		require.NoError(t, err)
-		require.NoError(t, grader.SetReview(&trial.Graders[0], 0.7, "nice", "me", trial.StartedAt))
+		require.NoError(t, person.SetReview(&trial.Graders[0], 0.7, "nice", "me", trial.StartedAt))
 		was := trial.Verdict
 		trial.Verdict = record.Passed
 		return a.Replace(0, was, trial)

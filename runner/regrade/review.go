@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waza/eval/decode"
-	"waza/runner/grader"
+	"waza/runner/grader/person"
 	"waza/runner/pause"
 	"waza/runner/provider"
 	"waza/runner/record"
@@ -66,7 +66,7 @@ const reviewPatience = 3 * time.Second
 // written. Several reviewers, also of several processes, wait for each other for
 // some seconds.
 func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
-	if err := grader.CheckScore(v.Score); err != nil {
+	if err := person.CheckScore(v.Score); err != nil {
 		return nil, &ReviewError{RunID: runID, What: "score", Given: fmt.Sprint(v.Score), msg: err.Error()}
 	}
 	var done *Reviewed
@@ -119,10 +119,10 @@ func (a *Amendment) review(v Review, now time.Time) (*Reviewed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := grader.SetReview(g, v.Score, v.Comment, v.Reviewer, now); err != nil {
+	if err := person.SetReview(g, v.Score, v.Comment, v.Reviewer, now); err != nil {
 		return nil, &ReviewError{RunID: a.rec.RunID, What: "grader", Given: g.Name, msg: err.Error()}
 	}
-	grader.Compare(res.Graders)
+	person.Compare(res.Graders)
 	was := res.Verdict
 	if was.Graded() {
 		res.Verdict, res.Score, res.Error = tally.VerdictOf(res.Graders)

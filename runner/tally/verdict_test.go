@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/grader"
+	"waza/runner/grader/person"
 	"waza/runner/record"
 )
 
@@ -21,7 +21,7 @@ func waiting(typ string) record.Grade {
 func reviewed(t *testing.T, typ string, score float64) record.Grade {
 	t.Helper()
 	r := waiting(typ)
-	require.NoError(t, grader.SetReview(&r, score, "", "", time.Now()))
+	require.NoError(t, person.SetReview(&r, score, "", "", time.Now()))
 	return r
 }
 
@@ -120,9 +120,9 @@ func TestWaitingTrialsAreNotCounted(t *testing.T) {
 func TestCalibration(t *testing.T) {
 	t.Parallel()
 	tally := NewRun(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
-	for _, person := range []float64{1, 0.5, 0.25, 0} {
-		results := []record.Grade{gave(0.75, true), reviewed(t, "human_calibration", person)}
-		grader.Compare(results)
+	for _, p := range []float64{1, 0.5, 0.25, 0} {
+		results := []record.Grade{gave(0.75, true), reviewed(t, "human_calibration", p)}
+		person.Compare(results)
 		tally.AddTrial(0, &record.Trial{Verdict: record.Passed, Graders: results})
 	}
 	c := tally.Summary(nil).Calibrations[0]

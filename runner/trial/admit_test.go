@@ -12,6 +12,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/grader/builtin"
 	"waza/runner/pause"
 	"waza/runner/provider"
 	"waza/runner/record"
@@ -46,7 +47,7 @@ func doBusy(ctx context.Context, t *testing.T, b *busy) *record.Trial {
 	pool := provider.NewPool(provider.PoolOptions{})
 	defer pool.Close()
 	env := &trial.Env{
-		Executors: executor.NewRegistry(kind), Graders: grader.Builtin, Grading: grader.NewEnv(suite, 1), Pool: pool, Dir: t.TempDir(),
+		Executors: executor.NewRegistry(kind), Graders: builtin.Graders, Grading: grader.NewEnv(suite, 1), Pool: pool, Dir: t.TempDir(),
 	}
 	defer func() { require.NoError(t, env.Close()) }()
 	return trial.Do(ctx, env, &record.Order{

@@ -10,6 +10,8 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/grader/behavior"
+	"waza/runner/grader/person"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -53,7 +55,7 @@ func (a *Attempt) takeOutput(out executor.Outcome) {
 // have come to it, and keeps its verdict.
 func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 	subject := grader.NewSubject(grader.Subject{Suite: w.Suite, Task: w.Task, Transcript: a.Transcript})
-	used, err := grader.ForTrigger(w.Trigger.Skill, true).Grade(ctx, subject)
+	used, err := behavior.ForTrigger(w.Trigger.Skill, true).Grade(ctx, subject)
 	if err == nil && used.Passed {
 		a.Error = ""
 		a.grade(ctx, w.graders, subject)
@@ -96,9 +98,9 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 		}
 	}
 	for _, results := range a.before {
-		grader.KeepReviews(a.Graders, results)
+		person.KeepReviews(a.Graders, results)
 	}
-	grader.Compare(a.Graders)
+	person.Compare(a.Graders)
 	a.Verdict, a.Score, a.Error = tally.VerdictOf(a.Graders)
 	if subject.Destroyed != "" && a.Verdict == record.Passed { // nothing was to be graded
 		a.Verdict, a.Score, a.Error = record.Failed, new(float64), subject.Destroyed

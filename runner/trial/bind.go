@@ -7,6 +7,8 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/grader/behavior"
+	"waza/runner/grader/builtin"
 	"waza/runner/record"
 )
 
@@ -46,7 +48,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	when := o.Suite.Config.GradeExpected
 	expected := when == eval.GradeExpectedTrue || when != eval.GradeExpectedFalse && !caps.Canned
 	if expected && o.Task.Expected != nil {
-		synthetic, err := grader.ForExpected(o.Task, caps)
+		synthetic, err := builtin.ForExpected(o.Task, caps)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: expected: %w", o.TaskID, err)
 		}
@@ -67,7 +69,7 @@ func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bo
 	if o.Trigger == nil {
 		return graders
 	}
-	return append(graders[:len(graders):len(graders)], grader.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
+	return append(graders[:len(graders):len(graders)], behavior.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
 }
 
 func (e *Env) boundLocked(spec *eval.Grader) boundGrader {

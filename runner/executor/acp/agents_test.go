@@ -26,6 +26,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 	"waza/runner/grader"
+	"waza/runner/grader/builtin"
 )
 
 // TestAgents drives real agents, which a mock model server answers: no network,
@@ -448,10 +449,10 @@ func gradeFile(t *testing.T, dir, name string) float64 {
 	file := filepath.Join(t.TempDir(), "eval.yaml")
 	text := "name: t\nconfig: {executor: acp, agent: opencode}\ntasks: [{id: a, prompt: x, graders: [{name: f, type: file, config: {must_exist: [" + name + "]}}]}]\n"
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{Executors: vocabulary.Executors, Graders: grader.Builtin.Kinds()}})
+	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{Executors: vocabulary.Executors, Graders: builtin.Graders.Kinds()}})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
-	bound, err := grader.Builtin.Bind(suite.Tasks[0].Graders[0], &grader.Env{})
+	bound, err := builtin.Graders.Bind(suite.Tasks[0].Graders[0], &grader.Env{})
 	require.NoError(t, err)
 	res, err := bound.Grade(t.Context(), grader.NewSubject(grader.Subject{
 		Suite: suite, Task: suite.Tasks[0], Dir: func() (string, error) { return dir, nil }, Expand: func(s string) string { return s },

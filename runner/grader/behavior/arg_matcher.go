@@ -1,0 +1,208 @@
+package behavior
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/text"
+	"waza/runner/grader"
+	"waza/runner/grader/match"
+)
+
+// ArgMatcher says what an argument of a tool call must be. In YAML it is a map
+// with one of the keys below, or a plain value, which means equals.
+type ArgMatcher struct {
+	// Value that the argument must equal. A value in place of the map means the same.
+	Equals any `yaml:"equals"`
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument's text: a text itself,
+	// anything else as JSON.
+	Regex string `yaml:"regex"`
+	// Text that the argument's text must contain, letter case included.
+	Contains string `yaml:"contains"`
+	// Bounds of a number.
+	Range *ArgRange `yaml:"range"`
+	// JSON Schema that the argument must satisfy.
+	Schema map[string]any `yaml:"json_schema"`
+
+	kind string // the key that is given
+}
+
+// ArgRange bounds a number; bounds that are absent are not checked.
+type ArgRange struct {
+	// At least.
+	GTE *float64 `yaml:"gte"`
+	// At most.
+	LTE *float64 `yaml:"lte"`
+	// More than.
+	GT *float64 `yaml:"gt"`
+	// Less than.
+	LT *float64 `yaml:"lt"`
+}
+
+var matcherKeys = []string{"equals", "regex", "contains", "range", "json_schema"}
+
+// UnmarshalYAML takes both shapes.
+func (m *ArgMatcher) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		m.kind = "equals"
+		return n.Decode(&m.Equals)
+	}
+	if len(n.Content) != 2 {
+		return fmt.Errorf("must have one of %s", strings.Join(matcherKeys, ", "))
+	}
+	key := n.Content[0].Value
+	if !slices.Contains(matcherKeys, key) {
+		return fmt.Errorf("unknown matcher %q (known: %s)", key, strings.Join(matcherKeys, ", "))
+	}
+	type plain ArgMatcher // without this method
+	if err := strictDecode(n, (*plain)(m)); err != nil {
+		return err
+	}
+	m.kind = key
+	return nil
+}
+
+// UnmarshalYAML refuses bounds that are misspelt.
+func (r *ArgRange) UnmarshalYAML(n *yaml.Node) error {
+	type plain ArgRange // without this method
+	return strictDecode(n, (*plain)(r))
+}
+
+// strictDecode decodes a map into a struct and refuses keys that it does not
+// have: a misspelt condition would be one that is always met.
+func strictDecode(n *yaml.Node, out any) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("must be a map")
+	}
+	known := decode.Keys(out)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		if key == "<<" || slices.Contains(known, key) {
+			continue
+		}
+		hint := ""
+		if near := decode.Nearest(key, known); near != "" {
+			hint = fmt.Sprintf(", did you mean %q?", near)
+		}
+		return fmt.Errorf("unknown key %q (known: %s%s)", key, strings.Join(known, ", "), hint)
+	}
+	return n.Decode(out)
+}
+
+// check reports what is wrong with a matcher.
+func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
+	switch {
+	case m.kind == "regex" && c.Regexp(append(at[:len(at):len(at)], "regex"), m.Regex) == nil:
+	case m.kind == "json_schema":
+		if _, err := match.Schema(m.Schema, "", c.ReadFile); err != nil {
+			c.Errorf(append(at[:len(at):len(at)], "json_schema"), decode.CodeBadSchema, "%s: %s", at, err)
+		}
+	case m.kind == "regex" && m.Regex == "", m.kind == "contains" && m.Contains == "":
+		c.Errorf(at, decode.CodeInvalidValue, "%s is empty, and matches everything", at)
+	case m.kind == "range" && (m.Range == nil || *m.Range == ArgRange{}):
+		c.Errorf(at, decode.CodeInvalidValue, "%s: range needs gte, lte, gt or lt", at)
+	}
+}
+
+// argTest is a matcher ready for use: it says what is wrong with a value, or nothing.
+type argTest func(value any) string
+
+func (m *ArgMatcher) compile() (argTest, error) {
+	switch m.kind {
+	case "regex":
+		re, err := match.Pattern(m.Regex, true)
+		return func(v any) string {
+			if re.MatchString(argText(v)) {
+				return ""
+			}
+			return fmt.Sprintf("%s does not match /%s/", grader.Excerpt(argText(v)), m.Regex)
+		}, err
+	case "contains":
+		return func(v any) string {
+			if strings.Contains(argText(v), m.Contains) {
+				return ""
+			}
+			return fmt.Sprintf("%s does not contain %q", grader.Excerpt(argText(v)), m.Contains)
+		}, nil
+	case "range":
+		return m.Range.test, nil
+	case "json_schema":
+		schema, err := match.Schema(m.Schema, "", match.ReadSchema)
+		return func(v any) string { return schemaComplaint(schema, v) }, err
+	default:
+		want := normalJSON(m.Equals)
+		return func(v any) string {
+			if reflect.DeepEqual(want, normalJSON(v)) {
+				return ""
+			}
+			return fmt.Sprintf("is %s, not %s", text.Clip(jsonText(v), grader.ExcerptBytes), text.Clip(jsonText(m.Equals), grader.ExcerptBytes))
+		}, nil
+	}
+}
+
+func (r *ArgRange) test(v any) string {
+	n, ok := normalJSON(v).(float64)
+	switch {
+	case !ok:
+		return text.Clip(jsonText(v), grader.ExcerptBytes) + " is not a number"
+	case r.GTE != nil && n < *r.GTE:
+		return fmt.Sprintf("%v is less than %v", n, *r.GTE)
+	case r.GT != nil && n <= *r.GT:
+		return fmt.Sprintf("%v is not more than %v", n, *r.GT)
+	case r.LTE != nil && n > *r.LTE:
+		return fmt.Sprintf("%v is more than %v", n, *r.LTE)
+	case r.LT != nil && n >= *r.LT:
+		return fmt.Sprintf("%v is not less than %v", n, *r.LT)
+	}
+	return ""
+}
+
+func schemaComplaint(schema *jsonschema.Schema, v any) string {
+	err := schema.Validate(normalJSON(v))
+	var ve *jsonschema.ValidationError
+	switch {
+	case errors.As(err, &ve):
+		return strings.Join(match.Violations(ve), "; ")
+	case err != nil:
+		return err.Error()
+	}
+	return ""
+}
+
+// normalJSON gives a value the types of encoding/json, so that 5 of YAML equals
+// 5 of JSON.
+func normalJSON(v any) any {
+	var out any
+	if json.Unmarshal([]byte(jsonText(v)), &out) != nil {
+		return v
+	}
+	return out
+}
+
+func jsonText(v any) string {
+	data, err := match.EncodeJSON(match.PlainJSON(v))
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
+
+// argText is the text of a value: a string itself, anything else as JSON.
+func argText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return jsonText(v)
+}

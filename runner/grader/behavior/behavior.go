@@ -1,0 +1,182 @@
+// Package behavior grades how an agent worked: which tools and skills it used, in which order, and with how many turns, tokens and seconds.
+// Use its kinds through the registry of [waza/runner/grader/builtin]; [ForTrigger] builds the grader of a trigger test.
+package behavior
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/text"
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// Behavior checks limits of time, turns, tokens and tool calls, and which tools were used.
+var Behavior = grader.KindOf(eval.Kind{
+	Name:    "behavior",
+	Summary: "Limits how the agent works: tool calls, turns, tokens and time. The score is the share of checks met; all must be.",
+}, checkBehavior, NewBehavior)
+
+// BehaviorOptions are the options of the behavior grader. Limits that are
+// absent are not checked.
+type BehaviorOptions struct {
+	// Most tool calls; 0 allows none.
+	MaxToolCalls *int `yaml:"max_tool_calls" jsonschema:"minimum=0"`
+	// Most tokens, input and output together. It is an error when the executor reports none.
+	MaxTokens *int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
+	// Most milliseconds from prompt to answer.
+	MaxDurationMS *int64 `yaml:"max_duration_ms" jsonschema:"minimum=0"`
+	// Most turns of the agent, that is messages it sent.
+	MaxIterations *int `yaml:"max_iterations" jsonschema:"minimum=0"`
+	// Tools that must be used, by their exact names.
+	RequiredTools []string `yaml:"required_tools"`
+	// Tools that must not be used, by their exact names.
+	ForbiddenTools []string `yaml:"forbidden_tools"`
+}
+
+func checkBehavior(c *eval.Check, o *BehaviorOptions) {
+	// Zero tokens or no time at all cannot be meant: the field takes 0 for no limit.
+	if o.MaxTokens != nil && *o.MaxTokens == 0 {
+		c.Warnf(decode.At("max_tokens"), decode.CodeNoEffect, "max_tokens: 0 means no limit")
+	}
+	if o.MaxDurationMS != nil && *o.MaxDurationMS == 0 {
+		c.Warnf(decode.At("max_duration_ms"), decode.CodeNoEffect, "max_duration_ms: 0 means no limit")
+	}
+	checkNames(c, "required_tools", o.RequiredTools)
+	checkNames(c, "forbidden_tools", o.ForbiddenTools)
+	for i, tool := range o.ForbiddenTools {
+		if slices.Contains(o.RequiredTools, tool) {
+			c.Errorf(decode.At("forbidden_tools", i), decode.CodeInvalidValue, "%q is both required and forbidden", tool)
+		}
+	}
+	if len(o.checks()) == 0 {
+		c.Errorf(decode.At(), decode.CodeChecksNothing,
+			"nothing to check: give max_tool_calls, max_tokens, max_duration_ms, max_iterations, required_tools or forbidden_tools")
+	}
+}
+
+// checkNames reports names that are empty, and those that look like patterns.
+func checkNames(c *eval.Check, key string, names []string) {
+	for i, name := range names {
+		switch {
+		case strings.TrimSpace(name) == "":
+			c.Errorf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d] is empty", key, i)
+		case strings.Contains(name, "*"):
+			c.Warnf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d]: %q must be an exact name, and patterns are not understood; tool_constraint takes patterns of tools", key, i, name)
+		}
+	}
+}
+
+// NewBehavior returns a grader of the given options, which [Behavior] has checked. It needs no environment.
+func NewBehavior(o *BehaviorOptions, _ *grader.Env) (grader.Grader, error) {
+	return &behaviorGrader{checks: o.checks()}, nil
+}
+
+type behaviorGrader struct{ checks []behaviorCheck }
+
+// behaviorCheck is one limit. test says how the trial breaks it, or nothing.
+type behaviorCheck struct {
+	label string
+	test  func(s *grader.Subject) (complaint string, err error)
+	// count is how the check is counted where the transcript may be cut; nil where
+	// it does not depend on that.
+	count func(t *grader.Checklist, check, complaint string, cut error)
+}
+
+// add runs the check and counts it.
+func (b *behaviorCheck) add(t *grader.Checklist, s *grader.Subject) error {
+	complaint, err := b.test(s)
+	switch {
+	case err != nil:
+		return err
+	case b.count != nil:
+		b.count(t, b.label, complaint, s.TranscriptCut())
+	default:
+		t.Add(b.label, complaint)
+	}
+	return nil
+}
+
+var errNoUsage = errors.New("max_tokens cannot be checked: the executor reported no token usage")
+
+// Empty reports whether the options ask for nothing.
+func (o *BehaviorOptions) Empty() bool { return len(o.checks()) == 0 }
+
+func (o *BehaviorOptions) checks() []behaviorCheck {
+	var checks []behaviorCheck
+	limit := func(label string, most int64, what string, measure func(*grader.Subject) int64) behaviorCheck {
+		return behaviorCheck{label: fmt.Sprintf("%s %d", label, most), test: func(s *grader.Subject) (string, error) {
+			if n := measure(s); n > most {
+				return fmt.Sprintf("%d %s, more than %s %d", n, what, label, most), nil
+			}
+			return "", nil
+		}}
+	}
+	counted := func(b behaviorCheck) behaviorCheck {
+		b.count = (*grader.Checklist).Absence // there may be more
+		return b
+	}
+	if o.MaxToolCalls != nil {
+		checks = append(checks, counted(limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls", func(s *grader.Subject) int64 { return int64(len(s.ToolCalls)) })))
+	}
+	if o.MaxIterations != nil {
+		checks = append(checks, counted(limit("max_iterations", int64(*o.MaxIterations), "turns", func(s *grader.Subject) int64 { return int64(s.Turns()) })))
+	}
+	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
+		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *grader.Subject) int64 { return s.Duration.Milliseconds() }))
+	}
+	if o.MaxTokens != nil && *o.MaxTokens > 0 {
+		checks = append(checks, tokenCheck(*o.MaxTokens))
+	}
+	return append(checks, toolNameChecks(o.RequiredTools, o.ForbiddenTools)...)
+}
+
+func tokenCheck(most int64) behaviorCheck {
+	return behaviorCheck{label: fmt.Sprintf("max_tokens %d", most), test: func(s *grader.Subject) (string, error) {
+		// A count of zero is one that is not known: no answer is made of nothing.
+		if s.Usage == nil || s.Usage.Total() == 0 {
+			return "", executor.Permanent(errNoUsage)
+		}
+		if n := s.Usage.Total(); n > most {
+			return fmt.Sprintf("%d tokens, more than max_tokens %d", n, most), nil
+		}
+		return "", nil
+	}}
+}
+
+// toolNameChecks are one check for each tool that must, or must not, be used.
+func toolNameChecks(required, forbidden []string) []behaviorCheck {
+	var checks []behaviorCheck
+	for _, tool := range required {
+		checks = append(checks, behaviorCheck{label: "required tool " + tool, test: func(s *grader.Subject) (string, error) {
+			if s.CountCalls(tool) > 0 {
+				return "", nil
+			}
+			return fmt.Sprintf("required tool %q was not called; called: %s", tool, s.CalledTools()), nil
+		}, count: (*grader.Checklist).Presence})
+	}
+	for _, tool := range forbidden {
+		checks = append(checks, behaviorCheck{label: "forbidden tool " + tool, test: func(s *grader.Subject) (string, error) {
+			if n := s.CountCalls(tool); n > 0 {
+				return fmt.Sprintf("forbidden tool %q was called %s", tool, text.Count(n, "time", "times")), nil
+			}
+			return "", nil
+		}, count: (*grader.Checklist).Absence})
+	}
+	return checks
+}
+
+func (g *behaviorGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
+	t := grader.NewChecklist(len(g.checks))
+	for i := range g.checks {
+		if err := g.checks[i].add(&t, s); err != nil {
+			return grader.Score{}, err
+		}
+	}
+	return t.Result()
+}

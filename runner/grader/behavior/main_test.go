@@ -1,0 +1,12 @@
+package behavior
+
+import (
+	"testing"
+
+	"waza/runner/grader"
+	"waza/runner/grader/gradertest"
+)
+
+func TestMain(m *testing.M) {
+	gradertest.Main(m, grader.NewRegistry(Behavior, ActionSequence, SkillInvocation, ToolConstraint, ToolCalls, Trigger))
+}

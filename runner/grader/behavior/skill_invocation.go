@@ -1,0 +1,95 @@
+package behavior
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/runner/executor"
+	"waza/runner/grader"
+)
+
+// SkillInvocation checks which skills the agent used, and in which order.
+var SkillInvocation = grader.KindOf(eval.Kind{
+	Name:    "skill_invocation",
+	Summary: "Compares the skills that were invoked with those required. The score is the F1 of the overlap; the mode says what passes.",
+	Options: func() any { return &SkillInvocationOptions{Mode: modeInOrder, AllowExtra: true} },
+}, checkSkillInvocation, newSkillInvocation)
+
+// SkillInvocationOptions are the options of the skill_invocation grader.
+type SkillInvocationOptions struct {
+	// Skills that must be invoked.
+	RequiredSkills []string `yaml:"required_skills" jsonschema_extras:"x-refers=skill"`
+	// Skills that must not be invoked; one that is makes the score 0.
+	ForbiddenSkills []string `yaml:"forbidden_skills" jsonschema_extras:"x-refers=skill"`
+	// What passes: exact_match (just these, in this order), in_order (these in this order, others between them) or
+	// any_order (each of these as often as it is listed).
+	Mode string `yaml:"mode" jsonschema:"enum=exact_match,enum=in_order,enum=any_order,enum=exact,enum=in_order_match,enum=any_order_match"`
+	// Whether other skills may be invoked as well.
+	AllowExtra bool `yaml:"allow_extra"`
+}
+
+func checkSkillInvocation(c *eval.Check, o *SkillInvocationOptions) {
+	checkNames(c, "required_skills", o.RequiredSkills)
+	checkNames(c, "forbidden_skills", o.ForbiddenSkills)
+	for i, skill := range o.ForbiddenSkills {
+		if slices.Contains(o.RequiredSkills, skill) {
+			c.Errorf(decode.At("forbidden_skills", i), decode.CodeInvalidValue, "%q is both required and forbidden", skill)
+		}
+	}
+	if len(o.RequiredSkills)+len(o.ForbiddenSkills) == 0 {
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give required_skills or forbidden_skills")
+	}
+}
+
+func newSkillInvocation(o *SkillInvocationOptions, _ *grader.Env) (grader.Grader, error) {
+	mode, ok := sequenceModes[o.Mode]
+	if !ok {
+		return nil, fmt.Errorf("unknown mode %q", o.Mode)
+	}
+	return &skillGrader{
+		sequence:   sequenceGrader{expected: o.RequiredSkills, mode: mode, noun: "skills"},
+		forbidden:  o.ForbiddenSkills,
+		allowExtra: o.AllowExtra,
+	}, nil
+}
+
+type skillGrader struct {
+	sequence   sequenceGrader
+	forbidden  []string
+	allowExtra bool
+}
+
+var errNoSkills = errors.New("skills cannot be checked: the executor does not report which skills are invoked")
+
+func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
+	if !s.Capabilities.Skills && len(s.Skills) == 0 {
+		return grader.Score{}, executor.Permanent(errNoSkills)
+	}
+	actual := append([]string{}, s.Skills...)
+	cut := s.TranscriptCut()
+	score := grader.Score{Score: 1, Passed: true}
+	if len(g.sequence.expected) > 0 && cut == nil {
+		score = g.sequence.compare(actual)
+		extra := newOverlap(g.sequence.expected, actual).extra
+		if len(extra) > 0 && !g.allowExtra && score.Passed {
+			score.Passed = false
+			score.Feedback = "skills more than allowed: " + grader.ListNames(extra)
+		}
+	}
+	for _, skill := range g.forbidden {
+		if slices.Contains(actual, skill) {
+			return grader.Score{Feedback: fmt.Sprintf("forbidden skill %q was invoked; invoked: %s", skill, sequence(actual)), Details: score.Details}, nil
+		}
+	}
+	if cut != nil { // the score is of all skills
+		return grader.Score{}, cut
+	}
+	return score, nil
+}
+
+// SkillsOnly holds always: an agent without skills invokes none.
+func (o *SkillInvocationOptions) SkillsOnly() bool { return true }

@@ -1,0 +1,107 @@
+package behavior
+
+import (
+	"context"
+	"fmt"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/runner/grader"
+)
+
+// ToolConstraint checks tool calls with their arguments, and the turns and tokens of a trial.
+var ToolConstraint = grader.KindOf(eval.Kind{
+	Name:    "tool_constraint",
+	Summary: "Demands and forbids tool calls by name and arguments. Each entry is one check; the score is the share met; all must be.",
+}, checkToolConstraint, newToolConstraint)
+
+// ToolConstraintOptions are the options of the tool_constraint grader.
+type ToolConstraintOptions struct {
+	// Calls of which there must be at least one each.
+	ExpectTools []ToolSpec `yaml:"expect_tools"`
+	// Calls of which there must be none.
+	RejectTools []ToolSpec `yaml:"reject_tools"`
+	// Most turns of the agent; 0 means no limit.
+	MaxTurns int `yaml:"max_turns" jsonschema:"minimum=0"`
+	// Most tokens, input and output together; 0 means no limit. It is an error when the executor reports none.
+	MaxTokens int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
+}
+
+func checkToolConstraint(c *eval.Check, o *ToolConstraintOptions) {
+	for i := range o.ExpectTools {
+		o.ExpectTools[i].check(c, decode.At("expect_tools", i))
+	}
+	for i := range o.RejectTools {
+		o.RejectTools[i].check(c, decode.At("reject_tools", i))
+	}
+	if len(o.ExpectTools)+len(o.RejectTools) == 0 && o.MaxTurns == 0 && o.MaxTokens == 0 {
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expect_tools or reject_tools")
+	}
+}
+
+func newToolConstraint(o *ToolConstraintOptions, _ *grader.Env) (grader.Grader, error) {
+	g := &toolConstraintGrader{}
+	var err error
+	if g.expect, err = compileSpecs("expect_tools", o.ExpectTools); err != nil {
+		return nil, err
+	}
+	if g.reject, err = compileSpecs("reject_tools", o.RejectTools); err != nil {
+		return nil, err
+	}
+	var limits BehaviorOptions
+	if o.MaxTurns > 0 {
+		limits.MaxIterations = &o.MaxTurns
+	}
+	if o.MaxTokens > 0 {
+		limits.MaxTokens = &o.MaxTokens
+	}
+	g.limits = limits.checks()
+	return g, nil
+}
+
+func compileSpecs(key string, specs []ToolSpec) ([]*toolTest, error) {
+	tests := make([]*toolTest, len(specs))
+	for i := range specs {
+		t, err := specs[i].compile()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i), err)
+		}
+		tests[i] = t
+	}
+	return tests, nil
+}
+
+type toolConstraintGrader struct {
+	expect, reject []*toolTest
+	limits         []behaviorCheck
+}
+
+func (g *toolConstraintGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
+	calls := decodedCalls(s)
+	var t grader.Checklist
+	addExpected(&t, g.expect, calls, s)
+	for _, test := range g.reject {
+		complaint := ""
+		if call, _ := test.first(calls); call != nil {
+			complaint = fmt.Sprintf("rejected call of %s: %s with %s", test.label, call.name, grader.Excerpt(call.text))
+		}
+		t.Absence("reject "+test.label, complaint, s.TranscriptCut())
+	}
+	for i := range g.limits {
+		if err := g.limits[i].add(&t, s); err != nil {
+			return grader.Score{}, err
+		}
+	}
+	return t.Result()
+}
+
+// addExpected adds one check for each call that there must be.
+func addExpected(t *grader.Checklist, tests []*toolTest, calls []toolCall, s *grader.Subject) {
+	for _, test := range tests {
+		complaint := ""
+		if call, near := test.first(calls); call == nil {
+			complaint = fmt.Sprintf("no call of %s; called: %s%s", test.label, s.CalledTools(), near)
+		}
+		t.Presence("expect "+test.label, complaint, s.TranscriptCut())
+	}
+}

@@ -1,0 +1,38 @@
+// Package builtin lists the graders of this program, each a line of [Graders], and builds those that follow from what a task expects ([ForExpected]).
+// Call [Graders].Bind to build a grader of a suite.
+package builtin
+
+import (
+	"waza/runner/grader"
+	"waza/runner/grader/behavior"
+	"waza/runner/grader/judge"
+	"waza/runner/grader/output"
+	"waza/runner/grader/person"
+	"waza/runner/grader/program"
+)
+
+// Judges reports whether graders of a type, by any of its names, leave the score
+// to a model or a person.
+func Judges(typ string) bool {
+	return judge.Prompt.Is(typ) || person.Human.Is(typ) || person.HumanCalibration.Is(typ)
+}
+
+// Graders holds the graders of this program, in the order reference documents
+// list them.
+var Graders = grader.NewRegistry(
+	output.Text,
+	program.Code,
+	output.File,
+	output.Diff,
+	output.JSONSchema,
+	program.Program,
+	behavior.Behavior,
+	behavior.ActionSequence,
+	behavior.SkillInvocation,
+	behavior.ToolConstraint,
+	behavior.ToolCalls,
+	behavior.Trigger,
+	judge.Prompt,
+	person.Human,
+	person.HumanCalibration,
+)

@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/grader/behavior"
+	"waza/runner/grader/output"
+)
+
+// ForExpected returns graders for what a task says under expected, named as
+// suites know them ("_output_contains" and so on). What the executor cannot
+// show is left out: should_trigger where it reports no skills. The error tells
+// of a bad pattern.
+func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*grader.Bound, error) {
+	e := t.Expected
+	if e == nil {
+		return nil, nil
+	}
+	var all []*grader.Bound
+	add := func(name, typ string, g grader.Grader, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, grader.NewBound(name, typ, 1, g))
+		return nil
+	}
+	for _, l := range []struct {
+		name    string
+		options output.TextOptions
+		given   bool
+	}{
+		{"_output_contains", output.TextOptions{Contains: e.OutputContains}, len(e.OutputContains) > 0},
+		{"_output_not_contains", output.TextOptions{NotContains: e.OutputNotContains}, len(e.OutputNotContains) > 0},
+		{"_matches", output.TextOptions{MustMatch: e.Matches}, len(e.Matches) > 0},
+	} {
+		if !l.given {
+			continue
+		}
+		g, err := output.NewText(&l.options, nil)
+		if err := add(l.name, "text", g, err); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.OutputContainsAny) > 0 {
+		g, err := output.NewAnyOf(e.OutputContainsAny)
+		if err := add("_output_contains_any", "text", g, err); err != nil {
+			return nil, err
+		}
+	}
+	if o := expectedBehavior(e.Behavior); !o.Empty() {
+		g, err := behavior.NewBehavior(o, nil)
+		if err := add("_behavior", "behavior", g, err); err != nil {
+			return nil, err
+		}
+	}
+	if c := e.ToolCalls; c != nil && len(c.Required)+len(c.Forbidden) > 0 {
+		g, err := behavior.NewToolCalls(&behavior.ToolCallsOptions{Required: callPatterns(c.Required), Forbidden: callPatterns(c.Forbidden)}, nil)
+		if err := add("_tool_calls", "tool_calls", g, err); err != nil {
+			return nil, err
+		}
+	}
+	return append(all, expectedEnd(e, caps)...), nil
+}
+
+// expectedEnd returns the graders of should_trigger and outcomes.
+func expectedEnd(e *eval.Expected, caps executor.Capabilities) []*grader.Bound {
+	var all []*grader.Bound
+	if e.ShouldTrigger != nil && caps.Skills {
+		all = append(all, behavior.ForTrigger("", *e.ShouldTrigger))
+	}
+	completed := func(o eval.ExpectedOutcome) bool { return o.Type == outcomeCompleted }
+	if slices.ContainsFunc(e.Outcomes, completed) {
+		all = append(all, grader.NewBound("_outcomes", "outcomes", 1, outcomes{}))
+	}
+	return all
+}
+
+func expectedBehavior(e *eval.ExpectedBehavior) *behavior.BehaviorOptions {
+	if e == nil {
+		return &behavior.BehaviorOptions{}
+	}
+	o := &behavior.BehaviorOptions{
+		MaxToolCalls: e.MaxToolCalls, MaxIterations: e.MaxIterations, MaxDurationMS: e.MaxResponseTimeMS,
+		RequiredTools: e.RequiredTools, ForbiddenTools: e.ForbiddenTools,
+	}
+	if e.MaxTokens != nil {
+		most := int64(*e.MaxTokens)
+		o.MaxTokens = &most
+	}
+	return o
+}
+
+func callPatterns(expected []eval.ExpectedToolCall) []behavior.CallPattern {
+	patterns := make([]behavior.CallPattern, len(expected))
+	for i, e := range expected {
+		patterns[i] = behavior.CallPattern{Pattern: e.Pattern, ArgsPattern: e.ArgsPattern, Count: e.Count}
+	}
+	return patterns
+}
+
+// outcomeCompleted is the outcome that graders can tell.
+const outcomeCompleted = "task_completed"
+
+// outcomes is met by every trial that is graded: only those whose executor ended
+// normally are, so there is nothing left to ask.
+type outcomes struct{}
+
+func (outcomes) Grade(context.Context, *grader.Subject) (grader.Score, error) {
+	return grader.Score{Score: 1, Passed: true}, nil
+}

@@ -1,0 +1,10 @@
+package builtin_test
+
+import (
+	"testing"
+
+	"waza/runner/grader/builtin"
+	"waza/runner/grader/gradertest"
+)
+
+func TestMain(m *testing.M) { gradertest.Main(m, builtin.Graders) }

@@ -1,0 +1,43 @@
+package output
+
+import (
+	"context"
+	"fmt"
+
+	"waza/runner/grader"
+	"waza/runner/grader/match"
+)
+
+// NewAnyOf returns a grader that is met when the output contains one of the texts.
+func NewAnyOf(texts []string) (grader.Grader, error) {
+	checks, err := textChecks(&TextOptions{Contains: texts})
+	if err != nil {
+		return nil, err
+	}
+	return anyOf{checks, texts}, nil
+}
+
+// anyOf is met when one of the checks of a text grader is.
+type anyOf struct {
+	checks []textCheck
+	texts  []string
+}
+
+func (g anyOf) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
+	var t grader.Checklist
+	folded := match.Fold(s.Output)
+	for i := range g.checks {
+		c := &g.checks[i]
+		t.Presence(c.label, c.complaint(s, folded), s.OutputCut())
+	}
+	switch {
+	case t.Met > 0:
+		return grader.Score{Score: 1, Passed: true}, nil
+	case t.Undecided > 0:
+		return grader.Score{}, t.Why
+	}
+	return grader.Score{
+		Feedback: fmt.Sprintf("the output contains none of %q\noutput: %s", g.texts, grader.Excerpt(s.Output)),
+		Details:  t.Checks,
+	}, nil
+}

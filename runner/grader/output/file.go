@@ -1,0 +1,243 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/text"
+	"waza/runner/grader"
+)
+
+// File checks which files the workspace holds, and what is in them.
+var File = grader.KindOf(eval.Kind{
+	Name:    "file",
+	Aliases: []string{"file_exists"},
+	Summary: "Looks at the files the agent left in its workspace. The score is the share of checks met; all must be.",
+}, checkFile, newFile)
+
+// FileOptions are the options of the file grader. Paths are relative to the
+// workspace and stay in it.
+type FileOptions struct {
+	// Files or directories that must exist: paths, or patterns that something must match. In patterns * and ? stand for
+	// characters of one name, ** for directories at any depth, [a-z] for one of these characters, {a,b} for either.
+	MustExist []string `yaml:"must_exist"`
+	// Files or directories that must not exist: paths, or patterns that nothing may match.
+	MustNotExist []string `yaml:"must_not_exist"`
+	// What files must, and must not, contain.
+	ContentPatterns []FilePatterns `yaml:"content_patterns"`
+	// Short for a must_exist with one entry.
+	Path string `yaml:"path"`
+}
+
+// FilePatterns are patterns on the content of one file.
+type FilePatterns struct {
+	// File, relative to the workspace.
+	Path string `yaml:"path" jsonschema:"required"`
+	// Regular expressions (RE2) that must match somewhere in the file.
+	MustMatch []string `yaml:"must_match"`
+	// Regular expressions (RE2) that must not match anywhere in the file.
+	MustNotMatch []string `yaml:"must_not_match"`
+}
+
+func checkFile(c *eval.Check, o *FileOptions) {
+	for i, p := range o.MustExist {
+		checkPattern(c, decode.At("must_exist", i), p)
+	}
+	for i, p := range o.MustNotExist {
+		checkPattern(c, decode.At("must_not_exist", i), p)
+	}
+	if c.Has(decode.At("path")) {
+		checkPattern(c, decode.At("path"), o.Path)
+	}
+	for i, p := range o.ContentPatterns {
+		grader.CheckLocal(c, decode.At("content_patterns", i, "path"), p.Path)
+		for j, pattern := range p.MustMatch {
+			c.Regexp(decode.At("content_patterns", i, "must_match", j), pattern)
+		}
+		for j, pattern := range p.MustNotMatch {
+			c.Regexp(decode.At("content_patterns", i, "must_not_match", j), pattern)
+		}
+		if len(p.MustMatch)+len(p.MustNotMatch) == 0 {
+			c.Errorf(decode.At("content_patterns", i), decode.CodeChecksNothing,
+				"content_patterns[%d] has nothing to check: give must_match or must_not_match, or put the path into must_exist", i)
+		}
+	}
+	if len(o.MustExist)+len(o.MustNotExist)+len(o.ContentPatterns) == 0 && o.Path == "" {
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give must_exist, must_not_exist or content_patterns")
+	}
+}
+
+func newFile(o *FileOptions, _ *grader.Env) (grader.Grader, error) {
+	g := &fileGrader{}
+	mustExist := o.MustExist
+	if o.Path != "" {
+		mustExist = append([]string{o.Path}, o.MustExist...)
+	}
+	var err error
+	if g.mustExist, err = pathPatterns("must_exist", mustExist); err != nil {
+		return nil, err
+	}
+	if g.mustNotExist, err = pathPatterns("must_not_exist", o.MustNotExist); err != nil {
+		return nil, err
+	}
+	for _, p := range o.ContentPatterns {
+		content := fileContent{path: p.Path}
+		for _, pattern := range p.MustMatch {
+			re, err := regexp.Compile(pattern)
+			if err != nil {
+				return nil, err
+			}
+			content.mustMatch = append(content.mustMatch, re)
+		}
+		for _, pattern := range p.MustNotMatch {
+			re, err := regexp.Compile(pattern)
+			if err != nil {
+				return nil, err
+			}
+			content.mustNotMatch = append(content.mustNotMatch, re)
+		}
+		g.contents = append(g.contents, content)
+	}
+	return g, nil
+}
+
+func pathPatterns(key string, texts []string) ([]pathPattern, error) {
+	patterns := make([]pathPattern, len(texts))
+	for i, text := range texts {
+		var err error
+		if patterns[i], err = newPathPattern(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", decode.At(key, i), err)
+		}
+	}
+	return patterns, nil
+}
+
+type fileGrader struct {
+	mustExist, mustNotExist []pathPattern
+	contents                []fileContent
+}
+
+type fileContent struct {
+	path                    string
+	mustMatch, mustNotMatch []*regexp.Regexp
+}
+
+func (g *fileGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
+	root, err := grader.OpenWorkspace(s)
+	if err != nil {
+		return grader.Score{}, err
+	}
+	defer root.Close()
+	if err := g.lost(s); err != nil {
+		return grader.Score{}, err
+	}
+	var t grader.Checklist
+	for i := range g.mustExist {
+		p := &g.mustExist[i]
+		complaint, err := p.missing(ctx, root)
+		if err != nil {
+			return grader.Score{}, err
+		}
+		t.Add("must_exist "+p.text, complaint)
+	}
+	for i := range g.mustNotExist {
+		p := &g.mustNotExist[i]
+		complaint, err := p.present(ctx, root)
+		if err != nil {
+			return grader.Score{}, err
+		}
+		t.Add("must_not_exist "+p.text, complaint)
+	}
+	for _, c := range g.contents {
+		if err := c.grade(root, &t); err != nil {
+			return grader.Score{}, err
+		}
+	}
+	return t.Score(), nil
+}
+
+// lost says that something the grader looks at is not known any more.
+func (g *fileGrader) lost(s *grader.Subject) error {
+	for _, p := range slices.Concat(g.mustExist, g.mustNotExist) {
+		if err := p.lost(s); err != nil {
+			return err
+		}
+	}
+	for _, c := range g.contents {
+		if err := s.LostAt(c.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing says that the pattern names nothing, or returns "".
+func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint string, err error) {
+	found, err := p.find(ctx, root, true)
+	switch {
+	case errors.Is(err, grader.ErrEscapes):
+		return fmt.Sprintf("%s does not count: %s", p.text, grader.ErrEscapes), nil
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", p.text, err)
+	case found == "" && p.glob != nil:
+		return "nothing matches " + p.text, nil
+	case found == "":
+		return fmt.Sprintf("%s does not exist", p.text), nil
+	}
+	return "", nil
+}
+
+// present says that the pattern names something, or returns "".
+func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint string, err error) {
+	found, err := p.find(ctx, root, false)
+	switch {
+	case errors.Is(err, grader.ErrEscapes):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", p.text, err)
+	case found != "" && found != p.text:
+		return fmt.Sprintf("%s exists, and nothing may match %s", found, p.text), nil
+	case found != "":
+		return fmt.Sprintf("%s exists, which it must not", found), nil
+	}
+	return "", nil
+}
+
+// grade adds one check for each pattern. A file that cannot be read meets none,
+// those on what it must not contain included: an absent file proves nothing.
+func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
+	data, err := grader.ReadFile(root, c.path)
+	unreadable := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		unreadable = c.path + " does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w", c.path, err)
+	case err != nil:
+		unreadable = fmt.Sprintf("%s cannot be read: %s", c.path, err)
+	}
+	for _, re := range c.mustMatch {
+		complaint := unreadable
+		if complaint == "" && !re.Match(data) {
+			complaint = fmt.Sprintf("%s does not match /%s/; it begins %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
+		}
+		t.Add(fmt.Sprintf("%s matches %s", c.path, re), complaint)
+	}
+	for _, re := range c.mustNotMatch {
+		complaint := unreadable
+		if complaint == "" {
+			if m := re.FindIndex(data); m != nil {
+				complaint = fmt.Sprintf("%s matches /%s/, which it must not: %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
+			}
+		}
+		t.Add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package output
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/runner/grader"
+	"waza/runner/grader/match"
+)
+
+// JSONSchema checks that the output is JSON that fits a schema.
+var JSONSchema = grader.KindOf(eval.Kind{
+	Name:    "json_schema",
+	Summary: "Takes the output for one JSON text, with or without a Markdown fence around it, and validates it. The score is 1 or 0.",
+}, checkJSONSchema, newJSONSchema)
+
+// JSONSchemaOptions are the options of the json_schema grader.
+type JSONSchemaOptions struct {
+	// The JSON Schema itself; draft 2020-12 unless it says otherwise.
+	Schema map[string]any `yaml:"schema"`
+	// File with the JSON Schema: relative to the suite, else to the repository's root, else to the task file, else to the process's directory.
+	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file"`
+
+	eval.Beside `yaml:"-"`
+}
+
+// Refers names the schema.
+func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
+	return grader.ResolveFiles(o.Beside, suite, o.SchemaFile)
+}
+
+func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
+	switch {
+	case o.Schema == nil && o.SchemaFile == "":
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give schema or schema_file")
+	case o.Schema != nil && o.SchemaFile != "":
+		c.Warnf(decode.At("schema_file"), decode.CodeNoEffect, "schema_file has no effect beside schema")
+		fallthrough
+	case o.Schema != nil:
+		if len(o.Schema) == 0 {
+			c.Errorf(decode.At("schema"), decode.CodeChecksNothing, "schema is empty, so every JSON text is valid")
+		} else if _, err := match.Schema(o.Schema, "", c.ReadFile); err != nil {
+			c.Errorf(decode.At("schema"), decode.CodeBadSchema, "schema: %s", err)
+		}
+	default:
+		if abs := c.File(decode.At("schema_file"), o.SchemaFile); abs != "" && c.Allows(decode.At("schema_file"), abs) {
+			if _, err := match.Schema(nil, abs, c.ReadFile); err != nil {
+				c.Errorf(decode.At("schema_file"), decode.CodeBadSchema, "schema_file: %s: %s", o.SchemaFile, err)
+			}
+		}
+	}
+}
+
+func newJSONSchema(o *JSONSchemaOptions, env *grader.Env) (grader.Grader, error) {
+	path := ""
+	if o.Schema == nil {
+		abs, tried, ok := o.Resolve(env.Suite, o.SchemaFile)
+		if !ok {
+			return nil, fmt.Errorf("schema_file: no such file: %s (tried %s)", o.SchemaFile, strings.Join(tried, ", "))
+		}
+		path = abs
+	}
+	schema, err := match.Schema(o.Schema, path, match.SchemaReader(env.Suite))
+	if err != nil {
+		return nil, err
+	}
+	return &schemaGrader{schema}, nil
+}
+
+type schemaGrader struct{ schema *jsonschema.Schema }
+
+func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
+	if err := s.OutputCut(); err != nil {
+		return grader.Score{}, err
+	}
+	text := match.WithoutBOM(stripFence(match.WithoutBOM(s.Output)))
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return grader.Score{Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), grader.Excerpt(s.Output))}, nil
+	}
+	err = g.schema.Validate(doc)
+	if err == nil {
+		return grader.Score{Score: 1, Passed: true}, nil
+	}
+	var ve *jsonschema.ValidationError
+	if !errors.As(err, &ve) {
+		return grader.Score{}, err
+	}
+	t := grader.Checklist{}
+	for _, v := range match.Violations(ve) {
+		t.Add("schema", v)
+	}
+	return grader.Score{Feedback: t.Feedback(), Details: t.Checks}, nil
+}
+
+// jsonFault says what is wrong with a text that is not JSON, and where.
+func jsonFault(text string, err error) string {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		before := text[:min(len(text), max(0, int(syntax.Offset)-1))]
+		line := strings.Count(before, "\n") + 1
+		column := len(before) - strings.LastIndexByte(before, '\n')
+		return fmt.Sprintf("%s (line %d, column %d)", syntax, line, column)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it ends too early"
+	}
+	return err.Error()
+}
+
+// stripFence removes one Markdown fence that encloses the whole text.
+func stripFence(text string) string {
+	trimmed := strings.TrimSpace(text)
+	mark := fenceMark(trimmed)
+	if mark == "" {
+		return text
+	}
+	_, body, ok := strings.Cut(trimmed, "\n")
+	if !ok {
+		return text
+	}
+	end := strings.LastIndexByte(body, '\n') + 1
+	closing := strings.TrimSpace(body[end:])
+	if len(closing) < len(mark) || strings.Trim(closing, mark[:1]) != "" {
+		return text
+	}
+	return strings.TrimRight(body[:end], "\r\n")
+}
+
+// fenceMark returns the three or more backquotes or tildes that open a text.
+func fenceMark(text string) string {
+	for _, c := range []string{"`", "~"} {
+		rest := strings.TrimLeft(text, c)
+		if n := len(text) - len(rest); n >= 3 {
+			return text[:n]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,10 @@
+package output
+
+import (
+	"testing"
+
+	"waza/runner/grader"
+	"waza/runner/grader/gradertest"
+)
+
+func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Text, File, Diff, JSONSchema)) }

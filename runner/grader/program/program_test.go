@@ -1,0 +1,216 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/runner/grader"
+	"waza/runner/grader/gradertest"
+)
+
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	in := gradertest.Workspace(t, map[string]string{"made.txt": "made\n", "grade.sh": "exit 9"})
+	trial := gradertest.Subject("the output", in, gradertest.Calling(`bash {"command": "ls"}`))
+	sh := func(script string) string { return "command: sh\nargs: ['-c', '" + script + "']" }
+	gradertest.RunCases(t, "program", []gradertest.Case{
+		{"exit 0", sh(`exit 0`), nil, trial, gradertest.Passes()},
+		{"exit 3", sh(`echo so and so; exit 3`), nil, trial, gradertest.Scores(0, "exit code 3: so and so")},
+		{"stderr first", sh(`echo out; echo err >&2; exit 1`), nil, trial, gradertest.Scores(0, "exit code 1: err")},
+		{"silent", sh(`exit 1`), nil, trial, gradertest.Scores(0, "it printed nothing")},
+		{"output on stdin", sh(`test "$(cat)" = "the output"`), nil, trial, gradertest.Passes()},
+		{"need not read it", sh(`true`), nil, gradertest.Subject(strings.Repeat("x", 1<<20), in), gradertest.Passes()},
+		{"in the workspace", sh(`cat made.txt && test "$PWD" = "$WAZA_WORKSPACE_DIR"`), nil, trial, gradertest.Passes()},
+		{"files", sh(`test "$(cat $WAZA_OUTPUT_FILE)" = "the output" && grep -q "\"name\":\"bash\"" $WAZA_TRANSCRIPT_FILE`), nil, trial, gradertest.Passes()},
+		{"files are outside the workspace", sh(`case $WAZA_OUTPUT_FILE in "$WAZA_WORKSPACE_DIR"*) exit 1;; esac`), nil, trial, gradertest.Passes()},
+		{"score", sh(`echo hi; echo "{\"score\": 0.25, \"passed\": false, \"feedback\": \"meh\"}"`), nil, trial, gradertest.Scores(0.25, "meh")},
+		{"score that passes", sh(`echo "{\"score\": 0.5, \"passed\": true}"; exit 1`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
+		{"score that the exit code passes", sh(`echo "{\"score\": 0.5}"`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
+		{"failed only", sh(`echo "{\"passed\": false, \"message\": \"no\"}"`), nil, trial, gradertest.Scores(0, "no")},
+		{"score out of range", sh(`echo "{\"score\": 7}"`), nil, trial, gradertest.Errors("not between 0 and 1")},
+		{"score is not the last line", sh(`echo "{\"score\": 0}"; echo done`), nil, trial, gradertest.Passes()},
+		{"last line after a flood", sh(`yes | head -c 300000; echo "{\"score\": 0, \"passed\": false}"`), nil, trial, gradertest.Scores(0)},
+		{"of the suite", "command: ./graders/g.sh\nargs: [a b]", map[string]string{"graders/g.sh": "#!/bin/sh\ntest \"$1\" = 'a b'"}, trial, gradertest.Passes()},
+		{"script of the suite", "command: sh\nargs: [grade.sh]", map[string]string{"grade.sh": "exit 0"}, trial, gradertest.Passes()},
+		{"on PATH", "command: \"true\"", nil, trial, gradertest.Passes()},
+		{"missing", "command: no-such-program", nil, trial, gradertest.Errors("no such program: no-such-program")},
+		{"missing with a slash", "command: ./none.sh", nil, trial, gradertest.Errors("no such program: ./none.sh")},
+		{"ended by a signal", sh(`kill -9 $$`), nil, trial, gradertest.Errors("SIGKILL")},
+		{"template variables", "command: test\nargs: ['{{x}}', '=', filled]", nil,
+			gradertest.Subject("", in, func(s *grader.Subject) {
+				s.Expand = func(text string) string { return strings.ReplaceAll(text, "{{x}}", "filled") }
+			}), gradertest.Passes()},
+	})
+}
+
+func TestScriptOfTheOlderGeneration(t *testing.T) {
+	t.Parallel()
+	gradertest.NeedPython(t)
+	script := `import json, sys
+trial = json.load(sys.stdin)
+print(json.dumps({"score": 0.5 if trial["output"] == "x" and trial["tool_calls"][0]["name"] == "bash" else 0, "passed": True, "message": "m"}))
+`
+	b, _ := gradertest.Bind(t, "script", "script: graders/q.py", map[string]string{"graders/q.py": script})
+	got, err := b.Grade(context.Background(), gradertest.Subject("x", gradertest.Workspace(t, nil), gradertest.Calling("bash")))
+	require.NoError(t, err)
+	require.Equal(t, 0.5, got.Score)
+	require.True(t, got.Passed)
+	require.Equal(t, "m", got.Feedback)
+}
+
+// An agent whose work made the grader's program hang, or crash, was not counted,
+// while one that did the same to an assertion failed.
+func TestProgramThatDoesNotFinish(t *testing.T) {
+	t.Parallel()
+	trial := gradertest.Subject("", gradertest.Workspace(t, nil))
+	sh := func(script string) string { return "command: sh\nargs: ['-c', '" + script + "']" }
+	gradertest.RunCases(t, "program", []gradertest.Case{
+		{"overrun", "timeout: 0.2\n" + sh(`exec sleep 60`), nil, trial, gradertest.Scores(0, "sh ran longer than its timeout of 200ms: it printed nothing")},
+		{"crash", sh(`kill -SEGV $$`), nil, trial, gradertest.Scores(0, "sh crashed, ended by signal SIGSEGV")},
+		{"crash after a verdict", sh(`echo "{\"score\": 1}"; kill -ABRT $$`), nil, trial, gradertest.Scores(0, "sh crashed, ended by signal SIGABRT")},
+		{"killed", sh(`kill -TERM $$`), nil, trial, gradertest.Errors("sh was ended by signal SIGTERM")},
+		{"not executable at all", "command: /dev/null", nil, trial, gradertest.Errors("/dev/null")},
+	})
+	// The feedback ends with what it printed, on a machine where it got that far.
+	feedback := ""
+	for _, seconds := range []string{"0.2", "2", "20"} {
+		b, _ := gradertest.Bind(t, "program", "timeout: "+seconds+"\n"+sh(`echo so far; exec sleep 60`), nil)
+		got, err := b.Grade(t.Context(), trial)
+		require.NoError(t, err)
+		if feedback = got.Feedback; strings.HasSuffix(feedback, "s: so far") {
+			break
+		}
+	}
+	require.Regexp(t, `^sh ran longer than its timeout of \S+: so far$`, feedback)
+	// The deadline of the trial is no limit of the program: the verdict is timeout.
+	b, _ := gradertest.Bind(t, "program", "timeout: 60\n"+sh(`exec sleep 60`), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := b.Grade(ctx, trial)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// A program that forks a child which sleeps is ended with it, and its files go.
+func TestProgramLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := gradertest.Subject("", func(s *grader.Subject) {
+		s.Dir = func() (string, error) { return dir, nil }
+		s.Env = append(os.Environ(), "TMPDIR="+dir)
+	})
+	b, _ := gradertest.Bind(t, "program", `{command: sh, args: ['-c', 'sleep 300 & echo $! > pid; echo $WAZA_OUTPUT_FILE > file; wait']}`, nil)
+	stopped := errors.New("stopped by the test")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	graded := make(chan error, 1)
+	go func() {
+		_, err := b.Grade(ctx, s)
+		graded <- err
+	}()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "file"))
+		return err == nil && strings.HasSuffix(string(text), "\n")
+	}, gradertest.Patience, 5*time.Millisecond)
+	cancel(stopped)
+	require.ErrorIs(t, <-graded, stopped)
+	file, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.NoFileExists(t, strings.TrimSpace(string(file)))
+	require.NoDirExists(t, filepath.Dir(strings.TrimSpace(string(file))))
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // gone, or dead and not yet reaped
+		command, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+		return len(command) == 0
+	}, gradertest.Patience, 5*time.Millisecond)
+}
+
+func TestProgramPreflight(t *testing.T) {
+	t.Parallel()
+	env := grader.NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"plain.sh": "exit 0"})
+	require.NoError(t, os.Chmod(filepath.Join(env.Suite.Dir, "plain.sh"), 0o600))
+	spec := func(o ProgramOptions) *eval.Grader { return &eval.Grader{Type: "program", Options: &o} }
+	findings := Program.Preflight(context.Background(), []*eval.Grader{
+		spec(ProgramOptions{Command: "sh"}),
+		spec(ProgramOptions{Command: "no-such-program"}),
+		spec(ProgramOptions{Command: "./plain.sh"}),
+		spec(ProgramOptions{Command: "/no/such/program"}),
+		spec(ProgramOptions{Script: "gone.py"}),
+	}, env)
+	require.Len(t, findings, 4)
+	require.Contains(t, findings[0].Message, "no such program: no-such-program (tried")
+	require.Contains(t, findings[1].Message, "chmod +x")
+	require.Contains(t, findings[2].Message, "no such program: /no/such/program")
+	require.Contains(t, findings[3].Message, "script: no such file: gone.py")
+	for _, f := range findings {
+		require.Equal(t, decode.CodeUnavailable, f.Code)
+	}
+}
+
+// A script that is missing from a directory of the suite, or whose name is nearly
+// that of another, or whose path is absolute, was taken for one that the agent is
+// to write.
+func TestProgramScriptMissing(t *testing.T) {
+	t.Parallel()
+	env := grader.NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
+	for script, want := range map[string]bool{
+		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
+		"solution.sh": false, "src/solution.sh": false, "graders/{{task_id}}.sh": false,
+	} {
+		spec := &eval.Grader{Type: "program", Options: &ProgramOptions{Command: "sh", Args: []string{script, "more"}}}
+		findings := Program.Preflight(context.Background(), []*eval.Grader{spec}, env)
+		if !want {
+			require.Empty(t, findings, script)
+			continue
+		}
+		require.Len(t, findings, 1, script)
+		require.Equal(t, decode.CodeMissingFile, findings[0].Code)
+		require.Equal(t, []any{"args", 0}, findings[0].Path)
+		require.Contains(t, findings[0].Message, "args[0]: no such file: "+script)
+	}
+}
+
+func TestProgramOptionsChecked(t *testing.T) {
+	t.Parallel()
+	gradertest.RunOptions(t, "program", []gradertest.OptionCase{
+		{"well", "command: sh", "", nil},
+		{"nothing", "args: [x]", "checks-nothing: give command", nil},
+		{"timeout", "command: sh\ntimeout: 0", "invalid-value: more than 0", nil},
+		{"missing script", "script: none.py", "missing-file: none.py", nil},
+		{"both", "command: sh\nscript: a.py", "no-effect: script has no effect", map[string]string{"a.py": ""}},
+	})
+}
+
+func FuzzOverrideScore(f *testing.F) {
+	for _, text := range []string{"", "{}", `{"score": 1}`, `{"score": "1"}`, "x\n{\"passed\": true}\n\n", `{"score": -1}`, `{"score": 1e999}`, "[1]", `{"score": null}`} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, stdout string, ok bool) {
+		given := grader.Score{Feedback: "exit code 1"}
+		if ok {
+			given = grader.Score{Score: 1, Passed: true}
+		}
+		got, err := overrideScore(given, stdout)
+		switch {
+		case err != nil:
+		case math.IsNaN(got.Score) || got.Score < 0 || got.Score > 1:
+			t.Fatalf("score %v", got.Score)
+		case !got.Passed && got.Feedback == "":
+			t.Fatal("failed without a word")
+		case !strings.Contains(stdout, "{") && (got.Score != given.Score || got.Passed != given.Passed):
+			t.Fatalf("%q overrode the exit code", stdout)
+		}
+	})
+}

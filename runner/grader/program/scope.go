@@ -1,0 +1,152 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"unicode/utf8"
+
+	"waza/runner/grader"
+	"waza/runner/grader/match"
+	"waza/runner/record"
+)
+
+// Bounds on what assertions see of a workspace. The text of a file beyond them
+// is null, as is that of a binary one, but its path is there.
+const (
+	maxScopeFiles     = 20_000
+	maxScopeFileBytes = 1 << 20
+	maxScopeBytes     = 16 << 20
+)
+
+// scopeJSON encodes the named parts of the scope as one JSON object on one line.
+func scopeJSON(ctx context.Context, s *grader.Subject, names []string) (json.RawMessage, error) {
+	scope := make(map[string]any, len(names))
+	for _, name := range names {
+		v, err := scopeNames[name](ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		scope[name] = v
+	}
+	return match.EncodeJSON(scope)
+}
+
+func scopeOutcome(s *grader.Subject) map[string]any {
+	return map[string]any{
+		"type": "task_completed", "status": "completed", "completed": true,
+		"errors": len(s.Errors), "tool_calls": len(s.ToolCalls), "skills": append([]string{}, s.Skills...),
+	}
+}
+
+// scopeCall is a tool call as assertions see it.
+type scopeCall struct {
+	Type       string          `json:"type,omitempty"`
+	AtMS       *int64          `json:"at_ms,omitempty"`
+	ID         string          `json:"id,omitempty"`
+	Name       string          `json:"name"`
+	Kind       string          `json:"kind,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Result     json.RawMessage `json:"result"`
+	Status     string          `json:"status"`
+	DurationMS int64           `json:"duration_ms"`
+}
+
+func newScopeCall(c *record.ToolCall) scopeCall {
+	args := validJSON(c.Arguments)
+	if string(args) == "null" {
+		args = json.RawMessage("{}")
+	}
+	return scopeCall{
+		ID: c.ID, Name: c.Name, Kind: c.Kind, Title: c.Title, Arguments: args,
+		Result: validJSON(c.Result), Status: c.Status, DurationMS: c.DurationMS,
+	}
+}
+
+// validJSON returns raw, null for nothing, and a JSON string of what is not JSON.
+func validJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	if json.Valid(raw) {
+		return raw
+	}
+	text, err := json.Marshal(string(raw))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+func scopeToolCalls(s *grader.Subject) []scopeCall {
+	calls := make([]scopeCall, len(s.ToolCalls))
+	for i := range s.ToolCalls {
+		calls[i] = newScopeCall(&s.ToolCalls[i])
+	}
+	return calls
+}
+
+// scopeEntry is an entry of the transcript, other than a tool call, as
+// assertions see it.
+type scopeEntry struct {
+	Type string `json:"type"`
+	AtMS int64  `json:"at_ms"`
+	Role string `json:"role,omitempty"`
+	Text string `json:"text"`
+}
+
+func scopeTranscript(s *grader.Subject) []any {
+	entries := make([]any, len(s.Transcript))
+	for i := range s.Transcript {
+		e := &s.Transcript[i]
+		if e.Tool == nil {
+			entries[i] = scopeEntry{Type: string(e.Type), AtMS: e.AtMS, Role: e.Role, Text: e.Text}
+			continue
+		}
+		call := newScopeCall(e.Tool)
+		call.Type, call.AtMS = string(e.Type), &e.AtMS
+		entries[i] = call
+	}
+	return entries
+}
+
+func scopeContext(s *grader.Subject) any {
+	if s.Task == nil || s.Task.Inputs.Context == nil {
+		return map[string]any{}
+	}
+	return match.PlainJSON(s.Task.Inputs.Context)
+}
+
+// scopeFiles reads the workspace: slash-separated path to text.
+func scopeFiles(ctx context.Context, s *grader.Subject) (any, error) {
+	root, err := grader.OpenWorkspace(s)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files, total := map[string]any{}, 0
+	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // what cannot be read is not seen; links are not followed
+		}
+		if len(files) == maxScopeFiles {
+			return fmt.Errorf("the workspace holds more than %d files", maxScopeFiles)
+		}
+		files[path] = nil
+		info, err := entry.Info()
+		if err != nil || info.Size() > maxScopeFileBytes || total+int(info.Size()) > maxScopeBytes {
+			return nil
+		}
+		if data, err := grader.ReadFile(root, path); err == nil && utf8.Valid(data) {
+			total += len(data)
+			files[path] = string(data)
+		}
+		return nil
+	})
+	return files, err
+}
