@@ -15,7 +15,8 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner/record"
-	"waza/runner/report"
+	"waza/runner/report/formats"
+	"waza/runner/report/page"
 )
 
 func exportMethods() []*method {
@@ -86,27 +87,27 @@ func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, err
 // owns this one, writes only below its workspace folders and the state directory.
 func writeExport(c *call, path string, write func(io.Writer) error) error {
 	if c.conn.owner {
-		return report.WriteFile(path, write)
+		return formats.WriteFile(path, write)
 	}
 	c.conn.mu.Lock()
 	dirs := append(slices.Clone(c.conn.folders), c.server.runner.Catalog().StateDir())
 	c.conn.mu.Unlock()
 	for _, dir := range dirs {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			return report.WriteFileWithin(dir, path, write)
+			return formats.WriteFileWithin(dir, path, write)
 		}
 	}
 	return &fs.PathError{Op: "write", Path: path, Err: errors.New("outside of the workspace folders of initialize and of the state directory; over a socket, files are written only there")}
 }
 
-func exportFormat(c *call, name string) (report.Format, error) {
-	formats := report.Exports(c.server.runner)
+func exportFormat(c *call, name string) (formats.Format, error) {
+	all := formats.Exports(c.server.runner)
 	if name == "" {
 		name = "json"
 	}
-	f, ok := report.Find(formats, name)
+	f, ok := formats.Find(all, name)
 	if !ok {
-		known := report.Names(formats)
+		known := formats.Names(all)
 		return f, &dispatch.ParamError{Parameter: "format", Message: fmt.Sprintf("parameter \"format\": unknown format %q", dispatch.Clip(name)),
 			Data: map[string]any{"known": known, "suggestion": decode.Nearest(name, known)}}
 	}
@@ -114,7 +115,7 @@ func exportFormat(c *call, name string) (report.Format, error) {
 }
 
 // exportAgainst makes the format compare with an earlier run, where it can.
-func exportAgainst(c *call, format report.Format, id string) (report.Format, error) {
+func exportAgainst(c *call, format formats.Format, id string) (formats.Format, error) {
 	against, err := findAgainst(c, id)
 	if against == nil || err != nil {
 		return format, err
@@ -123,14 +124,14 @@ func exportAgainst(c *call, format report.Format, id string) (report.Format, err
 		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
-		return report.HTML(w, h, report.HTMLOptions{Against: against})
+		return page.WriteWith(w, h, page.Options{Against: against})
 	}
 	return format, nil
 }
 
 // exportContent makes one reply at a time, as run.result does, and none while much
 // output waits.
-func exportContent(ctx context.Context, c *call, h record.Handle, format report.Format) (*runExported, error) {
+func exportContent(ctx context.Context, c *call, h record.Handle, format formats.Format) (*runExported, error) {
 	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"waza/rpc"
 	"waza/rpc/wire"
-	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 type exported struct {
@@ -27,7 +27,7 @@ func TestExport(t *testing.T) {
 	id := c.start(map[string]any{"path": suite(t, many(2, 2, 1))})
 	c.follow(id)
 	dir := t.TempDir()
-	for _, f := range report.Exports(nil) {
+	for _, f := range formats.Exports(nil) {
 		path := filepath.Join(dir, f.File)
 		require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 		var reply, written exported
@@ -39,7 +39,7 @@ func TestExport(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, file, written.Bytes, f.Name)
 		content := []byte(reply.Content)
-		if f.Name == report.Archive {
+		if f.Name == formats.Archive {
 			require.Equal(t, "base64", reply.Encoding)
 			content, err = base64.StdEncoding.DecodeString(reply.Content)
 			require.NoError(t, err)

@@ -30,7 +30,7 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/language"
 	"waza/runner"
-	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 // Options say how a [Server] works. The zero value works.
@@ -108,7 +108,7 @@ func New(o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{o: o, runner: o.Runner, log: o.Logger, clients: newClients(o.MaxConnections)}
 	if s.runner == nil {
-		r, err := runner.New(runner.Options{Reports: report.Always(), Logger: o.Logger})
+		r, err := runner.New(runner.Options{Reports: formats.Always(), Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}

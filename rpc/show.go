@@ -9,7 +9,7 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 	"waza/runner/record"
-	"waza/runner/report"
+	"waza/runner/report/page"
 )
 
 func pageMethods() []*method {
@@ -29,7 +29,7 @@ type runPage struct {
 	RunID  string          `json:"runId"`
 	Status record.Status   `json:"status"`
 	Data   json.RawMessage `json:"data" doc:"What the script of the page shows: the run, its tasks, and columns of numbers of its trials."`
-	Page   *report.Page    `json:"page,omitempty" doc:"Style, body and script; absent unless they were asked for. The script declares wazaReport(DATA, HOST), which shows the data in the body and may be called again."`
+	Page   *page.Page      `json:"page,omitempty" doc:"Style, body and script; absent unless they were asked for. The script declares wazaReport(DATA, HOST), which shows the data in the body and may be called again."`
 }
 
 // runPage makes one page at a time, as run.result does.
@@ -50,7 +50,7 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 		return nil, err
 	}
 	out := limitedBuffer{limit: maxResult}
-	err = report.WritePage(&exportWriter{ctx: ctx, w: &out}, h, against)
+	err = page.WriteData(&exportWriter{ctx: ctx, w: &out}, h, against)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -61,8 +61,8 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	}
 	r := &runPage{RunID: h.ID(), Status: statusOf(h, progress.Status), Data: bytes.TrimSpace(out.Bytes())}
 	if p.Page {
-		page := report.HTMLPage()
-		r.Page = &page
+		parts := page.Parts()
+		r.Page = &parts
 	}
 	return r, nil
 }
@@ -90,11 +90,11 @@ type trialParams struct {
 }
 
 type trialShown struct {
-	RunID      string             `json:"runId"`
-	Trial      *record.Trial      `json:"trial" doc:"All that is known of the trial but its workspace."`
-	Files      []report.TrialFile `json:"files" doc:"The files it left, those that changed first."`
-	Incomplete string             `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
-	Cut        int64              `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
+	RunID      string           `json:"runId"`
+	Trial      *record.Trial    `json:"trial" doc:"All that is known of the trial but its workspace."`
+	Files      []page.TrialFile `json:"files" doc:"The files it left, those that changed first."`
+	Incomplete string           `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
+	Cut        int64            `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
 }
 
 func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error) {
@@ -114,8 +114,8 @@ func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error)
 		return nil, err
 	}
 	defer blobs.Close()
-	view := report.ViewTrial(trial, blobs)
-	r := &trialShown{RunID: h.ID(), Trial: view.Trial, Files: []report.TrialFile{}, Incomplete: view.Incomplete, Cut: view.Cut}
+	view := page.ViewTrial(trial, blobs)
+	r := &trialShown{RunID: h.ID(), Trial: view.Trial, Files: []page.TrialFile{}, Incomplete: view.Incomplete, Cut: view.Cut}
 	r.Files = append(r.Files, view.Files...)
 	return r, ctx.Err()
 }

@@ -18,7 +18,7 @@ import (
 	"waza/runner"
 	"waza/runner/record"
 	"waza/runner/regrade"
-	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 // benchSuite is a suite of tasks × trials mock trials with one text grader each.
@@ -200,7 +200,7 @@ func BenchmarkReports(b *testing.B) {
 			}
 			<-run.Done()
 			for b.Loop() {
-				for _, rep := range report.Always() {
+				for _, rep := range formats.Always() {
 					if err := rep.Write(io.Discard, run); err != nil {
 						b.Fatal(err)
 					}

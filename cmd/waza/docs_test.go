@@ -19,6 +19,7 @@ import (
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 // TestDocuments holds the documents and schemas that are generated to the code
@@ -125,7 +126,7 @@ func reportsDocument() string {
 	var b strings.Builder
 	b.WriteString("# Reports\n\n`waza run --report FORMAT[=FILE]` writes them when a run has ended, `waza runs export RUN --format FORMAT` and\n`run.export` at any time.\n\n" +
 		"| format | file | what it is |\n|---|---|---|\n")
-	for _, f := range report.Exports(nil) {
+	for _, f := range formats.Exports(nil) {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.Name, f.File, inCell(f.Doc))
 	}
 	b.WriteString("\n`archive` is for exports alone.\n\n## Files\n\n" + reports.Help + `

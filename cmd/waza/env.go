@@ -15,6 +15,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 // env is what all commands share. What goes where:
@@ -45,7 +46,7 @@ func (e *env) newRunner() (*runner.Runner, error) {
 }
 
 func (e *env) runnerOptions() runner.Options {
-	return runner.Options{Reports: report.Always(), Logger: e.logger(slog.LevelWarn, false)}
+	return runner.Options{Reports: formats.Always(), Logger: e.logger(slog.LevelWarn, false)}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

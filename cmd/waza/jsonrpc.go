@@ -19,7 +19,7 @@ import (
 	"waza/rpc"
 	"waza/rpc/host"
 	"waza/runner"
-	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -104,7 +104,7 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	}
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
-	if o.Runner, w, err = newRecordingRunner(c, runner.Options{Reports: report.Always(), Logger: o.Logger}); err != nil {
+	if o.Runner, w, err = newRecordingRunner(c, runner.Options{Reports: formats.Always(), Logger: o.Logger}); err != nil {
 		return o, d, nil, err
 	}
 	o.Metrics = w.registry()

@@ -15,7 +15,8 @@ import (
 	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/record"
-	"waza/runner/report"
+	"waza/runner/report/formats"
+	"waza/runner/report/page"
 )
 
 func runsExportCommand(e *env) *cli.Command {
@@ -32,7 +33,7 @@ Examples:
   waza runs export RUN --format archive -o DIR
   waza runs export RUN --against EARLIER -o report.html`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(report.Names(report.Exports(nil)), ", "), DefaultText: "what FILE's name tells, else json"},
+			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "), DefaultText: "what FILE's name tells, else json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
 			&cli.StringFlag{Name: "against", Usage: "let an HTML report tell what has changed since `RUN`", DefaultText: "none"},
 			flags.JSON("the same as --format json"),
@@ -50,7 +51,7 @@ func exportRun(e *env, c *cli.Context) error {
 		return err
 	}
 	path := c.String("output")
-	format, err := exportFormat(c, report.Exports(rn), path)
+	format, err := exportFormat(c, formats.Exports(rn), path)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func exportRun(e *env, c *cli.Context) error {
 		}
 	}
 	if path == "" || path == "-" {
-		if out, ok := e.stdout.Unwrap().(*os.File); ok && format.Name == report.Archive && term.IsTerminal(int(out.Fd())) {
+		if out, ok := e.stdout.Unwrap().(*os.File); ok && format.Name == formats.Archive && term.IsTerminal(int(out.Fd())) {
 			return exit.Usagef("name a file with -o FILE", "--format archive: an archive is nothing for a terminal")
 		}
 		return format.Write(e.stdout, h)
@@ -84,23 +85,23 @@ func exportRun(e *env, c *cli.Context) error {
 }
 
 // exportFormat is the format that is asked for, or that the name of the file tells.
-func exportFormat(c *cli.Context, formats []report.Format, path string) (report.Format, error) {
+func exportFormat(c *cli.Context, all []formats.Format, path string) (formats.Format, error) {
 	name := c.String("format")
 	if c.Bool("json") {
 		if name != "" && name != "json" {
-			return report.Format{}, exit.Usagef("leave one of them out", "--json and --format %s do not go together", name)
+			return formats.Format{}, exit.Usagef("leave one of them out", "--json and --format %s do not go together", name)
 		}
 		name = "json"
 	}
 	if name == "" {
-		if f, ok := report.Guess(formats, path); ok && path != "" {
+		if f, ok := formats.Guess(all, path); ok && path != "" {
 			return f, nil
 		}
 		name = "json"
 	}
-	f, ok := report.Find(formats, name)
+	f, ok := formats.Find(all, name)
 	if !ok {
-		known := report.Names(formats)
+		known := formats.Names(all)
 		hint := "known are " + strings.Join(known, ", ")
 		if near := decode.Nearest(name, known); near != "" {
 			hint = "did you mean " + near + "? " + hint
@@ -111,7 +112,7 @@ func exportFormat(c *cli.Context, formats []report.Format, path string) (report.
 }
 
 // exportAgainst makes a format compare with an earlier run.
-func exportAgainst(rn *runner.Runner, format report.Format, earlier string) (report.Format, error) {
+func exportAgainst(rn *runner.Runner, format formats.Format, earlier string) (formats.Format, error) {
 	if format.Name != "html" {
 		return format, exit.Usagef("waza compare compares runs in other ways", "--against: a report of format %s does not compare, html does", format.Name)
 	}
@@ -120,7 +121,7 @@ func exportAgainst(rn *runner.Runner, format report.Format, earlier string) (rep
 		return format, err
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
-		return report.HTML(w, h, report.HTMLOptions{Against: against})
+		return page.WriteWith(w, h, page.Options{Against: against})
 	}
 	return format, nil
 }

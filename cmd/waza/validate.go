@@ -19,6 +19,7 @@ import (
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/report"
+	"waza/runner/report/sarif"
 )
 
 func validateCommand(e *env) *cli.Command {
@@ -183,7 +184,7 @@ func printSARIF(e *env, all validations) error {
 		}
 		ds = append(ds, v.Diagnostics...)
 	}
-	return report.SARIFDiagnostics(e.stdout, ds, dir)
+	return sarif.Diagnostics(e.stdout, ds, dir)
 }
 
 // printValidations prints the findings, then one line that sums up.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/report/reporttest"
 )
 
 // besideExample is a run of two tasks with baselines, and of trigger tests.
@@ -22,11 +23,11 @@ func besideExample() (*Report, *record.Summary) {
 	add("should_trigger#1", record.RoleTrigger)
 	r := New(rec)
 	for i, res := range []*record.Task{
-		result(record.Failed, counts(0, 2, 0, 0, 0, 0), 0, 9, record.Reason{Verdict: record.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
-		result(record.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
-		result(record.Passed, counts(1, 0, 1, 0, 0, 0), 1, 9, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
-		result(record.Passed, counts(2, 0, 0, 0, 0, 0), 1, 9),
-		result(record.Failed, counts(1, 1, 0, 0, 0, 0), 0.5, 9, record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
+		reporttest.NewTask(record.Failed, reporttest.Counts(0, 2, 0, 0, 0, 0), 0, 9, record.Reason{Verdict: record.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
+		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 9),
+		reporttest.NewTask(record.Passed, reporttest.Counts(1, 0, 1, 0, 0, 0), 1, 9, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
+		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 9),
+		reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 9, record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
 	} {
 		r.Add(&record.Event{Type: record.TaskComplete, TaskID: rec.Tasks[i].ID, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
 	}
@@ -35,8 +36,8 @@ func besideExample() (*Report, *record.Summary) {
 			Triggered: triggered, Answered: answered, Errors: errors, Timeouts: timeouts}
 	}
 	return r, &record.Summary{
-		Counts: counts(2, 0, 0, 0, 0, 0), DurationMS: 1200,
-		Trials: record.TrialCounts{Counts: counts(4, 0, 0, 0, 0, 0)},
+		Counts: reporttest.Counts(2, 0, 0, 0, 0, 0), DurationMS: 1200,
+		Trials: record.TrialCounts{Counts: reporttest.Counts(4, 0, 0, 0, 0, 0)},
 		Baseline: &record.BaselineResult{
 			Measured: true, Pairs: 2, ClassCounts: record.ClassCounts{Improved: 1, Unchanged: 1}, Errors: 1,
 			PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5, Interval: &record.Interval{Low: -0.004, High: 1}},
@@ -49,7 +50,7 @@ func besideExample() (*Report, *record.Summary) {
 		},
 		Triggers: &record.TriggerResult{
 			Skill: "explainer", Prompts: 6, Measured: true, Errors: 2, Timeouts: 1,
-			Accuracy: share(0.75), AccuracyInterval: &record.Interval{Low: 0.3, High: 0.95}, Recall: share(0.5),
+			Accuracy: reporttest.Share(0.75), AccuracyInterval: &record.Interval{Low: 0.3, High: 0.95}, Recall: reporttest.Share(0.5),
 			Results: []record.TriggerPrompt{
 				prompt("should_trigger#1", "What does this\ndo, \x1b[31mplease\x1b[0m, and why does it do so in such a roundabout way?", record.Failed, 1, 2, 0, 0),
 				prompt("should_trigger#2", "Explain this.", record.Passed, 2, 2, 0, 0),
@@ -66,7 +67,7 @@ func TestReportBesideTasks(t *testing.T) {
 	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: sum})
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
-	golden(t, "beside.txt", b.String())
+	reporttest.Golden(t, "beside.txt", b.String())
 	require.NotContains(t, b.String(), "\x1b")
 }
 
@@ -75,15 +76,15 @@ func TestTallyLeavesOutRoles(t *testing.T) {
 	t.Parallel()
 	r, _ := besideExample()
 	tasks, trials := r.tally()
-	require.Equal(t, counts(2, 0, 0, 0, 0, 0), tasks)
-	require.Equal(t, counts(4, 0, 0, 0, 0, 0), trials)
+	require.Equal(t, reporttest.Counts(2, 0, 0, 0, 0, 0), tasks)
+	require.Equal(t, reporttest.Counts(4, 0, 0, 0, 0, 0), trials)
 }
 
 func TestReportOfTriggersAlone(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "should_trigger#1", Role: record.RoleTrigger}}})
 	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: &record.Summary{
-		Triggers: &record.TriggerResult{Prompts: 1, Measured: true, Accuracy: share(1),
+		Triggers: &record.TriggerResult{Prompts: 1, Measured: true, Accuracy: reporttest.Share(1),
 			Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Passed, Triggered: 1, Answered: 1}}},
 	}})
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 
 	"waza/runner/compare"
 	"waza/runner/record"
+	"waza/runner/report/reporttest"
 )
 
 // exampleComparison shows everything that a comparison can hold.
@@ -24,7 +25,7 @@ func exampleComparison() *compare.Comparison {
 	run := func(name string) compare.ComparedRun {
 		return compare.ComparedRun{
 			Name: name, RunID: name, Status: record.StatusCompleted, Suite: record.SuiteRef{Name: "demo | *suite*"}, Executor: "openai", Model: "gpt-4o",
-			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: counts(4, 1, 0, 0, 0, 0), Trials: counts(40, 10, 2, 0, 0, 0),
+			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: reporttest.Counts(4, 1, 0, 0, 0, 0), Trials: reporttest.Counts(40, 10, 2, 0, 0, 0),
 		}
 	}
 	c := &compare.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []compare.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
@@ -44,7 +45,7 @@ func exampleComparison() *compare.Comparison {
 			{ID: "scored", Class: record.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
 			{ID: "same-too", Class: record.Unchanged, PassRate: contrast(1, 1), P: 1},
 		},
-		Uncounted:     []compare.UncountedTask{{ID: "offline", Reference: counts(3, 0, 0, 0, 0, 0), Run: counts(0, 0, 3, 0, 0, 0)}},
+		Uncounted:     []compare.UncountedTask{{ID: "offline", Reference: reporttest.Counts(3, 0, 0, 0, 0, 0), Run: reporttest.Counts(0, 0, 3, 0, 0, 0)}},
 		OnlyReference: []string{"gone"}, OnlyRun: []string{"fresh", "freshest"},
 	}}
 	return c
@@ -70,9 +71,9 @@ func TestComparisonGolden(t *testing.T) {
 	for name, c := range map[string]*compare.Comparison{"compare": exampleComparison(), "compare_many": manyRuns()} {
 		var text, md strings.Builder
 		require.NoError(t, Comparison(&text, c, Options{}))
-		golden(t, name+".txt", text.String())
+		reporttest.Golden(t, name+".txt", text.String())
 		require.NoError(t, ComparisonMarkdown(&md, c))
-		golden(t, name+".md", md.String())
+		reporttest.Golden(t, name+".md", md.String())
 		checkMarkdown(t, md.String())
 	}
 	var coloured strings.Builder

@@ -43,7 +43,7 @@ func CSVColumns() []CSVColumn {
 		{"trial", "Number of the trial.", func(c csvTrial) string { return strconv.Itoa(c.t.TrialNum) }},
 		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", func(c csvTrial) string { return string(c.t.Verdict) }},
 		{"score", "Score, 0 to 1; that of a timeout is 0. Empty when no grader gave one.", func(c csvTrial) string {
-			if s := scoreOf(c.t); s != nil {
+			if s := ScoreOf(c.t); s != nil {
 				return number(*s)
 			}
 			return ""
@@ -75,7 +75,7 @@ func CSVColumns() []CSVColumn {
 		}},
 		{"failed_graders", "Names of the graders that were not satisfied, separated by semicolons.", failedGraders},
 		{"reason", "Why the trial did not pass, 1,000 characters at most.", func(c csvTrial) string {
-			line, message := why(c.t, c.run.RunID)
+			line, message := Why(c.t, c.run.RunID)
 			return text.ClipRunes(cmp.Or(message, line), mostReason-1)
 		}},
 		{"cached_from", "Id of the run that executed the trial, where that was an earlier one.", func(c csvTrial) string {
@@ -135,9 +135,9 @@ func failedGraders(c csvTrial) string {
 	return strings.Join(names, ";")
 }
 
-// writeCSV writes a header and a row for each trial that has ended, as RFC 4180
+// WriteCSV writes a header and a row for each trial that has ended, as RFC 4180
 // has it, in UTF-8.
-func writeCSV(w io.Writer, h record.Handle) error {
+func WriteCSV(w io.Writer, h record.Handle) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	columns := CSVColumns()

@@ -5,14 +5,15 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+	"waza/runner/report/reporttest"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
-	doc := written(t, "csv", cannedRun())
-	golden(t, "trials.csv", doc)
+	doc := reporttest.Written(t, WriteCSV, reporttest.CannedRun())
+	reporttest.Golden(t, "trials.csv", doc)
 	rows, err := csv.NewReader(strings.NewReader(doc)).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 1+15)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,22 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval/decode"
+	"waza/runner/report/reporttest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
-}
 
 func TestDiagnosticsLookLikeACompilers(t *testing.T) {
 	t.Parallel()
@@ -58,7 +43,7 @@ func TestDiagnosticsLookLikeACompilers(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Diagnostics(&b, ds, Options{Width: 100}))
 	got := strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
-	golden(t, "diagnostics.txt", strings.ReplaceAll(got, dir, "DIR"))
+	reporttest.Golden(t, "diagnostics.txt", strings.ReplaceAll(got, dir, "DIR"))
 	require.Equal(t, "10 errors, 1 warning, 1 remark", DiagnosticsSummary(ds))
 	require.Empty(t, DiagnosticsSummary(nil))
 }

@@ -11,12 +11,13 @@ import (
 	"waza/runner/history"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
+	"waza/runner/report/reporttest"
 )
 
 func TestHistoryGolden(t *testing.T) {
 	t.Parallel()
 	in := func(v record.Verdict, passed, failed int) *history.TaskInRun {
-		return &history.TaskInRun{Verdict: v, Trials: counts(passed, failed, 0, 0, 0, 0)}
+		return &history.TaskInRun{Verdict: v, Trials: reporttest.Counts(passed, failed, 0, 0, 0, 0)}
 	}
 	at := time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local)
 	h := &history.History{Suite: record.SuiteRef{Name: "demo"}}
@@ -25,7 +26,7 @@ func TestHistoryGolden(t *testing.T) {
 	}
 	h.Tasks = []history.TaskHistory{
 		{
-			ID: "flaky\x1b[2J", Counted: 20, Passed: 13, Flakiness: share(0.35), FlakinessInterval: &record.Interval{Low: 0.18, High: 0.57},
+			ID: "flaky\x1b[2J", Counted: 20, Passed: 13, Flakiness: reporttest.Share(0.35), FlakinessInterval: &record.Interval{Low: 0.18, High: 0.57},
 			Runs: []*history.TaskInRun{
 				nil, in(record.Passed, 3, 0), in(record.Failed, 0, 3), in(record.Failed, 1, 2), in(record.Errored, 0, 0),
 				in(record.NeedsReview, 0, 0), in("", 0, 0), in(record.TimedOut, 0, 0), in(record.Passed, 2, 1),
@@ -38,12 +39,12 @@ func TestHistoryGolden(t *testing.T) {
 			},
 			Causes: map[history.Cause]int{history.CauseJudge: 1, history.CauseAgent: 2, history.CauseInfrastructure: 1},
 		},
-		{ID: "steady", Counted: 27, Passed: 27, Flakiness: share(0), FlakinessInterval: &record.Interval{High: 0.12}, Runs: []*history.TaskInRun{in(record.Passed, 3, 0)}},
+		{ID: "steady", Counted: 27, Passed: 27, Flakiness: reporttest.Share(0), FlakinessInterval: &record.Interval{High: 0.12}, Runs: []*history.TaskInRun{in(record.Passed, 3, 0)}},
 		{ID: "never", Runs: []*history.TaskInRun{in(record.Errored, 0, 0)}},
 	}
 	var text strings.Builder
 	require.NoError(t, History(&text, h, Options{}))
-	golden(t, "history.txt", text.String())
+	reporttest.Golden(t, "history.txt", text.String())
 
 	flaky := &h.Tasks[slices.Index(recordtest.IDs(h.Tasks), "flaky\x1b[2J")]
 	for range 100 {

@@ -41,8 +41,8 @@ const (
 	mostOfTask       = 4 << 20 // bytes of outputs and feedback of a task, which is made in memory
 )
 
-// writeJUnit writes a run as JUnit XML.
-func writeJUnit(w io.Writer, h record.Handle) error {
+// WriteJUnit writes a run as JUnit XML.
+func WriteJUnit(w io.Writer, h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
 		return err
@@ -110,14 +110,14 @@ func (j *junit) trial(task int, t *record.Trial) error {
 		j.seen = map[int]bool{}
 	}
 	j.seen[t.TrialNum] = true
-	line, text := why(t, j.rec.RunID)
+	line, text := Why(t, j.rec.RunID)
 	most := mostOutput
 	if t.Verdict == record.Passed {
 		most = mostPassedOutput
 	}
 	j.testcase(testcase{
 		name: j.trialName(t.TrialNum), verdict: t.Verdict, milliseconds: t.DurationMS,
-		message: line, text: cut(text, mostFeedback), output: cut(t.Output, most),
+		message: line, text: Cut(text, mostFeedback), output: Cut(t.Output, most),
 	})
 	return nil
 }
@@ -139,7 +139,7 @@ func (j *junit) endTask() {
 	if res == nil {
 		j.unfinished()
 	} else if res.Error != "" {
-		j.testcase(testcase{name: t.ID + " (task)", verdict: record.Errored, message: firstLine(res.Error), text: cut(res.Error, mostFeedback)})
+		j.testcase(testcase{name: t.ID + " (task)", verdict: record.Errored, message: firstLine(res.Error), text: Cut(res.Error, mostFeedback)})
 	}
 	j.suite(j.class(), j.properties(t, res))
 }
@@ -171,7 +171,7 @@ func (j *junit) tasksAlone() {
 			c.milliseconds = int64(d.Mean * float64(d.N))
 		}
 		for _, why := range res.Reasons {
-			c.text += fmt.Sprintf("in %s: %s%s\n", text.Count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), cut(strings.TrimSpace(why.Message), mostMessage))
+			c.text += fmt.Sprintf("in %s: %s%s\n", text.Count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), Cut(strings.TrimSpace(why.Message), mostMessage))
 		}
 		j.testcase(c)
 	}
@@ -185,8 +185,8 @@ func prefix(s, separator string) string {
 	return s + separator
 }
 
-// after is a text behind its separator, or nothing.
-func after(separator, s string) string {
+// After is a text behind its separator, or nothing.
+func After(separator, s string) string {
 	if s == "" {
 		return ""
 	}
@@ -219,7 +219,7 @@ func (j *junit) testcase(c testcase) {
 
 // outcome is the element that says what became of a testcase; none for a pass.
 func (j *junit) outcome(c testcase) string {
-	message := cut(c.message, mostMessage)
+	message := Cut(c.message, mostMessage)
 	element, typ := "skipped", ""
 	switch {
 	case c.verdict == record.Passed:
@@ -351,7 +351,7 @@ func (j *junit) run() {
 	if status := j.progress.Status; status != record.StatusCompleted {
 		message := "the run did not complete: it is " + string(status)
 		text := cmp.Or(j.progress.Error, "what was not finished is marked as skipped")
-		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: cut(text, mostFeedback)})
+		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: Cut(text, mostFeedback)})
 	}
 	properties := append(j.common(), property{"status", string(j.progress.Status)})
 	if s := j.progress.Summary; s != nil {

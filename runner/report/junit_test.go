@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/report/reporttest"
 )
 
 // node is an element of an XML document.
@@ -147,12 +148,12 @@ func junitOf(t *testing.T, doc string) *node {
 
 func TestJUnitGolden(t *testing.T) {
 	t.Parallel()
-	c := cannedRun()
-	doc := written(t, "junit", c)
+	c := reporttest.CannedRun()
+	doc := reporttest.Written(t, WriteJUnit, c)
 	junitOf(t, doc)
-	golden(t, "junit.xml", doc)
-	c.progress.Status, c.progress.Error, c.progress.Summary = record.StatusFailed, "executor acp: no such program", nil
-	doc = written(t, "junit", c)
+	reporttest.Golden(t, "junit.xml", doc)
+	c.Now.Status, c.Now.Error, c.Now.Summary = record.StatusFailed, "executor acp: no such program", nil
+	doc = reporttest.Written(t, WriteJUnit, c)
 	junitOf(t, doc)
 	require.Contains(t, doc, `<testcase classname="demo &amp; co.run" name="run" time="0.000">`)
 	require.Contains(t, doc, `<error type="error" message="the run did not complete: it is failed">executor acp: no such program</error>`)
@@ -165,7 +166,7 @@ func TestJUnitIsXMLForOthers(t *testing.T) {
 		t.Skip("xmllint is not installed")
 	}
 	path := filepath.Join(t.TempDir(), "junit.xml")
-	require.NoError(t, os.WriteFile(path, []byte(written(t, "junit", cannedRun())), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(reporttest.Written(t, WriteJUnit, reporttest.CannedRun())), 0o600))
 	out, err := exec.CommandContext(t.Context(), "xmllint", "--noout", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
@@ -173,7 +174,7 @@ func TestJUnitIsXMLForOthers(t *testing.T) {
 // Each verdict has its element, and errors are never failures.
 func TestJUnitVerdicts(t *testing.T) {
 	t.Parallel()
-	root := junitOf(t, written(t, "junit", cannedRun()))
+	root := junitOf(t, reporttest.Written(t, WriteJUnit, reporttest.CannedRun()))
 	got := map[string]string{}
 	for _, suite := range root.all("testsuite") {
 		for _, c := range suite.all("testcase") {
@@ -202,15 +203,15 @@ func TestJUnitVerdicts(t *testing.T) {
 // A run of very many trials has a testcase per task.
 func TestJUnitOfManyTrials(t *testing.T) {
 	t.Parallel()
-	c := cannedRun()
-	c.ref("ok").Trials = mostTestcases
-	c.err = errors.New("the trials were looked at")
-	doc := written(t, "junit", c)
+	c := reporttest.CannedRun()
+	c.Ref("ok").Trials = mostTestcases
+	c.Err = errors.New("the trials were looked at")
+	doc := reporttest.Written(t, WriteJUnit, c)
 	root := junitOf(t, doc)
-	require.Len(t, root.all("testsuite"), len(c.rec.Tasks)+1)
-	for i, suite := range root.all("testsuite")[:len(c.rec.Tasks)] {
+	require.Len(t, root.all("testsuite"), len(c.Rec.Tasks)+1)
+	for i, suite := range root.all("testsuite")[:len(c.Rec.Tasks)] {
 		want := 1
-		if c.results[i] != nil && c.results[i].Error != "" {
+		if c.Ended[i] != nil && c.Ended[i].Error != "" {
 			want = 2
 		}
 		require.Len(t, suite.all("testcase"), want, suite.attrs["name"])
@@ -222,16 +223,16 @@ func TestJUnitOfManyTrials(t *testing.T) {
 // What one task has to say does not fill memory.
 func TestJUnitIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &canned{rec: &record.Run{RunID: "r"}, progress: record.Progress{Status: record.StatusCompleted}}
+	c := &reporttest.Canned{Rec: &record.Run{RunID: "r"}, Now: record.Progress{Status: record.StatusCompleted}}
 	big := strings.Repeat("é<", 8<<10)
 	var trials []*record.Trial
 	for range 400 {
-		tr := c.trial(record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: big})
+		tr := c.Graded(record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: big})
 		tr.Output = big
 		trials = append(trials, tr)
 	}
-	c.task("a", record.RoleTask, record.Failed, trials...)
-	doc := written(t, "junit", c)
+	c.AddTask("a", record.RoleTask, record.Failed, trials...)
+	doc := reporttest.Written(t, WriteJUnit, c)
 	require.Less(t, len(doc), mostOfTask+1<<20)
 	require.Contains(t, doc, `tests="400" failures="400"`)
 	require.Equal(t, 400, strings.Count(doc, "<failure "))

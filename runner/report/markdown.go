@@ -50,8 +50,11 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	return err
 }
 
-func writeMarkdown(w io.Writer, h record.Handle) error { return Markdown(w, h, MaxMarkdown) }
-func writeComment(w io.Writer, h record.Handle) error  { return Markdown(w, h, MaxComment) }
+// WriteMarkdown writes a summary for a step of a workflow, at most [MaxMarkdown] bytes.
+func WriteMarkdown(w io.Writer, h record.Handle) error { return Markdown(w, h, MaxMarkdown) }
+
+// WriteComment writes a summary for a comment, at most [MaxComment] bytes.
+func WriteComment(w io.Writer, h record.Handle) error { return Markdown(w, h, MaxComment) }
 
 // markdown is a summary as far as it is written.
 type markdown struct {
@@ -86,7 +89,7 @@ func (m *markdown) head() {
 	c := &m.Record.Config
 	facts := []string{c.Executor, c.Agent, c.Model}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(Cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
 	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))}
 	for _, x := range []struct {
 		n    int
@@ -106,14 +109,14 @@ func (m *markdown) head() {
 	}
 	for _, f := range facts {
 		if f != "" {
-			parts = append(parts, codeSpan(cut(f, mostMessage)))
+			parts = append(parts, codeSpan(Cut(f, mostMessage)))
 		}
 	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")
 	if m.Status != record.StatusCompleted {
 		fmt.Fprintf(&b, "\n**The run did not complete: it is %s.**\n", m.Status)
 		if m.Error != "" {
-			b.WriteString("\n" + codeBlock(cut(m.Error, mostMarkdownText)))
+			b.WriteString("\n" + codeBlock(Cut(m.Error, mostMarkdownText)))
 		}
 	}
 	m.add(b.String())
@@ -173,7 +176,7 @@ func markdownRow(t *Task) string {
 		mark = verdictMark[t.Result.Verdict]
 	}
 	cells := taskRow(*t, t.ID).cells
-	cells[0] = codeCell(cut(t.ID, mostMessage))
+	cells[0] = codeCell(Cut(t.ID, mostMessage))
 	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
 }
 
@@ -208,22 +211,22 @@ func (m *markdown) taskReasons(t *Task) string {
 		}
 		what := string(why.Verdict)
 		if why.Grader != "" {
-			what = codeSpan(cut(why.Grader, mostMessage)) + " " + what
+			what = codeSpan(Cut(why.Grader, mostMessage)) + " " + what
 		}
 		message := strings.TrimSpace(why.Message)
 		if message == "" {
 			message = "no reason given"
 		}
-		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(cut(message, mostMarkdownText)))
+		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(Cut(message, mostMarkdownText)))
 	}
 	if t.Result.Error != "" {
-		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(cut(t.Result.Error, mostMarkdownText)))
+		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(Cut(t.Result.Error, mostMarkdownText)))
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\n<details><summary>%s %s: %s</summary>\n\n%s</details>\n",
-		verdictMark[t.Result.Verdict], codeHTML(cut(t.ID, mostMessage)), "passed "+trials(t.Result.Trials.Counts), b.String())
+		verdictMark[t.Result.Verdict], codeHTML(Cut(t.ID, mostMessage)), "passed "+trials(t.Result.Trials.Counts), b.String())
 }
 
 // table writes one with a title, each row if there is room.
@@ -310,7 +313,7 @@ func (m *markdown) triggers() {
 // closing says what is missing, and where it is.
 func (m *markdown) closing() {
 	m.left += markdownReserve
-	id := codeSpan(cut(m.Record.RunID, 100))
+	id := codeSpan(Cut(m.Record.RunID, 100))
 	if m.dropped > 0 {
 		m.add(fmt.Sprintf("\n%s left out for want of room; run %s has all.\n", text.Count(m.dropped, "part was", "parts were"), id))
 		return

@@ -11,16 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/report/reporttest"
 )
 
 func TestMarkdownGolden(t *testing.T) {
 	t.Parallel()
-	c := cannedRun()
-	doc := written(t, "markdown", c)
-	golden(t, "summary.md", doc)
+	c := reporttest.CannedRun()
+	doc := reporttest.Written(t, WriteMarkdown, c)
+	reporttest.Golden(t, "summary.md", doc)
 	checkMarkdown(t, doc)
-	c.progress.Status, c.progress.Error, c.progress.Summary = record.StatusCancelled, "the budget is spent: 0.5 > 0.4 `USD` @all", nil
-	golden(t, "summary_cancelled.md", written(t, "comment", c))
+	c.Now.Status, c.Now.Error, c.Now.Summary = record.StatusCancelled, "the budget is spent: 0.5 > 0.4 `USD` @all", nil
+	reporttest.Golden(t, "summary_cancelled.md", reporttest.Written(t, WriteComment, c))
 }
 
 // tableRow is a row as GitHub cuts it: at bars that no backslash stands before.
@@ -128,13 +129,13 @@ func findSpan(line string) (before, code, after string, ok bool) {
 // Of many tasks there is as much as has room, and what there is is whole.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &canned{rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}}, progress: record.Progress{Status: record.StatusCompleted, Summary: exampleSummary()}}
+	c := &reporttest.Canned{Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}}, Now: record.Progress{Status: record.StatusCompleted, Summary: reporttest.Summary()}}
 	for i := range 600 {
 		v, g := record.Passed, record.Grade{Name: "g", Type: "text", Weight: 1, Score: 1, Passed: true}
 		if i%2 == 0 {
 			v, g = record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: strings.Repeat(fmt.Sprintf("line of task %d ```\n", i), 300)}
 		}
-		c.task(fmt.Sprintf("task-%04d", i), record.RoleTask, v, c.trial(v, g))
+		c.AddTask(fmt.Sprintf("task-%04d", i), record.RoleTask, v, c.Graded(v, g))
 	}
 	for _, limit := range []int{0, 100, 600, 10_000, MaxComment, MaxMarkdown} {
 		var b bytes.Buffer

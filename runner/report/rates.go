@@ -26,8 +26,8 @@ func rateCells(r record.Rate, thresholds ...float64) (rate, in string) {
 	return rate, in
 }
 
-// scoreOf is the score of a trial, also in older records, where timeouts had none.
-func scoreOf(t *record.Trial) *float64 {
+// ScoreOf is the score of a trial, also in older records, where timeouts had none.
+func ScoreOf(t *record.Trial) *float64 {
 	if s := t.CountedScore(); s != nil {
 		return s
 	}

@@ -9,43 +9,22 @@ import (
 
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
-	"waza/runner/stats"
+	"waza/runner/report/reporttest"
 )
-
-func share(x float64) *float64 { return &x }
-
-func yes(b bool) *bool { return &b }
-
-func counts(passed, failed, errors, timeouts, cancelled, skipped int) record.Counts {
-	return record.Counts{Total: passed + failed + errors + timeouts + cancelled + skipped,
-		Passed: passed, Failed: failed, Errors: errors, Timeouts: timeouts, Cancelled: cancelled, Skipped: skipped}
-}
-
-func result(v record.Verdict, c record.Counts, mean, ms float64, reasons ...record.Reason) *record.Task {
-	r := &record.Task{Verdict: v, Trials: record.TrialCounts{Counts: c}, Reasons: reasons, Flaky: c.Passed > 0 && c.Passed < c.Counted()}
-	if n := c.Counted(); n > 0 {
-		i := stats.Wilson(c.Passed, n, stats.DefaultConfidence)
-		d := stats.Describe([]float64{ms})
-		r.Trials.Rate = record.Rate{PassRate: share(float64(c.Passed) / float64(n)), PassRateInterval: &i}
-		r.Score = &record.ScoreStats{Distribution: stats.Describe([]float64{mean})}
-		r.DurationMS = &d
-	}
-	return r
-}
 
 // example is a run that shows everything a report can hold.
 func example() *Report {
 	rec := &record.Run{RunID: "20261121-101500-abc", Suite: record.SuiteRef{Name: "demo"}}
 	results := []*record.Task{
-		result(record.Passed, counts(3, 0, 0, 0, 0, 0), 1, 12),
-		result(record.Failed, counts(2, 1, 0, 0, 0, 0), 0.83, 1500,
+		reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12),
+		reporttest.NewTask(record.Failed, reporttest.Counts(2, 1, 0, 0, 0, 0), 0.83, 1500,
 			record.Reason{Verdict: record.Failed, Grader: "has_tests", Message: "no test file\nexpected one of\n  a_test.go\n  b_test.go\n\n  c_test.go\n  d_test.go\n  e_test.go\n", Trials: 1},
 			record.Reason{Verdict: record.Failed, Grader: "tone", Message: "\x1b[31mrude\x1b[0m words that go on for much longer than a narrow terminal is wide, so that they are wrapped", Trials: 1}),
-		result(record.Errored, counts(0, 0, 3, 0, 0, 0), 0, 0, record.Reason{Verdict: record.Errored, Message: "python3: not found on PATH", Trials: 3}),
-		result(record.Passed, counts(2, 0, 1, 0, 0, 0), 1, 61000, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
-		result(record.TimedOut, counts(0, 0, 0, 3, 0, 0), 0, 300000, record.Reason{Verdict: record.TimedOut, Message: "the trial's time is up", Trials: 3}),
-		result(record.Skipped, counts(0, 0, 0, 0, 0, 3), 0, 0),
-		result(record.Cancelled, counts(1, 0, 0, 0, 2, 0), 1, 9, record.Reason{Verdict: record.Cancelled, Message: "not started: the run was cancelled", Trials: 2}),
+		reporttest.NewTask(record.Errored, reporttest.Counts(0, 0, 3, 0, 0, 0), 0, 0, record.Reason{Verdict: record.Errored, Message: "python3: not found on PATH", Trials: 3}),
+		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 1, 0, 0, 0), 1, 61000, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
+		reporttest.NewTask(record.TimedOut, reporttest.Counts(0, 0, 0, 3, 0, 0), 0, 300000, record.Reason{Verdict: record.TimedOut, Message: "the trial's time is up", Trials: 3}),
+		reporttest.NewTask(record.Skipped, reporttest.Counts(0, 0, 0, 0, 0, 3), 0, 0),
+		reporttest.NewTask(record.Cancelled, reporttest.Counts(1, 0, 0, 0, 2, 0), 1, 9, record.Reason{Verdict: record.Cancelled, Message: "not started: the run was cancelled", Trials: 2}),
 		nil,
 	}
 	ids := []string{"ok", "flaky-and-failed", "漢字-wide", "part-error", "too-slow", "left-out", "cut\x07short", "still-running"}
@@ -61,26 +40,6 @@ func example() *Report {
 	return r
 }
 
-func exampleSummary() *record.Summary {
-	i := stats.Wilson(3, 4, stats.DefaultConfidence)
-	return &record.Summary{
-		Counts: counts(2, 1, 1, 1, 1, 1), Flaky: 1, DurationMS: 754000,
-		Trials: record.TrialCounts{Counts: counts(8, 1, 4, 3, 2, 3)},
-		Metrics: []record.MetricResult{
-			{MetricRef: record.MetricRef{Name: "task_completion", Threshold: 0.8}, Value: share(0.5), Passed: yes(false)},
-			{MetricRef: record.MetricRef{Name: "behavior_quality", Threshold: 0.7}, Value: share(0.9), Passed: yes(true)},
-			{MetricRef: record.MetricRef{Name: "tone"}, Value: share(0.25), Passed: yes(true)},
-			{MetricRef: record.MetricRef{Name: "trigger_accuracy", Threshold: 0.9}, Note: "not measured: trigger tests need an executor that reports skills"},
-		},
-		Triggers: &record.TriggerResult{Prompts: 12, Note: "not measured: trigger tests need an executor that reports skills"},
-		Groups: []record.GroupResult{
-			{Group: "easy", TrialCounts: record.TrialCounts{Counts: counts(3, 1, 0, 0, 0, 0), Rate: record.Rate{PassRate: share(0.75), PassRateInterval: &i}}},
-			{Group: "hard", TrialCounts: record.TrialCounts{Counts: counts(0, 0, 3, 0, 0, 0)}},
-		},
-		Missed: []string{"task_completion"},
-	}
-}
-
 func TestReportGolden(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,11 +47,11 @@ func TestReportGolden(t *testing.T) {
 		end  *record.Event
 		o    Options
 	}{
-		{"completed.txt", &record.Event{Type: record.End, Status: record.StatusCompleted, Summary: exampleSummary()}, Options{}},
-		{"narrow.txt", &record.Event{Type: record.End, Status: record.StatusCancelled, Summary: exampleSummary()}, Options{Width: 60}},
+		{"completed.txt", &record.Event{Type: record.End, Status: record.StatusCompleted, Summary: reporttest.Summary()}, Options{}},
+		{"narrow.txt", &record.Event{Type: record.End, Status: record.StatusCancelled, Summary: reporttest.Summary()}, Options{Width: 60}},
 		{"failed.txt", &record.Event{Type: record.End, Status: record.StatusFailed, Error: "executor command: no such file"}, Options{}},
 		{"running.txt", &record.Event{Type: record.TrialStart}, Options{}},
-		{"colour.txt", &record.Event{Type: record.End, Status: record.StatusInterrupted, Summary: exampleSummary()}, Options{Color: true}},
+		{"colour.txt", &record.Event{Type: record.End, Status: record.StatusInterrupted, Summary: reporttest.Summary()}, Options{Color: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +59,7 @@ func TestReportGolden(t *testing.T) {
 			r.Add(c.end)
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, c.o))
-			golden(t, c.name, b.String())
+			reporttest.Golden(t, c.name, b.String())
 			require.NotContains(t, b.String(), "\x07", "what agents write is disarmed")
 			for line := range strings.Lines(b.String()) {
 				require.Equal(t, strings.TrimRight(line, " \n"), strings.TrimSuffix(line, "\n"), "no blanks at the end")
@@ -113,7 +72,7 @@ func TestReportGolden(t *testing.T) {
 func TestReportOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "a", Trials: 1}}})
-	r.Add(&record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 1, Task: result(record.Cancelled, counts(0, 0, 0, 0, 1, 0), 0, 0)})
+	r.Add(&record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 1, Task: reporttest.NewTask(record.Cancelled, reporttest.Counts(0, 0, 0, 0, 1, 0), 0, 0)})
 	r.Add(&record.Event{Type: record.End, Status: record.StatusCancelled})
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
@@ -133,8 +92,8 @@ func TestReportIgnoresUnknownTasks(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	t.Parallel()
-	e := &record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed, Score: share(0.5),
-		DurationMS: 2500, Task: result(record.Failed, counts(1, 1, 0, 0, 0, 0), 0.5, 1250)}
+	e := &record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed, Score: reporttest.Share(0.5),
+		DurationMS: 2500, Task: reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 1250)}
 	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  2.5 s  flaky", Line(e, Options{}))
 	require.Equal(t, "\x1b[31mfailed   \x1b[0m  2/5  a", Line(&record.Event{TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed}, Options{Color: true}))
 }
@@ -171,7 +130,7 @@ func TestReportOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}}})
 	for i, id := range []string{"gone", "kept", "part", "more"} { // their order then
-		r.Add(&record.Event{Type: record.TaskComplete, TaskID: id, TaskNum: i + 1, Task: result(record.Passed, counts(2, 0, 0, 0, 0, 0), 1, 1)})
+		r.Add(&record.Event{Type: record.TaskComplete, TaskID: id, TaskNum: i + 1, Task: reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 1)})
 	}
 	r.Add(&record.Event{Type: record.RunComplete, Summary: &record.Summary{}})
 	r.Add(&record.Event{Type: record.End, Status: record.StatusFailed, Error: "why"})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/report/reporttest"
 )
 
 // A run that waits for a person says so, and what to type.
@@ -29,13 +30,13 @@ func TestReportOfWhatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := New(rec)
-			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "poem", TaskNum: 1, Task: result(record.NeedsReview, waits, 1, 12,
+			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "poem", TaskNum: 1, Task: reporttest.NewTask(record.NeedsReview, waits, 1, 12,
 				record.Reason{Verdict: record.NeedsReview, Grader: "beauty", Message: "waits for a person's score", Trials: 2})})
-			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "sum", TaskNum: 2, Task: result(record.Passed, counts(3, 0, 0, 0, 0, 0), 1, 12)})
+			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "sum", TaskNum: 2, Task: reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12)})
 			r.Add(end)
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, Options{}))
-			golden(t, name, b.String())
+			reporttest.Golden(t, name, b.String())
 		})
 	}
 }

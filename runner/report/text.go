@@ -67,7 +67,7 @@ func columns(r rune) int {
 // Line ends and tabs become blanks, other such characters their escapes, and so does
 // part of what a CI system takes for a command.
 func Clean(s string) string {
-	if strings.ContainsFunc(s, unsafe) {
+	if strings.ContainsFunc(s, IsUnsafe) {
 		s = escape(s)
 	}
 	return inert(s)
@@ -79,7 +79,7 @@ func escape(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			b.WriteByte(' ')
-		case !unsafe(r):
+		case !IsUnsafe(r):
 			b.WriteRune(r)
 		case r == utf8.RuneError:
 			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
@@ -96,10 +96,10 @@ func escape(s string) string {
 	return b.String()
 }
 
-// unsafe reports characters that [Clean] has to look at: control characters,
+// IsUnsafe reports characters that [Clean] has to look at: control characters,
 // those that turn the direction of writing, line separators, and what may be
 // an invalid byte.
-func unsafe(r rune) bool {
+func IsUnsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 

@@ -9,9 +9,9 @@ import (
 	"waza/runner/record"
 )
 
-// why tells why a trial ended as it did: in one line, and with all that graders
+// Why tells why a trial ended as it did: in one line, and with all that graders
 // have to say. Both are empty of a trial that passed.
-func why(t *record.Trial, runID string) (line, text string) {
+func Why(t *record.Trial, runID string) (line, text string) {
 	switch t.Verdict {
 	case record.Passed:
 		return "", ""
@@ -54,9 +54,9 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// cut shortens a text to at most that many bytes, whole characters, and says how
+// Cut shortens a text to at most that many bytes, whole characters, and says how
 // much is missing.
-func cut(s string, most int) string {
+func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -10,7 +10,7 @@ import (
 	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
-	"waza/runner/report"
+	"waza/runner/report/formats"
 	"waza/runner/runnertest"
 )
 
@@ -42,7 +42,7 @@ tasks: [{id: a, prompt: x}]
 	require.InDelta(t, -1, c.Comparisons[0].Score.Difference, 1e-9)
 
 	var b bytes.Buffer
-	for _, f := range report.Formats() {
+	for _, f := range formats.Formats() {
 		if f.Name == "results" {
 			require.NoError(t, f.Write(&b, slow))
 		}

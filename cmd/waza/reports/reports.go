@@ -23,12 +23,13 @@ import (
 	"waza/eval/files"
 	"waza/runner/record"
 	"waza/runner/report"
+	"waza/runner/report/formats"
 )
 
 // Flag asks for a report, and may be given several times.
 func Flag(category string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "report", Category: category,
-		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE whose name tells the format; repeatable. Formats: " + strings.Join(report.Names(report.Formats()), ", "),
+		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE whose name tells the format; repeatable. Formats: " + strings.Join(formats.Names(formats.Formats()), ", "),
 		DefaultText: "junit.xml in the run's record"}
 }
 
@@ -41,7 +42,7 @@ replaced, but for the file that $GITHUB_STEP_SUMMARY names: that is added to.`
 
 // Spec is a report that was asked for.
 type Spec struct {
-	format report.Format
+	format formats.Format
 	path   string // of the file, as it is for a single suite
 	// shared: all suites write to the path as it is, which is added to or no file.
 	shared bool
@@ -73,9 +74,9 @@ func Parse(values []string) ([]Spec, error) {
 }
 
 func parseReport(value string) (Spec, error) {
-	formats := report.Formats()
+	all := formats.Formats()
 	name, path, given := strings.Cut(value, "=")
-	if f, ok := report.Find(formats, name); ok {
+	if f, ok := formats.Find(all, name); ok {
 		switch {
 		case !given:
 			path = f.File
@@ -86,10 +87,10 @@ func parseReport(value string) (Spec, error) {
 		}
 		return Spec{format: f, path: path}, nil
 	}
-	if f, ok := report.Guess(formats, value); ok && !given {
+	if f, ok := formats.Guess(all, value); ok && !given {
 		return Spec{format: f, path: value}, nil
 	}
-	known := report.Names(formats)
+	known := formats.Names(all)
 	hint := "known are " + strings.Join(known, ", ")
 	switch near := decode.Nearest(name, known); {
 	case near != "":
@@ -283,7 +284,7 @@ func (w *Writer) WriteProject(h record.Handle, suite *eval.Suite) error {
 	}
 	model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
 	return writeNew(dir, fileName(model, "results"), func(out io.Writer) error {
-		f, _ := report.Find(report.Formats(), "results")
+		f, _ := formats.Find(formats.Formats(), "results")
 		return f.Write(out, h)
 	})
 }
@@ -294,7 +295,7 @@ func writeNew(dir, name string, write func(io.Writer) error) error {
 	path := filepath.Join(dir, name+".json")
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-			return report.WriteFile(path, write)
+			return formats.WriteFile(path, write)
 		}
 		path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
 	}

@@ -1,0 +1,75 @@
+package page
+
+import (
+	"strings"
+	"time"
+
+	"waza/runner/record"
+)
+
+// htmlAgainst is the earlier run that this one is compared with.
+type htmlAgainst struct {
+	RunID     string          `json:"runId"`
+	StartedAt time.Time       `json:"startedAt"`
+	Agent     string          `json:"agent,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Summary   *record.Summary `json:"summary,omitempty"`
+	// Gone are the tasks that this run does not have.
+	Gone []string `json:"gone,omitempty"`
+}
+
+// htmlWas is what became of a task in the run that this one is compared with.
+type htmlWas struct {
+	Verdict record.Verdict `json:"verdict,omitempty"`
+	Rate    *float64       `json:"rate"`
+	Score   *float64       `json:"score"`
+	New     bool           `json:"new,omitempty"`
+}
+
+// compare notes what became of tasks and trials in an earlier run.
+func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
+	progress, err := against.Progress()
+	if err != nil {
+		return err
+	}
+	results, err := against.Results()
+	if err != nil {
+		return err
+	}
+	before := against.Record()
+	d.page.Against = &htmlAgainst{
+		RunID: before.RunID, StartedAt: progress.StartedAt, Agent: before.Config.Agent, Model: before.Config.Model, Summary: progress.Summary,
+	}
+	now := map[string]int{}
+	for i, t := range rec.Tasks {
+		now[t.ID] = i
+		d.tasks[i].Was = &htmlWas{New: true}
+	}
+	for i, ref := range before.Tasks {
+		if n, ok := now[ref.ID]; ok {
+			was := htmlTaskOf(ref, results[i])
+			d.tasks[n].Was = &htmlWas{Verdict: was.Verdict, Rate: was.Rate, Score: was.Score}
+		} else {
+			d.page.Against.Gone = append(d.page.Against.Gone, ref.ID)
+		}
+	}
+	return d.compareTrials(before, against, now)
+}
+
+// compareTrials puts the earlier verdict beside that of the trial of the same task
+// and number.
+func (d *htmlData) compareTrials(before *record.Run, against record.Handle, now map[string]int) error {
+	was := []byte(strings.Repeat(" ", len(d.columns.Num)))
+	err := against.Trials(func(task int, t *record.Trial) error {
+		n, ok := now[before.Tasks[task].ID]
+		if !ok {
+			return nil
+		}
+		if at, ok := d.find(n, t.TrialNum); ok {
+			was[at] = letterOf(t.Verdict)
+		}
+		return nil
+	})
+	d.columns.Was = string(was)
+	return err
+}

@@ -1,0 +1,221 @@
+package page
+
+import (
+	"bufio"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"waza/eval/text"
+	"waza/runner/record"
+	"waza/runner/report"
+	"waza/runner/tally"
+)
+
+const (
+	// maxHTMLReasons and maxHTMLReason bound what a table tells of why trials did
+	// not pass; their transcripts tell all of it.
+	maxHTMLReasons = 5
+	maxHTMLReason  = 400
+)
+
+// htmlPage is what a report knows of a run without its trials. The page reads
+// it under these names.
+type htmlPage struct {
+	RunID     string          `json:"runId"`
+	Status    record.Status   `json:"status"`
+	Error     string          `json:"error,omitempty"`
+	Suite     record.SuiteRef `json:"suite"`
+	CreatedAt time.Time       `json:"createdAt"`
+	StartedAt time.Time       `json:"startedAt"`
+	EndedAt   *time.Time      `json:"endedAt,omitempty"`
+	AmendedAt *time.Time      `json:"amendedAt,omitempty"`
+	Config    htmlConfig      `json:"config"`
+	// Counted and CountedTrials are of tasks of the suite, also of those that have
+	// not ended.
+	Counted       record.Counts   `json:"counted"`
+	CountedTrials record.Counts   `json:"countedTrials"`
+	Summary       *record.Summary `json:"summary,omitempty"`
+	// Damage tells what of the record is lost; empty when nothing is.
+	Damage  string       `json:"damage,omitempty"`
+	Against *htmlAgainst `json:"against,omitempty"`
+}
+
+// htmlConfig is what a reader may want to know of how the run was carried out.
+type htmlConfig struct {
+	Executor    string   `json:"executor"`
+	Agent       string   `json:"agent,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	JudgeModel  string   `json:"judgeModel,omitempty"`
+	Trials      int      `json:"trials"`
+	Workers     int      `json:"workers"`
+	TaskFilters []string `json:"taskFilters,omitempty"`
+	TagFilters  []string `json:"tagFilters,omitempty"`
+	Timeout     float64  `json:"timeoutSeconds,omitempty"`
+	MaxAttempts int      `json:"maxAttempts,omitempty"`
+}
+
+// htmlTask is a row of the table of tasks.
+type htmlTask struct {
+	record.TaskRef
+	Verdict  record.Verdict   `json:"verdict,omitempty"` // empty: not ended
+	Counts   *record.Counts   `json:"counts,omitempty"`
+	Rate     *float64         `json:"rate"`
+	Interval *record.Interval `json:"interval,omitempty"`
+	// Bounds are what the pass rate can become while trials wait for a person's score.
+	Bounds  *record.Interval `json:"bounds,omitempty"`
+	Score   *float64         `json:"score"`
+	ScoreIn *record.Interval `json:"scoreInterval,omitempty"`
+	Flaky   bool             `json:"flaky,omitempty"`
+	MS      *float64         `json:"ms"` // median of the counted trials
+	Tokens  *int64           `json:"tokens"`
+	Cost    *float64         `json:"cost"`
+	PassK   []record.AtK     `json:"passK,omitempty"`
+	// Decided tells when trials that were left out could not change the verdict
+	// any more; empty when none were.
+	Decided string          `json:"decided,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Reasons []record.Reason `json:"reasons,omitempty"`
+	// Ended is how many trials the columns hold of it.
+	Ended int      `json:"ended"`
+	Was   *htmlWas `json:"was,omitempty"`
+}
+
+// htmlData is all of a report but the transcripts.
+type htmlData struct {
+	page    htmlPage
+	tasks   []htmlTask
+	columns htmlColumns
+	// first is, for each task, the index of its first trial in the columns.
+	first []int
+	// weight is about how many bytes the transcripts are, before compression.
+	weight int64
+}
+
+// write writes one JSON object, task by task. What could end the element that it
+// stands in is escaped.
+func (d *htmlData) write(out *bufio.Writer) error {
+	enc := json.NewEncoder(report.JSONWriter(out))
+	out.WriteString(`{"run":`)
+	if err := enc.Encode(d.page); err != nil {
+		return err
+	}
+	out.WriteString(`,"tasks":[`)
+	for i := range d.tasks {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := enc.Encode(&d.tasks[i]); err != nil {
+			return err
+		}
+	}
+	out.WriteString(`],"trials":`)
+	if err := enc.Encode(&d.columns); err != nil {
+		return err
+	}
+	out.WriteByte('}')
+	return nil
+}
+
+// gatherHTML reads a run without keeping transcripts.
+func gatherHTML(h, against record.Handle) (*htmlData, error) {
+	progress, err := h.Progress()
+	if err != nil {
+		return nil, err
+	}
+	results, err := h.Results()
+	if err != nil {
+		return nil, err
+	}
+	damage, err := h.Damage()
+	if err != nil {
+		return nil, err
+	}
+	d := &htmlData{page: pageOf(h.Record(), progress), first: make([]int, len(results))}
+	for i, ref := range h.Record().Tasks {
+		d.tasks = append(d.tasks, htmlTaskOf(ref, results[i]))
+	}
+	if damage != nil {
+		d.page.Damage = damage.String()
+	}
+	d.columns = htmlColumns{Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
+	if err := d.gatherTrials(h); err != nil {
+		return nil, err
+	}
+	if against != nil {
+		err = d.compare(h.Record(), against)
+	}
+	return d, err
+}
+
+func pageOf(rec *record.Run, p record.Progress) htmlPage {
+	page := htmlPage{
+		RunID: rec.RunID, Status: p.Status, Error: p.Error, Suite: rec.Suite,
+		CreatedAt: rec.CreatedAt, StartedAt: p.StartedAt, EndedAt: p.EndedAt, AmendedAt: p.AmendedAt, Summary: p.Summary,
+		Config: htmlConfig{
+			Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, JudgeModel: rec.Config.JudgeModel,
+			Trials: rec.Config.Trials, Workers: rec.Config.ActualWorkers, TaskFilters: rec.Config.TaskFilters,
+			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
+		},
+		Counted: p.Tasks, CountedTrials: p.Trials,
+	}
+	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary's are of what has ended
+	for _, t := range rec.Tasks {
+		if t.Role == record.RoleTask {
+			page.Counted.Total++
+			page.CountedTrials.Total += t.Trials
+		}
+	}
+	return page
+}
+
+func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
+	t := htmlTask{TaskRef: ref}
+	t.Hash, t.Execution = "", "" // nobody reads them
+	if ref.File != "" {
+		t.File = filepath.Base(ref.File)
+	}
+	if res == nil {
+		return t
+	}
+	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
+	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
+	if res.Decided != nil {
+		t.Decided = tally.DecisionText(res.Decided)
+	}
+	if res.Score != nil {
+		t.Score, t.ScoreIn = &res.Score.Mean, &res.Score.MeanInterval
+	}
+	if res.DurationMS != nil {
+		t.MS = &res.DurationMS.Median
+	}
+	if u := res.Usage; u != nil {
+		total := u.Total()
+		t.Tokens, t.Cost = &total, knownCost(u.CostUSD)
+	}
+	for _, why := range res.Reasons[:min(len(res.Reasons), maxHTMLReasons)] {
+		why.Message = text.Head(why.Message, maxHTMLReason)
+		t.Reasons = append(t.Reasons, why)
+	}
+	return t
+}
+
+// someOf thins a curve out: nobody reads a hundred numbers.
+func someOf(curve []record.AtK) []record.AtK {
+	var out []record.AtK
+	for _, at := range curve {
+		switch at.K {
+		case 1, 2, 3, 5, 10, 20, 50, 100:
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// knownCost is nil for 0, which means that nobody told.
+func knownCost(usd float64) *float64 {
+	if usd == 0 {
+		return nil
+	}
+	return &usd
+}

@@ -1,0 +1,131 @@
+package sarif
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"waza/eval/text"
+	"waza/runner/record"
+	"waza/runner/report"
+)
+
+// mostNotifications bounds the errors that a file tells of.
+const mostNotifications = 100
+
+// The rules of a run, by their index.
+const (
+	ruleFailed = iota
+	ruleTimeout
+)
+
+func runRules() []sarifRule {
+	help := func(id, doc string) sarifRule {
+		r := rule(id, doc, "error")
+		r.Help = sarifText{Text: doc}
+		return r
+	}
+	return []sarifRule{
+		ruleFailed:  help("trial-failed", "The agent did not do the task: a grader was not satisfied."),
+		ruleTimeout: help("trial-timeout", "The agent did not do the task in time."),
+	}
+}
+
+// Write writes trials that failed or ran out of time as results at the files
+// of their tasks. Errors say nothing of these, and are notifications of the run.
+func Write(w io.Writer, h record.Handle) error {
+	progress, err := h.Progress()
+	if err != nil {
+		return err
+	}
+	rec := h.Record()
+	dir := filepath.Dir(rec.Suite.Path)
+	s := newSARIF(w, dir)
+	if err := s.open("waza-run/"+clean(rec.Suite.Name)+"/", runRules()); err != nil {
+		return err
+	}
+	errs := notifications{}
+	if progress.Status != record.StatusCompleted {
+		errs.add("the run did not complete: it is "+string(progress.Status)+report.After(": ", progress.Error), s.suitePlace(rec, dir))
+	}
+	err = h.Trials(func(task int, t *record.Trial) error {
+		ref := rec.Tasks[task]
+		line, text := report.Why(t, rec.RunID)
+		switch {
+		case t.Verdict == record.Errored:
+			errs.add(fmt.Sprintf("task %s, trial %d: %s", ref.ID, t.TrialNum, line), s.taskPlace(rec, ref, dir))
+		case ref.Role == record.RoleBaseline:
+		case t.Verdict == record.Failed:
+			return s.result(s.trial(ruleFailed, ref, t, text, s.taskPlace(rec, ref, dir)))
+		case t.Verdict == record.TimedOut:
+			return s.result(s.trial(ruleTimeout, ref, t, text, s.taskPlace(rec, ref, dir)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	in := sarifInvocation{Successful: progress.Status == record.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.told(), s.leftOut()...)}
+	if progress.EndedAt != nil {
+		in.End = sarifTime(*progress.EndedAt)
+	}
+	return s.close(in)
+}
+
+func sarifTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func (s *sarif) suitePlace(rec *record.Run, dir string) sarifPlace {
+	return s.firstLine(s.place(rec.Suite.Path, dir))
+}
+
+// taskPlace is where a task stands; nobody knows at which line.
+func (s *sarif) taskPlace(rec *record.Run, t record.TaskRef, dir string) sarifPlace {
+	if t.File == "" {
+		return s.suitePlace(rec, dir)
+	}
+	return s.firstLine(s.place(filepath.FromSlash(t.File), dir))
+}
+
+func (s *sarif) firstLine(p sarifPlace) sarifPlace {
+	p.Physical.Region = &sarifRegion{StartLine: 1}
+	return p
+}
+
+func (s *sarif) trial(index int, ref record.TaskRef, t *record.Trial, text string, place sarifPlace) sarifResult {
+	id, level := runRules()[index].ID, "error"
+	if ref.Role == record.RoleTrigger {
+		level = "warning" // which counts in a metric alone
+	}
+	return sarifResult{
+		RuleID: id, RuleIndex: index, Level: level, Locations: []sarifPlace{place},
+		Message:      message(fmt.Sprintf("task %s, trial %d: %s", ref.ID, t.TrialNum, text)),
+		Fingerprints: fingerprint(id, place.Physical.Artifact.URI, ref.ID, strconv.Itoa(t.TrialNum)),
+		Properties:   &sarifTrialFacts{Task: clean(ref.ID), Trial: t.TrialNum, Score: t.Score},
+	}
+}
+
+// notifications are errors of a run, as many as are told.
+type notifications struct {
+	list  []sarifNotification
+	total int
+}
+
+func (n *notifications) add(text string, place sarifPlace) {
+	if n.total++; n.total <= mostNotifications {
+		n.list = append(n.list, sarifNotification{Level: "error", Message: message(text), Locations: []sarifPlace{place}})
+	}
+}
+
+func (n *notifications) told() []sarifNotification {
+	if more := n.total - len(n.list); more > 0 {
+		n.list = append(n.list, sarifNotification{Level: "error", Message: sarifText{Text: "and " + text.Count(more, "more error", "more errors")}})
+	}
+	return n.list
+}
