@@ -43,7 +43,6 @@ var importRules = []struct {
 	{"eval/text", waza("eval/..."), "it knows texts only", false},
 	{"eval/fields", waza("eval/..."), "it knows structs only", false},
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
-	{"eval/dataset", waza("eval", "eval/assist", "eval/schema"), "it knows rows and no tasks", true},
 	{"eval/discover", waza("eval", "eval/assist", "eval/schema"), "eval loads what it finds", false},
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
@@ -53,12 +52,38 @@ var importRules = []struct {
 	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
 	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
-	{"runner", waza("runner/record/recordtest", "runner/runnertest"), "they are for tests", false},
-	{"rpc/...", waza("runner/record/recordtest", "runner/runnertest"), "they are for tests", false},
-	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest"), "they are for tests", false},
+	{"runner/... except runner/runnertest", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"rpc/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
-	{"runner/grader/...", waza("runner/journal", "runner/report"), "a grader sees one trial", true},
-	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report"), "an executor does one trial", false},
+	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
+	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},
+
+	{"runner/record", waza("rpc/...", "runner/..."), "it holds the nouns, which all other rooms use", false},
+	{"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"), "runner is made of the rooms below it", false},
+	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest runner/stats/simulation", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these are above runner or beside it", false},
+	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it compares runs, wherever they are shown", false},
+	{"runner/history", waza("runner/report/...", "runner/watch"), "it reads runs, wherever they are shown", false},
+	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},
+	{"runner/report/...", waza("runner/watch", "runner/telemetry"), "it shows runs and starts none", true},
+	{"runner/report", waza("runner/report/..."), "formats, above all of them, lists what is below it", false},
+	{"runner/grader", waza("runner/grader/match", "runner/grader/gradertest"), "it is the contract that families of graders fulfil", false},
+	{"runner/grader/... except runner/grader/builtin", waza("runner/grader/behavior", "runner/grader/builtin", "runner/grader/judge", "runner/grader/output", "runner/grader/person", "runner/grader/program"), "a family of graders does not know the others", false},
+	{"runner/executor", waza("runner/executor/..."), "it is the contract that executors fulfil", false},
+	{"runner/executor/acp", waza("runner/executor/command", "runner/executor/mock", "runner/executor/model"), "an executor does not know the others", false},
+	{"runner/executor/command", waza("runner/executor/acp", "runner/executor/mock", "runner/executor/model"), "an executor does not know the others", false},
+	{"runner/executor/mock", waza("runner/executor/acp", "runner/executor/command", "runner/executor/model"), "an executor does not know the others", false},
+	{"runner/executor/model", waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock"), "an executor does not know the others", false},
+	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it knows messages, whatever they ask for", false},
+	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza ties the daemon and the doors together", false},
+	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},
+	{"rpc/gateway/agents/...", waza("rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},
+	{"rpc/gateway/jobs/...", waza("rpc/gateway/agents/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},
+	{"rpc/gateway/browser/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/router/..."), "a door does not know the others", true},
+	{"rpc/gateway/router/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/..."), "a door does not know the others", true},
+	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "it holds what all doors share", true},
+	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},
+	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
 }
 
 // topLevel are the folders that a newcomer finds, besides those with a dot.
@@ -122,6 +147,9 @@ func goFiles(t *testing.T) []goFile {
 
 // matches reports whether an import path or directory is one that pattern means.
 func matches(pattern, name string) bool {
+	if pattern, exceptions, ok := strings.Cut(pattern, " except "); ok {
+		return matches(pattern, name) && !slices.ContainsFunc(strings.Fields(exceptions), func(e string) bool { return matches(e, name) })
+	}
 	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return name == prefix || strings.HasPrefix(name, prefix+"/")
 	}
@@ -168,7 +196,28 @@ func TestImportRulesBite(t *testing.T) {
 		{"eval/load_test.go", "os/exec", 0},
 		{"runner/run.go", "waza/rpc/wire", 1},
 		{"runner/run.go", "waza/eval", 0},
-		{"runner/grader/program.go", "os/exec", 0},
+		{"runner/grader/program/program.go", "os/exec", 0},
+		{"runner/grader/judge/judge.go", "waza/runner/grader/output", 1},
+		{"runner/grader/judge/judge.go", "waza/runner/grader/match", 0},
+		{"runner/grader/builtin/builtin.go", "waza/runner/grader/output", 0},
+		{"runner/grader/grader.go", "waza/runner/grader/builtin", 1},
+		{"runner/record/record.go", "waza/eval", 0},
+		{"runner/record/record.go", "waza/runner/journal", 1},
+		{"runner/trial/trial.go", "waza/runner", 1},
+		{"runner/trial/trial_test.go", "waza/runner", 0},
+		{"runner/run.go", "waza/runner/compare", 1},
+		{"runner/telemetry/traces.go", "waza/runner/report/page", 1},
+		{"runner/telemetry/traces.go", "waza/runner", 0},
+		{"runner/report/history.go", "waza/runner/history", 0},
+		{"runner/report/formats/formats.go", "waza/runner/report/page", 0},
+		{"runner/report/csv.go", "waza/runner/report/formats", 1},
+		{"runner/watch/watch.go", "waza/runner", 0},
+		{"rpc/server.go", "waza/rpc/gateway/jobs", 1},
+		{"rpc/wire/reader.go", "waza/runner", 1},
+		{"rpc/gateway/jobs/job.go", "waza/rpc/wire", 1},
+		{"rpc/gateway/jobs/job.go", "waza/rpc/gateway/agents", 1},
+		{"rpc/gateway/jobs/job.go", "waza/rpc/gateway/door", 0},
+		{"rpc/gateway/jobs/job.go", "waza/runner", 0},
 		{"rpc/gateway/jobs/door.go", "waza/cmd/waza", 1},
 		{"runner/run.go", "waza/cmd/waza/exit", 1},
 		{"cmd/waza/run.go", "waza/cmd/waza/progress", 0},
@@ -183,6 +232,20 @@ func TestImportRulesBite(t *testing.T) {
 		{"evaluate/load.go", "os/exec", 0},
 	} {
 		require.Len(t, violations([]goFile{{path: c.file, imports: []string{c.imports}}}), c.want, "%s imports %s", c.file, c.imports)
+	}
+}
+
+func TestEachImportRuleBites(t *testing.T) {
+	t.Parallel()
+	for _, rule := range importRules {
+		who, _, _ := strings.Cut(rule.who, " except ")
+		for _, pattern := range rule.mayNotImport {
+			file := goFile{path: strings.TrimSuffix(who, "/...") + "/x/f.go", imports: []string{strings.TrimSuffix(pattern, "/...")}}
+			if !strings.HasSuffix(who, "/...") {
+				file.path = who + "/f.go"
+			}
+			require.Contains(t, strings.Join(violations([]goFile{file}), "\n"), rule.because, "%s imports %s", file.path, pattern)
+		}
 	}
 }
 
