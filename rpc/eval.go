@@ -287,7 +287,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 		}
 	}
 	found, err := c.server.runner.Planner().Prepare(ctx, path, req, plan.Reading{})
-	defer found.Close()
+	defer found.Close() //nolint:staticcheck // Prepare returns what it has beside an error as well
 	var selection *record.SelectionError
 	switch {
 	case err != nil && found.Suite == nil:

@@ -149,7 +149,7 @@ func (v validation) count() (errors, warnings int) {
 func validateOne(ctx context.Context, rn *runner.Runner, path string, req record.Request) validation {
 	v := validation{Path: path, Diagnostics: decode.Diagnostics{}}
 	p, err := rn.Planner().Prepare(ctx, path, req, plan.Reading{})
-	defer p.Close()
+	defer p.Close() //nolint:staticcheck // Prepare returns what it has beside an error as well
 	if err != nil && p.Suite == nil {
 		v.Error = err.Error()
 		return v
