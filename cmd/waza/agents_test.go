@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"waza/runner"
-	"waza/runner/executor"
+	"waza/runner/catalog"
+	"waza/runner/record"
 	"waza/runner/record/recordtest"
 )
 
@@ -73,7 +73,7 @@ func TestAgentsShowcase(t *testing.T) {
 }
 
 // runShowcase runs the suite and checks that just the given graders fail.
-func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]string) map[string]*runner.TrialResult {
+func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]string) map[string]*record.Trial {
 	t.Helper()
 	u := userOf(t, a, script)
 	for _, name := range []string{"prepare", "deploy", "monitor"} {
@@ -83,19 +83,19 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 			[]byte("---\nname: azure-"+name+"\ndescription: Knows how to "+name+".\n---\nThe steps of azure-"+name+".\n"), 0o600))
 	}
 	r, code := u.run(t, append(slices.Clone(a.chosen), showcaseSuite)...)
-	require.Equal(t, runner.StatusCompleted, r.Status)
+	require.Equal(t, record.StatusCompleted, r.Status)
 	requireInTime(t, r)
-	trials := map[string]*runner.TrialResult{}
+	trials := map[string]*record.Trial{}
 	graders, failed := map[string][]string{}, map[string][]string{}
 	for _, task := range r.Tasks {
 		trial := task.Trial(t, 1)
 		trials[task.ID] = trial
-		want := runner.Passed
+		want := record.Passed
 		for _, g := range trial.Graders {
 			graders[task.ID] = append(graders[task.ID], g.Name)
 			if !g.Passed {
 				failed[task.ID] = append(failed[task.ID], g.Name)
-				want = runner.Failed
+				want = record.Failed
 			}
 		}
 		require.Equal(t, want, trial.Verdict, "%s: %s", task.ID, trial.Error)
@@ -136,7 +136,7 @@ func logTrials(t *testing.T, r *recordtest.Result) {
 }
 
 // requireShowcaseTranscripts checks what the agent is recorded to have done.
-func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*runner.TrialResult) {
+func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*record.Trial) {
 	t.Helper()
 	got, want := map[string][]string{}, map[string][]string{}
 	for id, tools := range map[string][]string{
@@ -164,7 +164,7 @@ func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*ru
 	require.Contains(t, string(looks[2].Result), "def farewell")
 	var skills []string
 	for _, e := range trials["skill-invocation-001"].Transcript {
-		if e.Type == executor.EntrySkill {
+		if e.Type == record.EntrySkill {
 			skills = append(skills, e.Text)
 		}
 	}
@@ -174,7 +174,7 @@ func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*ru
 }
 
 // requireShowcaseReasons checks that graders of several rules fail by each.
-func requireShowcaseReasons(t *testing.T, a realAgent, trials map[string]*runner.TrialResult) {
+func requireShowcaseReasons(t *testing.T, a realAgent, trials map[string]*record.Trial) {
 	t.Helper()
 	feedback := func(task, name string) string {
 		for _, g := range trials[task].Graders {
@@ -197,8 +197,8 @@ func requireShowcaseReasons(t *testing.T, a realAgent, trials map[string]*runner
 	require.Contains(t, feedback("skill-invocation-001", "required_skills_check"), "azure-deploy")
 }
 
-func callsOf(trial *runner.TrialResult) []*executor.ToolCall {
-	var calls []*executor.ToolCall
+func callsOf(trial *record.Trial) []*record.ToolCall {
+	var calls []*record.ToolCall
 	for _, e := range trial.Transcript {
 		if e.Tool != nil {
 			calls = append(calls, e.Tool)
@@ -212,9 +212,9 @@ func callsOf(trial *runner.TrialResult) []*executor.ToolCall {
 func TestAgentsMove(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(agentSuites, "moves", "eval.yaml"))
 	require.NoError(t, err)
-	want := map[string]runner.Verdict{
-		"replies": runner.Passed, "uses-a-tool": runner.Passed, "follows-up": runner.Passed,
-		"wrong-reply": runner.Failed, "wrong-tool": runner.Failed,
+	want := map[string]record.Verdict{
+		"replies": record.Passed, "uses-a-tool": record.Passed, "follows-up": record.Passed,
+		"wrong-reply": record.Failed, "wrong-tool": record.Failed,
 	}
 	for _, m := range []struct {
 		name, executor, agent string
@@ -234,7 +234,7 @@ func TestAgentsMove(t *testing.T) {
 			suite := filepath.Join(dir, "eval.yaml")
 			require.NoError(t, os.WriteFile(suite, []byte(moved), 0o600))
 			r, code := userOf(t, m.user, "moves/model.yaml").run(t, suite)
-			got := map[string]runner.Verdict{}
+			got := map[string]record.Verdict{}
 			for _, task := range r.Tasks {
 				got[task.ID] = task.Verdict
 			}
@@ -272,11 +272,11 @@ func TestAgentsDaemonKilled(t *testing.T) {
 			out, code := u.waza(t, "runs", "--json")
 			require.Zero(t, code)
 			var list struct {
-				Runs []runner.Info `json:"runs"`
+				Runs []catalog.Info `json:"runs"`
 			}
 			require.NoError(t, json.Unmarshal(out, &list))
 			require.Len(t, list.Runs, 1)
-			require.Equal(t, runner.StatusInterrupted, list.Runs[0].Status)
+			require.Equal(t, record.StatusInterrupted, list.Runs[0].Status)
 		})
 	}
 }
@@ -315,10 +315,10 @@ func TestAgentsStarts(t *testing.T) {
 			n := strings.Count(string(text), "\n")
 			require.LessOrEqual(t, n, 2, "agents started")
 			require.Positive(t, n)
-			slices.SortFunc(trials, func(a, b runner.TrialResult) int { return a.StartedAt.Compare(b.StartedAt) })
+			slices.SortFunc(trials, func(a, b record.Trial) int { return a.StartedAt.Compare(b.StartedAt) })
 			var cold, warm int64
 			for i, trial := range trials {
-				require.Equal(t, runner.Passed, trial.Verdict)
+				require.Equal(t, record.Passed, trial.Verdict)
 				if i < n {
 					cold = max(cold, trial.DurationMS)
 				} else {
@@ -340,12 +340,12 @@ func TestAgentsSecrets(t *testing.T) {
 			suite := filepath.Join(agentSuites, "secrets")
 			r, code := u.run(t, "--agent", a.name, suite)
 			require.Equal(t, 3, code)
-			require.Equal(t, runner.Failed, r.Task(t, "prints").Verdict)
+			require.Equal(t, record.Failed, r.Task(t, "prints").Verdict)
 			calls := callsOf(r.Trial(t, "prints", 1))
 			require.Len(t, calls, 1)
 			require.Contains(t, string(calls[0].Result), "WAZA_TEST_API_KEY=[redacted]", "the tool did print it")
 			require.Contains(t, r.Trial(t, "prints", 1).Output, "The key is [redacted]")
-			require.Equal(t, runner.Errored, r.Task(t, "refused").Verdict)
+			require.Equal(t, record.Errored, r.Task(t, "refused").Verdict)
 			require.Contains(t, r.Trial(t, "refused", 1).Error, "[redacted]")
 			u.waza(t, "runs", "show", r.RunID)
 			u.waza(t, "runs", "show", "--json", r.RunID)

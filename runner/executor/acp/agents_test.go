@@ -27,6 +27,7 @@ import (
 	"waza/runner/executor/acp"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
+	"waza/runner/record"
 )
 
 // TestAgents drives real agents, which a mock model server answers: no network,
@@ -398,7 +399,7 @@ func (a *realAgent) useSkill(t *testing.T, f *fixture) {
 	require.Equal(t, "completed", toolCalls(tr)[0].Status)
 	var skills []string
 	for _, e := range entries(tr) {
-		if e.Type == executor.EntrySkill {
+		if e.Type == record.EntrySkill {
 			skills = append(skills, e.Text)
 		}
 	}
@@ -426,8 +427,8 @@ func (a *realAgent) interrupt(t *testing.T, f *fixture, what func(context.Cancel
 	return err
 }
 
-func toolCalls(tr *executor.Trial) []*executor.ToolCall {
-	var calls []*executor.ToolCall
+func toolCalls(tr *executor.Trial) []*record.ToolCall {
+	var calls []*record.ToolCall
 	for _, e := range entries(tr) {
 		if e.Tool != nil {
 			calls = append(calls, e.Tool)
