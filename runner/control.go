@@ -53,16 +53,16 @@ type listener struct {
 }
 
 // adoptLocked counts a run among those that go on. The lock is r.mu.
-func (r *Runner) adoptLocked(run *Run) {
+func adoptLocked(r *Runner, run *Run) {
 	r.live[run.ID()] = run
 	if r.listener == nil {
 		r.listener = &listener{stop: make(chan struct{}), done: make(chan struct{})}
-		go r.listen(r.listener)
+		go listen(r, r.listener)
 	}
 }
 
 // forget ends the listener with the last run, and waits for it.
-func (r *Runner) forget(run *Run) {
+func forget(r *Runner, run *Run) {
 	r.mu.Lock()
 	delete(r.live, run.ID())
 	var last *listener
@@ -81,7 +81,7 @@ func (r *Runner) forget(run *Run) {
 	}
 }
 
-func (r *Runner) listen(l *listener) {
+func listen(r *Runner, l *listener) {
 	defer close(l.done)
 	tick := time.NewTicker(listenInterval)
 	defer tick.Stop()
@@ -91,14 +91,14 @@ func (r *Runner) listen(l *listener) {
 		case <-l.stop:
 			return
 		}
-		for _, run := range r.liveRuns() {
-			run.hear()
+		for _, run := range liveRuns(r) {
+			hear(run)
 		}
 	}
 }
 
 // hear does what another process asks for.
-func (r *Run) hear() {
+func hear(r *Run) {
 	for _, ask := range []struct {
 		what string
 		do   func()
@@ -121,7 +121,7 @@ func (r *Run) hear() {
 // is [ErrRunNotFound], a [*SilentError], or the cause of ctx, with which the
 // request is taken back.
 func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
-	status, err := r.ask(ctx, id, askCancel, (*Run).Cancel)
+	status, err := ask(ctx, r, id, askCancel, (*Run).Cancel)
 	if err == nil && status == record.StatusRunning {
 		status = record.StatusCancelled
 	}
@@ -131,11 +131,11 @@ func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
 // Stop lets no more trials of a run start; those that run may end. It is like
 // [Runner.Cancel] otherwise; the status of a run that goes on is [StatusRunning].
 func (r *Runner) Stop(ctx context.Context, id string) (record.Status, error) {
-	return r.ask(ctx, id, askStop, (*Run).Stop)
+	return ask(ctx, r, id, askStop, (*Run).Stop)
 }
 
 // ask has a run steered by its process.
-func (r *Runner) ask(ctx context.Context, id, what string, own func(*Run)) (record.Status, error) {
+func ask(ctx context.Context, r *Runner, id, what string, own func(*Run)) (record.Status, error) {
 	if run := r.Live(id); run != nil {
 		own(run)
 		return run.Status(), nil
@@ -154,14 +154,14 @@ func (r *Runner) ask(ctx context.Context, id, what string, own func(*Run)) (reco
 		}
 		return "", fmt.Errorf("run %s: %w", id, err)
 	}
-	if err := r.awaitAnswer(ctx, run, what); err != nil {
+	if err := awaitAnswer(ctx, r, run, what); err != nil {
 		return "", err
 	}
 	return run.Status()
 }
 
 // awaitAnswer waits until the process of a run has answered, or has ended.
-func (r *Runner) awaitAnswer(ctx context.Context, run *replay.Recorded, what string) error {
+func awaitAnswer(ctx context.Context, r *Runner, run *replay.Recorded, what string) error {
 	limit := cmp.Or(r.answerTimeout, answerTimeout)
 	silent := &SilentError{RunID: run.ID(), PID: run.Rec.PID, Waited: limit}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, silent)

@@ -16,12 +16,12 @@ import (
 // maxHookOutput bounds what is kept of a hook's output for the log.
 const maxHookOutput = 8 << 10
 
-// hooks runs a list of hooks in order, each within timeout, and stops at one
+// runHooks runs a list of hooks in order, each within timeout, and stops at one
 // that fails and must not: its error is returned. The failure of any other is
 // logged.
-func (r *Run) hooks(ctx context.Context, when string, list []eval.Hook, env []string, timeout time.Duration) error {
+func runHooks(ctx context.Context, r *Run, when string, list []eval.Hook, env []string, timeout time.Duration) error {
 	for _, h := range list {
-		err := r.hook(ctx, when, h, env, timeout)
+		err := runHook(ctx, r, when, h, env, timeout)
 		if err == nil {
 			continue
 		}
@@ -33,7 +33,7 @@ func (r *Run) hooks(ctx context.Context, when string, list []eval.Hook, env []st
 	return nil
 }
 
-func (r *Run) hook(ctx context.Context, when string, h eval.Hook, env []string, timeout time.Duration) error {
+func runHook(ctx context.Context, r *Run, when string, h eval.Hook, env []string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
 	defer cancel()
 	dir := r.plan.Suite.Dir

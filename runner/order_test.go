@@ -48,7 +48,7 @@ func (w *elsewhere) do(ctx context.Context, env *trial.Env, o *record.Order) *re
 	return trial.Do(ctx, there, sent)
 }
 
-// env is that of the run that an encoded order belongs to.
+// trialEnv is that of the run that an encoded order belongs to.
 func (w *elsewhere) env(b []byte) (*trial.Env, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

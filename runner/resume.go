@@ -52,16 +52,16 @@ func (e *NothingLeftError) Error() string {
 // is being graded or reviewed, a [*NothingLeftError], the cause of ctx, or tells
 // why the record cannot be read or written.
 func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, error) {
-	run, err := r.takeUp(ctx, id, p)
+	run, err := takeUp(ctx, r, id, p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
-	r.launch(run)
+	launch(r, run)
 	return run, nil
 }
 
-func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, err error) {
+func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, err error) {
 	ctx, done, err := r.beginAmend(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(clearUp(id, log), log.ForgetEnd(r.reportFiles()...)); err != nil {
+	if err := errors.Join(clearUp(id, log), log.ForgetEnd(reportFiles(r)...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	if !e.ended {
@@ -116,7 +116,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 	}
 	run := newRun(r, p, e.rec, log, &replay.Fold{State: *e.state})
 	run.earlier = e
-	r.adoptLocked(run)
+	adoptLocked(r, run)
 	return run, nil
 }
 
@@ -198,8 +198,8 @@ func marshalRecord(p *plan.Plan, rec *record.Run) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// took is how long the run goes on, sessions before this one included.
-func (r *Run) took(since time.Time) time.Duration {
+// runTime is how long the run goes on, sessions before this one included.
+func runTime(r *Run, since time.Time) time.Duration {
 	took := time.Since(since)
 	if r.earlier != nil {
 		took += r.earlier.ran
@@ -212,7 +212,7 @@ func (r *Run) took(since time.Time) time.Duration {
 func (r *Run) First() int64 { return r.feed.first }
 
 // announce emits the first event of the session.
-func (r *Run) announce() {
+func announce(r *Run) {
 	if r.earlier == nil {
 		r.feed.emit(&record.Event{Type: record.RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})
 		return

@@ -147,10 +147,10 @@ func (r *Run) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return r.writeResult(w, replay.ResultOptions{Damage: damage})
+	return writeResult(r, w, replay.ResultOptions{Damage: damage})
 }
 
-func (r *Run) writeResult(w io.Writer, o replay.ResultOptions) error {
+func writeResult(r *Run, w io.Writer, o replay.ResultOptions) error {
 	files, err := replay.OpenTrials(r.log.Run())
 	if err != nil {
 		return err
@@ -189,8 +189,8 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	}
 }
 
-// env is what this process offers to the run's trials.
-func (r *Run) env() *trial.Env {
+// trialEnv is what this process offers to the run's trials.
+func trialEnv(r *Run) *trial.Env {
 	env := r.plan.Env()
 	env.Blobs, env.Dir, env.Halt, env.Stopping, env.Logger = r.log.Blobs(), r.log.WorkDir(), r.halt, r.stops, r.runner.log
 	env.Log = func(o *record.Order, n trial.Notice) {
@@ -208,7 +208,7 @@ func (r *Run) env() *trial.Env {
 }
 
 // logTrial logs why a trial is in error.
-func (r *Run) logTrial(t *taskRun, res *record.Trial) {
+func logTrial(r *Run, t *taskRun, res *record.Trial) {
 	e := logEvent(t, "error", fmt.Sprintf("task %s, trial %d: %s", t.ID, res.TrialNum, cmp.Or(res.Error, "error")))
 	e.TrialNum, e.Verdict = res.TrialNum, res.Verdict
 	r.feed.emit(e)
@@ -230,20 +230,20 @@ func logEvent(t *taskRun, level, msg string) *record.Event {
 	return e
 }
 
-// main is the run from its first event to its last.
-func (r *Run) main() {
+// carryOut is the run from its first event to its last.
+func carryOut(r *Run) {
 	defer close(r.done)
-	defer r.runner.forget(r)
+	defer forget(r.runner, r)
 	defer r.plan.Close()
 	var sweep sync.WaitGroup
 	defer sweep.Wait()
 	sweep.Go(r.runner.sweep)
 	start := time.Now()
-	r.announce()
+	announce(r)
 
 	s := newScheduler(r)
 	s.settle()
-	err := r.execute(s)
+	err := execute(r, s)
 	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errCancelled):
@@ -263,13 +263,13 @@ func (r *Run) main() {
 	}
 	s.skipRest(status)
 	s.index.close()
-	r.finish(status, err, s.summary(r.took(start)))
+	finish(r, status, err, s.summary(runTime(r, start)))
 }
 
 // execute opens the executor and lets the workers do the trials, hooks around
 // them; neither where all trials are taken over. An error means that the run
 // itself could not go on.
-func (r *Run) execute(s *scheduler) (err error) {
+func execute(r *Run, s *scheduler) (err error) {
 	p := r.plan
 	env := append(slices.Clone(p.Inherited()), "WAZA_RUN_ID="+r.ID())
 	timeout := plan.Seconds(p.Config.TimeoutSeconds)
@@ -294,13 +294,13 @@ func (r *Run) execute(s *scheduler) (err error) {
 		return nil
 	}
 	defer func() {
-		ctx, cancel := r.afterContext()
+		ctx, cancel := contextAfter(r)
 		defer cancel()
-		if herr := r.hooks(ctx, "after_run", p.Suite.Hooks.AfterRun, env, timeout); herr != nil && err == nil {
+		if herr := runHooks(ctx, r, "after_run", p.Suite.Hooks.AfterRun, env, timeout); herr != nil && err == nil {
 			err = herr
 		}
 	}()
-	if err := r.hooks(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
+	if err := runHooks(r.ctx, r, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
 		return err
 	}
 	if s.queue.empty() {
@@ -317,9 +317,9 @@ func (r *Run) execute(s *scheduler) (err error) {
 	return nil
 }
 
-// afterContext is for what must happen also when the run was cancelled: it goes on
+// contextAfter is for what must happen also when the run was cancelled: it goes on
 // for hookGrace after that, be it cancelled already or later.
-func (r *Run) afterContext() (context.Context, context.CancelFunc) {
+func contextAfter(r *Run) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
 	stop := context.AfterFunc(r.ctx, func() {
 		timer := time.AfterFunc(hookGrace, func() { cancel(context.Cause(r.ctx)) })
@@ -332,7 +332,7 @@ func (r *Run) afterContext() (context.Context, context.CancelFunc) {
 }
 
 // finish emits the last events, and writes the result once they are recorded.
-func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
+func finish(r *Run, status record.Status, err error, sum *record.Summary) {
 	msg := ""
 	if err != nil {
 		msg = err.Error()
@@ -344,7 +344,7 @@ func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
 	}
 	r.feed.emit(&record.Event{Type: record.End, Status: status, Summary: sum, Error: msg})
 	r.feed.close()
-	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResult(w, replay.ResultOptions{Stored: true}) }); werr != nil {
+	if werr := r.log.WriteResult(func(w io.Writer) error { return writeResult(r, w, replay.ResultOptions{Stored: true}) }); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
 	r.runner.writeReports(r.log, r)

@@ -16,12 +16,12 @@ func TestAfterContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Run{}
 		r.ctx, r.cancel = context.WithCancelCause(t.Context())
-		ctx, cancel := r.afterContext()
+		ctx, cancel := contextAfter(r)
 		defer cancel()
 		time.Sleep(time.Hour)
 		require.NoError(t, ctx.Err())
 		r.Cancel()
-		late, cancelLate := r.afterContext()
+		late, cancelLate := contextAfter(r)
 		defer cancelLate()
 		time.Sleep(hookGrace - time.Millisecond)
 		require.NoError(t, ctx.Err())

@@ -1,13 +1,21 @@
-// Package runner runs suites: plan, scheduler, trials, events, results.
+// Package runner runs suites, resumes runs and ends them. Make a [Runner] with [New],
+// prepare a suite, start its plan, and follow the [Run]:
 //
-// Make a [Runner] with [New]; [Runner.Plan] a loaded suite, [Runner.Start] the
-// plan, and follow the [Run] through its numbered events:
+//	r, err := runner.New(runner.Options{})
+//	defer r.Close(ctx)
+//	p, err := r.Planner().Prepare(ctx, "eval.yaml", record.Request{}, plan.Reading{})
+//	run, err := r.Start(p.Plan) // p.Plan is nil when p.All() has errors
+//	for events := run.Subscribe(1); ; {
+//		batch, err := events.Next(ctx) // io.EOF after the last
+//		...
+//	}
+//	run.WriteResult(os.Stdout)
 //
-//	suite ─► Plan ─► Start ─► workers: workspace ─► executor ─► graders ─► verdict
-//	                              └─► events ─► journal ─► subscribers
+// Everything anyone sees of a run is derived from its numbered events, and an event
+// is recorded before it is seen:
 //
-// Everything anyone sees of a run is derived from its events, and an event is
-// recorded before it is seen.
+//	plan ─► Start ─► workers ─► trial.Do: workspace ─► executor ─► graders ─► verdict
+//	                    └─► events ─► journal ─► subscribers
 package runner
 
 import (
@@ -129,19 +137,19 @@ func (r *Runner) Amender() *regrade.Amender { return r.amender }
 // Start records the plan as a run and begins it. The run goes on by itself; it
 // ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
 func (r *Runner) Start(p *plan.Plan) (*Run, error) {
-	run, err := r.begin(p)
+	run, err := begin(r, p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
-	r.launch(run)
+	launch(r, run)
 	return run, nil
 }
 
 // begin records what is asked. The lock is not held while it writes, so the
 // runner may be closed meanwhile.
-func (r *Runner) begin(p *plan.Plan) (*Run, error) {
-	if r.isClosed() {
+func begin(r *Runner, p *plan.Plan) (*Run, error) {
+	if isClosed(r) {
 		return nil, ErrClosed
 	}
 	now := time.Now().UTC()
@@ -160,7 +168,7 @@ func (r *Runner) begin(p *plan.Plan) (*Run, error) {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
 	run := newRun(r, p, rec, log, replay.NewFold(rec))
-	r.adoptLocked(run)
+	adoptLocked(r, run)
 	return run, nil
 }
 
@@ -170,7 +178,7 @@ func (r *Runner) Recorded() (lines, bytes int64) { return r.store.Written() }
 // Closing is closed when the runner takes no more runs, see [Runner.Close].
 func (r *Runner) Closing() <-chan struct{} { return r.ctx.Done() }
 
-func (r *Runner) isClosed() bool {
+func isClosed(r *Runner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closed
@@ -213,7 +221,7 @@ func (r *Runner) Idle() bool {
 	return len(r.live) == 0
 }
 
-func (r *Runner) liveRuns() []*Run {
+func liveRuns(r *Runner) []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.live))

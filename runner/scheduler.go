@@ -60,7 +60,7 @@ type taskRun struct {
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, env: r.env(), tally: tally.NewRun(r.rec), index: newIndexer(r)}
+	s := &scheduler{run: r, env: trialEnv(r), tally: tally.NewRun(r.rec), index: newIndexer(r)}
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
@@ -205,7 +205,7 @@ func (s *scheduler) start(t *taskRun) {
 		if !t.hooked() {
 			return
 		}
-		if err := r.hooks(r.ctx, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
+		if err := runHooks(r.ctx, r, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
 			t.broken = executor.Permanent(err)
 		}
 	})
@@ -264,7 +264,7 @@ func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 // returns the number of the trial's event.
 func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	if res.Verdict == record.Errored {
-		s.run.logTrial(t, res)
+		logTrial(s.run, t, res)
 	}
 	seq = s.run.feed.emit(&record.Event{
 		Type: record.TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
@@ -299,9 +299,9 @@ func (s *scheduler) completeTask(t *taskRun) {
 	began := true
 	t.begin.Do(func() { began = false })
 	if began && t.hooked() {
-		ctx, cancel := r.afterContext()
+		ctx, cancel := contextAfter(r)
 		defer cancel()
-		if err := r.hooks(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
+		if err := runHooks(ctx, r, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
 			t.tally.Broken = err.Error()
 			r.logTask(t, "error", "%v", err)
 		}

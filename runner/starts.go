@@ -44,12 +44,12 @@ func (s *Starts) Next(ctx context.Context) (*Run, error) {
 }
 
 // launch adds a run to the list of starts and begins it.
-func (r *Runner) launch(run *Run) {
+func launch(r *Runner, run *Run) {
 	r.mu.Lock()
 	added := r.starts
 	added.run, added.next = run, newStart()
 	r.starts = added.next
 	r.mu.Unlock()
 	close(added.ready)
-	go run.main()
+	go carryOut(run)
 }
