@@ -23,7 +23,7 @@ import (
 	"waza/rpc"
 )
 
-// A hop is a line of the drawing of a request in docs/architecture.md.
+// A hop is a line of a drawing in docs/architecture.md.
 type hop struct {
 	name   string // package.Function or package.Type.Method
 	depth  int
@@ -37,12 +37,12 @@ const maxHops = 25
 // parameter.
 var calledAs = map[string]string{"dispatch.Define": "Serve", "rpc.runSuite": "handler"}
 
-// hops reads the drawing.
-func hops(t *testing.T) []hop {
+// hops reads the drawing of a section.
+func hops(t *testing.T, title string) []hop {
 	t.Helper()
 	text, err := os.ReadFile("../docs/architecture.md")
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "## A request\n")
+	_, section, ok := strings.Cut(string(text), "## "+title+"\n")
 	require.True(t, ok)
 	_, drawing, ok := strings.Cut(section, "```\n")
 	require.True(t, ok)
@@ -119,24 +119,26 @@ func calls(f *ast.FuncDecl, name string) bool {
 	return found
 }
 
-// The drawing of a request says what the code does: every function is there and calls
-// the one below it, and there are not too many.
-func TestArchitectureOfARequest(t *testing.T) {
+// The drawings say what the code does: every function is there and calls the one below
+// it, and there are not too many.
+func TestArchitecture(t *testing.T) {
 	t.Parallel()
-	list := hops(t)
-	require.Less(t, len(list), maxHops)
-	require.Greater(t, len(list), maxHops/2)
-	known := functions(t, ".", "wire", "dispatch", "../runner", "../runner/plan")
-	for _, h := range list {
-		require.Contains(t, known, h.name)
-		if h.caller == "" {
-			continue
+	known := functions(t, ".", "wire", "dispatch", "../runner", "../runner/plan", "../runner/replay", "../runner/journal")
+	for _, title := range []string{"A request", "An event"} {
+		list := hops(t, title)
+		require.Less(t, len(list), maxHops)
+		require.Greater(t, len(list), maxHops/2)
+		for _, h := range list {
+			require.Contains(t, known, h.name)
+			if h.caller == "" {
+				continue
+			}
+			called := h.name[strings.LastIndexByte(h.name, '.')+1:]
+			if as := calledAs[h.name]; as != "" {
+				called = as
+			}
+			require.True(t, calls(known[h.caller], called), "%s does not call %s", h.caller, h.name)
 		}
-		called := h.name[strings.LastIndexByte(h.name, '.')+1:]
-		if as := calledAs[h.name]; as != "" {
-			called = as
-		}
-		require.True(t, calls(known[h.caller], called), "%s does not call %s", h.caller, h.name)
 	}
 }
 
@@ -207,7 +209,7 @@ func TestArchitectureIsComplete(t *testing.T) {
 	require.NoError(t, server.ServeStdio(t.Context(), watchedReader{in, s}, out))
 	require.Contains(t, out.String(), `"id":1,"result":{"runId":`)
 	drawn := map[string]bool{}
-	for _, h := range hops(t) {
+	for _, h := range hops(t, "A request") {
 		drawn[h.name] = true
 	}
 	require.True(t, s.names["wire.framer.line"] && s.names["dispatch.answer"] && s.names["wire.writer.run"], "%v", s.names)
