@@ -75,10 +75,12 @@ func newFeed(log *journal.Writer, fold *replay.Fold, secrets *provider.Redactor,
 	return f
 }
 
-// emit numbers an event, queues it for the journal and returns its number. The
-// event is the feed's from then on.
+// emit numbers an event, queues it for the journal and returns its number. One without
+// a time happens now. The event is the feed's from then on.
 func (f *feed) emit(e *record.Event) (seq int64) {
-	e.Time = time.Now().UTC()
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
 	size := e.Weight()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -147,16 +147,16 @@ func (r *Run) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeResult(r, w, replay.ResultOptions{Damage: damage})
+	return writeResult(r, w, r.fold.Snapshot(), replay.ResultOptions{Damage: damage})
 }
 
-func writeResult(r *Run, w io.Writer, o replay.ResultOptions) error {
+func writeResult(r *Run, w io.Writer, st *replay.State, o replay.ResultOptions) error {
 	files, err := replay.OpenTrials(r.log.Run())
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	return replay.WriteResult(w, files, r.rec, r.fold.Snapshot(), o)
+	return replay.WriteResult(w, files, r.rec, st, o)
 }
 
 // Trials visits the trials that have ended so far.
@@ -331,22 +331,26 @@ func contextAfter(r *Run) (context.Context, context.CancelFunc) {
 	}
 }
 
-// finish emits the last events, and writes the result once they are recorded.
+// finish writes the result once all that happened is recorded, and then emits the last
+// event: who saw that finds the result.
 func finish(r *Run, status record.Status, err error, sum *record.Summary) {
 	msg := ""
 	if err != nil {
 		msg = err.Error()
 		r.logf("error", "%s", msg)
 	}
-	r.feed.emit(&record.Event{Type: record.RunComplete, Status: status, Summary: sum, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
+	r.feed.emit(&record.Event{Type: record.RunComplete, Status: status, Error: msg, DurationMS: sum.DurationMS, TotalTasks: len(r.plan.Tasks)})
 	if ferr := r.feed.sync(); ferr != nil && err == nil {
 		status, msg = record.StatusFailed, unrecorded(ferr).Error()
 	}
-	r.feed.emit(&record.Event{Type: record.End, Status: status, Summary: sum, Error: msg})
-	r.feed.close()
-	if werr := r.log.WriteResult(func(w io.Writer) error { return writeResult(r, w, replay.ResultOptions{Stored: true}) }); werr != nil {
+	end := &record.Event{Time: time.Now().UTC(), Type: record.End, Status: status, Summary: sum, Error: msg}
+	st := r.fold.Snapshot()
+	st.Apply(end, replay.Place{})
+	if werr := r.log.WriteResult(func(w io.Writer) error { return writeResult(r, w, st, replay.ResultOptions{Stored: true}) }); werr != nil {
 		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
 	}
+	r.feed.emit(end)
+	r.feed.close()
 	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {
 		r.runner.log.Error("journal not closed", "run", r.ID(), "error", cerr)

@@ -109,8 +109,18 @@ func TestAttackDamagedRecord(t *testing.T) {
 	require.NotContains(t, text(t, h), `"lines"`)
 	whole := runnertest.ResultOf(t, h)
 
+	// The result is written before the last line, which says what it says: a run that is
+	// killed in between has lost nothing.
 	lines := bytes.SplitAfter(d.files["journal.jsonl"], []byte("\n"))
-	total := len(lines) - 1
+	total := len(lines) - 2
+	killed := d.with(map[string][]byte{"journal.jsonl": bytes.Join(lines[:total], nil)})
+	none, err = killed.Damage()
+	require.NoError(t, err)
+	require.Nil(t, none)
+	require.Equal(t, whole, runnertest.ResultOf(t, killed))
+	events := runnertest.Follow(t, killed, 1)
+	require.Equal(t, record.End, events[len(events)-1].Type)
+	require.Len(t, events, total+1)
 	for _, kept := range []int{0, 1, total / 2, total - 1} {
 		name := fmt.Sprintf("a journal of %d of %d lines", kept, total)
 		h := d.with(map[string][]byte{"journal.jsonl": bytes.Join(lines[:kept], nil)})

@@ -157,11 +157,9 @@ func (s *State) Apply(e *record.Event, at Place) {
 		if i := s.index(e); i >= 0 {
 			s.putResult(i, e.Task)
 		}
-	case record.RunComplete:
-		p.Summary = e.Summary
 	case record.End:
 		ended := e.Time
-		p.Status, p.Error, p.EndedAt = e.Status, e.Error, &ended
+		p.Status, p.Error, p.EndedAt, p.Summary = e.Status, e.Error, &ended, cmp.Or(e.Summary, p.Summary)
 	}
 }
 

@@ -81,8 +81,6 @@ func (r *Report) Add(e *record.Event) {
 		}
 	case record.RunResumed:
 		r.keep(e.Kept)
-	case record.RunComplete:
-		r.Summary = e.Summary
 	case record.End:
 		r.Status, r.Error = e.Status, e.Error
 		if e.Summary != nil {
