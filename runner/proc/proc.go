@@ -135,8 +135,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	var limit limitRange
 	var group *cgroup
 	if scope := scopeOf(ctx); scope != nil {
-		group = scope.join()
-		env, limit = append(env, scope.mark.variable+"1"), scope.mark.limit
+		var shared mark
+		shared, group = scope.join()
+		env, limit = append(env, shared.variable+"1"), shared.limit
 	} else {
 		limit = newLimit()
 		p.mark.limit = limit

@@ -12,10 +12,9 @@ import (
 // that made a session of their own, closed their output and cleared their
 // environment. It is safe for concurrent use.
 type Scope struct {
-	mark mark
-
 	mu    sync.Mutex // guards the fields below
 	begun bool       // a program was started
+	mark  mark       // of its programs; set when it begins, because most scopes never do
 	group *cgroup    // nil when nothing was started, and where there are no control groups
 }
 
@@ -26,7 +25,6 @@ var scopes atomic.Int64
 // WithScope returns a context whose programs belong to a new scope.
 func WithScope(ctx context.Context) (context.Context, *Scope) {
 	s := &Scope{}
-	s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
 	return context.WithValue(ctx, scopeKey{}, s), s
 }
 
@@ -39,24 +37,28 @@ func scopeOf(ctx context.Context) *Scope {
 // that were. Where nothing was started it costs nothing.
 func (s *Scope) End() int {
 	s.mu.Lock()
-	begun, group := s.begun, s.group
+	begun, mark, group := s.begun, s.mark, s.group
 	s.group = nil
 	s.mu.Unlock()
 	if !begun {
 		return 0
 	}
-	return group.end() + killMarked(s.mark)
+	return group.end() + killMarked(mark)
 }
 
-// join returns the group in which the scope's next program is to start; nil for none.
-func (s *Scope) join() *cgroup {
+// join returns the mark of the scope's next program, and the group in which it is to
+// start; nil for none.
+func (s *Scope) join() (mark, *cgroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun = true
+	if !s.begun {
+		s.begun = true
+		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
+	}
 	if s.group == nil {
 		s.group = newCgroup()
 	}
-	return s.group
+	return s.mark, s.group
 }
 
 // mark identifies the descendants of a program: each inherits both, unless it
