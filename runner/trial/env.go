@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"waza/eval"
 	"waza/runner/executor"
@@ -45,6 +46,9 @@ type Env struct {
 
 	inherit   sync.Once
 	inherited []string // by processes of trials; set by inherit
+	// latest is the environment that was asked for last: trials of one task follow each
+	// other.
+	latest atomic.Pointer[environment]
 
 	mu    sync.Mutex // guards the fields below
 	bound map[*eval.Grader]boundGrader
@@ -221,10 +225,21 @@ func (e *Env) Capabilities(o *record.Order) executor.Capabilities {
 	return kind.Can(e.settings(o))
 }
 
-// environ is the environment of a trial's processes.
+// environment is that of the processes of a task in a cell of the matrix.
+type environment struct {
+	runID, taskID string
+	list          []string
+}
+
+// environ is the environment of a trial's processes. Nobody changes it.
 func (e *Env) environ(o *record.Order) []string {
+	if latest := e.latest.Load(); latest != nil && latest.runID == o.RunID && latest.taskID == o.TaskID {
+		return latest.list
+	}
 	e.inherit.Do(func() { e.inherited = o.Suite.Config.Inherited(os.Environ()) })
-	return Environ(e.inherited, o)
+	list := Environ(e.inherited, o)
+	e.latest.Store(&environment{o.RunID, o.TaskID, list})
+	return list
 }
 
 // Environ is the environment of processes of an order's task: what they inherit of
