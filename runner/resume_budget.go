@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -64,7 +63,7 @@ func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger
 			continue
 		}
 		var t replay.Lean
-		if json.Unmarshal(line[at.Off:at.Off+int64(at.Size)], &t) != nil {
+		if t.Lift(line[at.Off:at.Off+int64(at.Size)]) != nil {
 			continue
 		}
 		if spent := t.SpentHere(); spent != nil {

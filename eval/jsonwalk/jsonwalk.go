@@ -166,6 +166,29 @@ func Object(dec *json.Decoder, member func(name string) error) error {
 	})
 }
 
+// Split decodes an object from dec into rest but for the member of that name, which
+// member reads from dec in parts.
+func Split(dec *json.Decoder, name string, member func() error, rest any) error {
+	fields := map[string]json.RawMessage{}
+	err := Object(dec, func(key string) error {
+		if key == name {
+			return member()
+		}
+		var raw json.RawMessage
+		err := dec.Decode(&raw)
+		fields[key] = raw
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, rest)
+}
+
 // Array is [Object] for an array: next decodes one element.
 func Array(dec *json.Decoder, next func() error) error { return delimited(dec, '[', next) }
 

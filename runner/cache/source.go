@@ -70,13 +70,6 @@ func (s *source) close() {
 	s.Blobs.Close()
 }
 
-// recordedHead is what it takes to judge whether a trial can be taken over.
-type recordedHead struct {
-	Hash    string             `json:"hash"`
-	Verdict record.Verdict     `json:"verdict"`
-	Cached  *record.CachedFrom `json:"cached"`
-}
-
 // find returns the trial of that number of the task with that execution, if it
 // may be taken over.
 func (s *source) find(execution string, num int) (recordedTrial, bool) {
@@ -91,14 +84,14 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 	}
 	found := recordedTrial{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.ID}
 	found.earlier = s.st.Earlier[replay.KeyOf(task, n)]
-	var head recordedHead
-	if found.at.Size == 0 || s.files.Decode(found.at, &head) != nil {
+	var t replay.Lean
+	if found.at.Size == 0 || t.Read(s.files, found.at) != nil {
 		return found, false
 	}
-	if found.verdict = head.Verdict; head.Cached != nil {
-		found.Origin = head.Cached.RunID
+	if found.verdict = t.Verdict; t.Cached != nil {
+		found.Origin = t.Cached.RunID
 	}
-	return found, head.Verdict.Cacheable() && head.Hash == TrialHash(ref.Hash, num)
+	return found, t.Verdict.Cacheable() && t.Hash == TrialHash(ref.Hash, num)
 }
 
 // Trial reads the whole trial.
@@ -113,7 +106,7 @@ func (r *recordedTrial) Grades() [][]record.Grade {
 	var list [][]record.Grade
 	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
 		var res replay.Lean
-		if r.From.files.Decode(at, &res) == nil {
+		if res.Read(r.From.files, at) == nil {
 			list = append(list, res.Graders)
 		}
 	}

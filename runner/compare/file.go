@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // ResultFileError says what keeps a file from being compared.
@@ -82,7 +84,7 @@ type fileTask struct {
 	record.TaskRef
 	Verdict record.Verdict  `json:"verdict"`
 	Decided *record.Decided `json:"decided"`
-	Trials  []comparedTrial `json:"trials"`
+	trials  []*record.Trial
 }
 
 // readResults reads results, one JSON document each. Suites that were refused
@@ -118,40 +120,46 @@ func readResults(r io.Reader) ([]*side, error) {
 	return nil, errors.New("holds no result")
 }
 
-// decodeResult reads the next result, one task at a time, for transcripts can be
+// decodeResult reads the next result, one trial at a time, because transcripts can be
 // large. It returns io.EOF where there is none.
 func decodeResult(dec *json.Decoder) (*fileResult, error) {
-	res, head := new(fileResult), map[string]json.RawMessage{}
-	err := jsonwalk.Object(dec, func(name string) error {
-		if name == "tasks" {
-			return res.decodeTasks(dec)
-		}
-		var raw json.RawMessage
-		err := dec.Decode(&raw)
-		head[name] = raw
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(head)
-	if err != nil {
-		return nil, err
-	}
-	return res, json.Unmarshal(b, res)
+	res := new(fileResult)
+	err := jsonwalk.Split(dec, "tasks", func() error { return res.decodeTasks(dec) }, res)
+	return res, err
 }
 
 func (r *fileResult) decodeTasks(dec *json.Decoder) error {
 	r.Tasks = []fileTask{}
 	err := jsonwalk.Array(dec, func() error {
 		var t fileTask
-		err := dec.Decode(&t)
+		err := jsonwalk.Split(dec, "trials", func() error { return t.decodeTrials(dec) }, &t)
 		r.Tasks = append(r.Tasks, t)
 		return err
 	})
 	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) && typ.Type == nil { // no array
+	if errors.As(err, &typ) && typ.Type == nil && typ.Field == "" { // no array
 		typ.Field = "tasks"
+	}
+	return err
+}
+
+func (t *fileTask) decodeTrials(dec *json.Decoder) error {
+	err := jsonwalk.Array(dec, func() error {
+		var lean replay.Lean
+		err := dec.Decode(&lean)
+		trial := &lean.Trial
+		if trial.Spent != nil { // else its ledger is made of them
+			trial.Graders, trial.Attempts = nil, nil
+		}
+		t.trials = append(t.trials, trial)
+		return err
+	})
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		if typ.Value == "<nil>" && typ.Type == nil { // null is an empty array
+			return nil
+		}
+		typ.Field = strings.TrimSuffix("trials."+typ.Field, ".")
 	}
 	return err
 }
@@ -160,12 +168,19 @@ func (r *fileResult) decodeTasks(dec *json.Decoder) error {
 func plainJSON(err error) error {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		return fmt.Errorf("%s is %s, which is not what a result has there", cmp.Or(typ.Field, "it"), typ.Value)
+		return fmt.Errorf("%s is %s, which is not what a result has there", cmp.Or(memberOf(typ), "it"), typ.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "unexpected end") {
 		return errors.New("it is cut off")
 	}
 	return fmt.Errorf("not JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// memberOf is the path of a member without the names of embedded types, which only Go
+// knows: those are upper case.
+func memberOf(e *json.UnmarshalTypeError) string {
+	parts := slices.DeleteFunc(strings.Split(e.Field, "."), func(s string) bool { return s != "" && s[0] >= 'A' && s[0] <= 'Z' })
+	return strings.Join(parts, ".")
 }
 
 // side takes the numbers, and checks what somebody may have written by hand.
@@ -194,20 +209,20 @@ func (r *fileResult) side() (*side, error) {
 		if t.Verdict != "" {
 			s.setVerdict(i, &record.Task{Verdict: t.Verdict, Decided: t.Decided})
 		}
-		for j := range t.Trials {
-			if err := t.Trials[j].check(); err != nil {
+		for j, trial := range t.trials {
+			if err := checkTrial(trial); err != nil {
 				return nil, fmt.Errorf("task %s: trial %d: %w", t.ID, j+1, err)
 			}
-			if err := s.add(i, &t.Trials[j]); err != nil {
+			if err := s.add(i, trial); err != nil {
 				return nil, err
 			}
 		}
-		t.Trials = nil
+		t.trials = nil
 	}
 	return s.finish(), nil
 }
 
-func (t *comparedTrial) check() error {
+func checkTrial(t *record.Trial) error {
 	switch {
 	case !t.Verdict.Known():
 		return fmt.Errorf("unknown verdict %q", t.Verdict)

@@ -186,30 +186,3 @@ type UncountedTask struct {
 	ReferenceBounds *record.Interval `json:"referenceBounds,omitempty"`
 	RunBounds       *record.Interval `json:"runBounds,omitempty"`
 }
-
-// comparedTrial is what is read of a trial that is compared.
-type comparedTrial struct {
-	TrialNum   int            `json:"trialNum"`
-	Verdict    record.Verdict `json:"verdict"`
-	Score      *float64       `json:"score"`
-	DurationMS int64          `json:"durationMs"`
-	Usage      *record.Usage  `json:"usage"`
-	Spent      *record.Ledger `json:"spent"`
-	Attempts   []struct {
-		Usage *record.Usage `json:"usage"`
-	} `json:"attempts"`
-	Cached *record.CachedFrom `json:"cached"`
-}
-
-// agentUsage is what the agent spent in all attempts. Judges may differ between runs,
-// and say nothing of the agent.
-func (t *comparedTrial) agentUsage() *record.Usage {
-	if t.Spent != nil {
-		return t.Spent.Agent
-	}
-	usage := record.AddUsage(nil, t.Usage)
-	for _, a := range t.Attempts {
-		usage = record.AddUsage(usage, a.Usage)
-	}
-	return usage
-}

@@ -78,7 +78,7 @@ func (w *flipWatch) flip(f Flip) { w.task.Flips = append(w.task.Flips, f) }
 
 // within tells of a run some of whose trials passed and some did not.
 func (w *flipWatch) within(r *historyRun) error {
-	trials, err := r.flipTrials(w.task.ID)
+	trials, err := r.deedsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 		w.flip(f)
 		return nil
 	}
-	before, err := w.decided.flipTrials(w.task.ID)
+	before, err := w.decided.deedsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
-	after, err := r.flipTrials(w.task.ID)
+	after, err := r.deedsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
@@ -165,24 +165,20 @@ func (r *historyRun) firstError(id string) string {
 	return ""
 }
 
-// flipTrial is a trial as far as flips ask for it.
-type flipTrial struct {
-	timeout bool
-	did     string // digest of what the agent did
-	graders []flipGrade
+// deed is what the agent did in a trial, and what came of it.
+type deed struct {
+	digest  string // of what the agent did, see [normalizer.digest]
+	verdict record.Verdict
+	grades  []record.Grade // without feedback and details
 }
 
-type flipGrade struct {
-	name, typ string
-	passed    bool
-}
-
-// flipTrials reads the counted trials of a task, by whether they passed.
-func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
+// deedsOf reads the counted trials of a task, by whether they passed. Of each it keeps
+// some hundred bytes, however long its transcript is.
+func (r *historyRun) deedsOf(id string) (map[bool][]deed, error) {
 	task := r.tasks[id]
 	only := &replay.State{Tasks: make([]replay.TaskFold, len(r.state.Tasks))}
 	only.Tasks[task] = r.state.Tasks[task]
-	found := map[bool][]flipTrial{}
+	found := map[bool][]deed{}
 	if r.normal == nil {
 		r.normal = newNormalizer(r.rec.RunID)
 	}
@@ -190,11 +186,11 @@ func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
 		if !t.Verdict.Counted() {
 			return nil
 		}
-		trial := flipTrial{timeout: t.Verdict == record.TimedOut, did: r.normal.digest(t.Output, t.Transcript)}
-		for _, g := range t.Graders {
-			trial.graders = append(trial.graders, flipGrade{g.Name, g.Type, g.Passed})
+		for i := range t.Graders {
+			t.Graders[i].Feedback, t.Graders[i].Details = "", nil
 		}
-		found[t.Verdict == record.Passed] = append(found[t.Verdict == record.Passed], trial)
+		d := deed{r.normal.digest(t.Output, t.Transcript), t.Verdict, t.Graders}
+		found[t.Verdict == record.Passed] = append(found[t.Verdict == record.Passed], d)
 		return nil
 	})
 	return found, err
@@ -203,18 +199,18 @@ func (r *historyRun) flipTrials(id string) (map[bool][]flipTrial, error) {
 // causeOf says why some trials passed and others did not. Where one that passed
 // did just what one did that failed, it was the graders; others says that these have
 // changed.
-func causeOf(passed, failed []flipTrial, others bool) (Cause, string) {
-	done := map[string]*flipTrial{}
+func causeOf(passed, failed []deed, others bool) (Cause, string) {
+	done := map[string]*deed{}
 	for i := range passed {
-		done[passed[i].did] = &passed[i]
+		done[passed[i].digest] = &passed[i]
 	}
 	timeouts := 0
 	for i := range failed {
-		if failed[i].timeout {
+		if failed[i].verdict == record.TimedOut {
 			timeouts++
 			continue
 		}
-		if same := done[failed[i].did]; same != nil {
+		if same := done[failed[i].digest]; same != nil {
 			return blame(same, &failed[i], others)
 		}
 	}
@@ -226,19 +222,19 @@ func causeOf(passed, failed []flipTrial, others bool) (Cause, string) {
 
 // blame finds the graders that two trials in which the agent did the same do not
 // agree about.
-func blame(passed, failed *flipTrial, others bool) (Cause, string) {
+func blame(passed, failed *deed, others bool) (Cause, string) {
 	var names []string
 	judged := false
-	for _, g := range failed.graders {
-		if g.passed {
+	for _, g := range failed.grades {
+		if g.Passed {
 			continue
 		}
-		i := slices.IndexFunc(passed.graders, func(o flipGrade) bool { return o.name == g.name })
-		if i >= 0 && !passed.graders[i].passed {
+		i := slices.IndexFunc(passed.grades, func(o record.Grade) bool { return o.Name == g.Name })
+		if i >= 0 && !passed.grades[i].Passed {
 			continue
 		}
-		names = append(names, g.name)
-		judged = judged || builtin.Judges(g.typ)
+		names = append(names, g.Name)
+		judged = judged || builtin.Judges(g.Type)
 	}
 	detail := strings.Join(names, ", ")
 	switch {

@@ -226,18 +226,12 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 		return hr, nil
 	}
 	hr.own = map[int][]bool{}
-	return hr, replay.VisitTrials(run, st, func(task int, t *cachedTrial) error {
+	return hr, replay.VisitLean(run, st, func(task int, t *replay.Lean) error {
 		if t.Verdict.Counted() {
 			hr.own[task] = append(hr.own[task], t.Cached == nil)
 		}
 		return nil
 	})
-}
-
-// cachedTrial is what is read of a trial to know whether it is the run's own.
-type cachedTrial struct {
-	Verdict record.Verdict     `json:"verdict"`
-	Cached  *record.CachedFrom `json:"cached"`
 }
 
 // inRun tells of a task in the run; nil when the run does not have it. passed are

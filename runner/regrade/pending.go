@@ -1,7 +1,6 @@
 package regrade
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -89,8 +88,8 @@ func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) 
 		if h.Rec.Tasks[task].ID != taskID || found != nil {
 			return nil
 		}
-		var head struct{ TrialNum int }
-		if json.Unmarshal(raw, &head) != nil || head.TrialNum != trial {
+		var head replay.Lean
+		if head.LiftHead(raw) != nil || head.TrialNum != trial {
 			return nil
 		}
 		found = new(record.Trial)

@@ -165,15 +165,15 @@ func (s *State) fill(run *journal.Run) {
 		return
 	}
 	defer f.Close()
-	_ = eachInResult(f, func(head *taskHead, trials []resultTrial) {
+	_ = eachInResult(f, func(head *taskHead, trials map[int]Place) {
 		task := s.index(&record.Event{TaskID: head.ID})
 		if task < 0 {
 			return
 		}
-		for _, t := range trials {
-			key, ok := s.key(&record.Event{TaskID: head.ID, TrialNum: t.num})
+		for num, at := range trials {
+			key, ok := s.key(&record.Event{TaskID: head.ID, TrialNum: num})
 			if ok && s.Tasks[key.Task].Trials[key.Trial].Size == 0 {
-				s.Tasks[key.Task].Trials[key.Trial] = t.at // the summary counts it
+				s.Tasks[key.Task].Trials[key.Trial] = at // the summary counts it
 			}
 		}
 		if s.Tasks[task].Result == nil && head.Task != nil && head.Verdict != "" {
@@ -182,14 +182,8 @@ func (s *State) fill(run *journal.Run) {
 	})
 }
 
-// resultTrial is a trial in result.json.
-type resultTrial struct {
-	num int
-	at  Place
-}
-
-// eachInResult visits the tasks of a result with the places of their trials.
-func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial)) error {
+// eachInResult visits the tasks of a result with the places of their trials, by number.
+func eachInResult(r io.Reader, visit func(head *taskHead, trials map[int]Place)) error {
 	dec := json.NewDecoder(r)
 	return jsonwalk.Object(dec, func(key string) error {
 		if key != "tasks" {
@@ -198,12 +192,14 @@ func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial))
 		}
 		return jsonwalk.Array(dec, func() error {
 			fields := map[string]json.RawMessage{}
-			var trials []resultTrial
+			trials := map[int]Place{}
 			err := jsonwalk.Object(dec, func(key string) error {
 				if key == "trials" {
 					return jsonwalk.Array(dec, func() error {
-						t, err := decodeResultTrial(dec)
-						trials = append(trials, t)
+						num, at, err := placeInResult(dec)
+						if _, known := trials[num]; !known {
+							trials[num] = at
+						}
 						return err
 					})
 				}
@@ -229,21 +225,17 @@ func eachInResult(r io.Reader, visit func(head *taskHead, trials []resultTrial))
 	})
 }
 
-// decodeResultTrial skips a trial and returns its place.
-func decodeResultTrial(dec *json.Decoder) (t resultTrial, err error) {
+// placeInResult skips a trial and returns its number and place.
+func placeInResult(dec *json.Decoder) (num int, at Place, err error) {
 	var raw json.RawMessage
 	if err := dec.Decode(&raw); err != nil {
-		return t, err
+		return 0, at, err
 	}
-	var head struct {
-		TrialNum int
-		Verdict  record.Verdict
-	}
-	err = json.Unmarshal(raw, &head)
-	t.num = head.TrialNum
-	t.at = Place{
+	var head Lean
+	err = head.LiftHead(raw)
+	at = Place{
 		Off: dec.InputOffset() - int64(len(raw)), Size: int32(len(raw)), Verdict: CodeOf(head.Verdict),
 		stored: bytes.HasPrefix(raw, []byte(storedHead)), inResult: true,
 	}
-	return t, err
+	return head.TrialNum, at, err
 }

@@ -371,9 +371,35 @@ func (f *Fold) Snapshot() *State {
 	return st
 }
 
-// VisitTrials lifts the trials of a state out of the journal, one after the other,
-// as far as T has members for what is known of them.
-func VisitTrials[T any](run *journal.Run, st *State, visit func(task int, t *T) error) error {
+// VisitTrials reads the trials of a state, one after the other. Each belongs to visit,
+// which is given the index of its task.
+func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
+	return visitPlaces(run, st, func(f *Trials, task int, at Place) error {
+		t := new(record.Trial)
+		if err := f.Decode(at, t); err != nil {
+			return err
+		}
+		return visit(task, t)
+	})
+}
+
+// VisitLean is [VisitTrials] for readers that want no outputs and transcripts.
+func VisitLean(run *journal.Run, st *State, visit func(task int, t *Lean) error) error {
+	var buf []byte
+	return visitPlaces(run, st, func(f *Trials, task int, at Place) (err error) {
+		if buf, err = f.Bytes(at, buf); err != nil {
+			return err
+		}
+		t := new(Lean)
+		if err := t.liftRecorded(buf); err != nil {
+			return err
+		}
+		return visit(task, t)
+	})
+}
+
+// visitPlaces visits the trials of a state that have ended.
+func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, at Place) error) error {
 	f, err := OpenTrials(run)
 	if err != nil {
 		return err
@@ -384,11 +410,7 @@ func VisitTrials[T any](run *journal.Run, st *State, visit func(task int, t *T) 
 			if at.Size == 0 {
 				continue // not ended
 			}
-			t := new(T)
-			if err := f.Decode(at, t); err != nil {
-				return err
-			}
-			if err := visit(i, t); err != nil {
+			if err := visit(f, i, at); err != nil {
 				return err
 			}
 		}

@@ -169,27 +169,24 @@ func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
 	return f.result, nil
 }
 
-// Decode decodes the trial at a place. A [TrialResult] is whole; any other v gets
-// what the line itself has of the members it wants.
-func (f *Trials) Decode(at Place, v any) error {
+// Decode decodes the trial at a place, with the contents that are recorded apart.
+func (f *Trials) Decode(at Place, res *record.Trial) error {
 	raw, err := f.Bytes(at, nil)
 	if err != nil {
 		return err
 	}
-	return f.DecodeRaw(raw, v)
+	return f.DecodeRaw(raw, res)
 }
 
-// DecodeRaw decodes a recorded trial into v, with the contents that are recorded apart.
-func (f *Trials) DecodeRaw(raw []byte, v any) (err error) {
-	if res, ok := v.(*record.Trial); ok {
-		if liftNotStarted(res, raw) {
-			return nil
-		}
-		if raw, err = f.whole(raw); err != nil {
-			return err
-		}
+// DecodeRaw is [Trials.Decode] for a trial whose bytes were read already.
+func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) (err error) {
+	if liftNotStarted(res, raw) {
+		return nil
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
+	if raw, err = f.whole(raw); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, res); err != nil {
 		return fmt.Errorf("journal: a trial: %w", err)
 	}
 	return nil
