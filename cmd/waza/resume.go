@@ -14,7 +14,6 @@ import (
 	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/record"
-	"waza/runner/report"
 )
 
 func runsResumeCommand(e *env) *cli.Command {
@@ -101,11 +100,7 @@ func (s *session) goOn(h record.Handle) (int, error) {
 	switch {
 	case errors.As(err, &nothing):
 		fmt.Fprintf(s.stderr, "waza: %s\n", nothing)
-		rep, err := report.Of(h)
-		if err != nil {
-			return exit.Error, err
-		}
-		return s.tell(h, rep)
+		return s.tell(h)
 	case err != nil && s.stop.Level() > 0:
 		return exit.Interrupted, nil
 	}

@@ -302,27 +302,26 @@ func (s *session) carryOut(path string, begin func(*plan.Plan) (*runner.Run, err
 	if err != nil {
 		return exit.Error, err
 	}
-	rep, err := report.Of(run)
-	if err != nil {
-		return exit.Error, err
-	}
-	if !s.follow(run, rep) {
+	if !s.follow(run) {
 		return exitLeft, nil
 	}
 	<-run.Done()
-	return s.tell(run, rep)
+	return s.tell(run)
 }
 
-// follow shows a run of this process and gathers its events in rep. It returns
-// false when it was left before its end.
-func (s *session) follow(run *runner.Run, rep *report.Report) bool {
+// follow shows a run of this process. It returns false when it was left before its
+// end.
+func (s *session) follow(run *runner.Run) bool {
 	s.stop.Begin(run)
 	defer s.stop.End()
 	v := &progress.Viewer{
 		Stdout: s.stdout, Stderr: s.stderr, Now: s.now, Leave: s.stop.Gone(), Steps: s.stop.Taken(), Failed: run.Cancel,
 		Verbose: s.options.verbose, Events: s.options.events, From: run.First(),
 	}
-	err := v.Show(s.ctx, run, rep)
+	if run.First() > 1 { // it was taken up again
+		v.Earlier, _ = run.Results() // the error is always nil
+	}
+	err := v.Show(s.ctx, run)
 	if err != nil && !errors.Is(err, progress.ErrLeft) {
 		fmt.Fprintf(s.stderr, "waza: %s\n", output.Clean(err.Error()))
 	}
@@ -379,7 +378,7 @@ func (s *session) invalid(path string, ds decode.Diagnostics) error {
 }
 
 // tell prints what was asked for of a run that has ended.
-func (s *session) tell(run record.Handle, rep *report.Report) (int, error) {
+func (s *session) tell(run record.Handle) (int, error) {
 	paths, failed := s.reports.Write(run)
 	for _, err := range failed {
 		s.fail(err)
@@ -390,7 +389,10 @@ func (s *session) tell(run record.Handle, rep *report.Report) (int, error) {
 			return exit.Error, fmt.Errorf("--output %s: %w", s.options.output, err)
 		}
 	}
-	var err error
+	rep, err := report.OfResults(run)
+	if err != nil {
+		return exit.Error, err
+	}
 	switch {
 	case s.options.json:
 		err = run.WriteResult(report.JSONWriter(s.stdout))

@@ -62,7 +62,7 @@ func followRun(e *env, c *cli.Context) error {
 	defer stop()
 	v := &progress.Viewer{Stdout: e.stdout, Stderr: e.stderr, Now: e.now, Verbose: c.Bool("verbose"), Events: c.Bool("events"), From: c.Int64("from")}
 	v.Failed = stop // nobody reads what was asked for
-	err = v.Show(ctx, h, report.New(h.Record()))
+	err = v.Show(ctx, h)
 	switch {
 	case errors.Is(err, progress.ErrLeft) && e.stdout.Err() != nil:
 		return e.stdout.Err()

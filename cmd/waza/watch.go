@@ -15,7 +15,6 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/text"
-	"waza/runner/report"
 	"waza/runner/watch"
 )
 
@@ -89,11 +88,7 @@ func (s *session) round(path string, r *watch.Round) int {
 	case r.Run == nil:
 		return exit.Passed
 	}
-	rep, err := report.Of(r.Run)
-	if err != nil {
-		return s.refuse(path, nil, err)
-	}
-	if !s.follow(r.Run, rep) {
+	if !s.follow(r.Run) {
 		return exitLeft
 	}
 	<-r.Run.Done()
@@ -101,7 +96,7 @@ func (s *session) round(path string, r *watch.Round) int {
 		fmt.Fprintln(s.stderr, "waza: cancelled, for what was to be run has changed")
 		return exit.Passed
 	}
-	code, err := s.tell(r.Run, rep)
+	code, err := s.tell(r.Run)
 	if err != nil {
 		return s.refuse(path, nil, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"waza/rpc/dispatch"
 	"waza/runner"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // progressEvery is how often the client is told of a run's progress, at most.
@@ -40,7 +41,7 @@ func (e *Editor) ShowProgress(run *runner.Run, replied <-chan struct{}) {
 		if replied != nil && !e.await(replied) {
 			return
 		}
-		w := &workDone{e: e, run: run, token: protocol.String("waza-" + run.ID())}
+		w := &workDone{e: e, run: run, token: protocol.String("waza-" + run.ID()), state: replay.NewFollower(run.Record(), nil)}
 		w.shown = e.abilities().ShowsProgress() && w.create()
 		w.follow()
 	})
@@ -48,15 +49,12 @@ func (e *Editor) ShowProgress(run *runner.Run, replied <-chan struct{}) {
 
 // workDone is the progress of one run as a client sees it.
 type workDone struct {
-	e      *Editor
-	run    *runner.Run
-	token  protocol.ProgressToken
-	shown  bool
-	total  int
-	done   int
-	failed int
-	errors int
-	last   time.Time
+	e     *Editor
+	run   *runner.Run
+	token protocol.ProgressToken
+	shown bool
+	state *replay.Follower
+	last  time.Time
 }
 
 // create asks the client for a place to show the progress.
@@ -90,26 +88,9 @@ func (w *workDone) follow() {
 				w.end(e)
 				return
 			}
-			w.take(e)
+			w.state.Apply(e)
 		}
 		w.report()
-	}
-}
-
-func (w *workDone) take(e *record.Event) {
-	switch e.Type {
-	case record.RunStart:
-		w.total = e.TotalTrials
-	case record.RunResumed:
-		w.total, w.done = e.TotalTrials, e.KeptTrials
-	case record.TrialComplete:
-		w.done++
-		switch e.Verdict {
-		case record.Failed, record.TimedOut:
-			w.failed++
-		case record.Errored:
-			w.errors++
-		}
 	}
 }
 
@@ -120,20 +101,27 @@ func (w *workDone) report() {
 	}
 	w.last = time.Now()
 	text, percent := w.text(), uint32(0)
-	if w.total > 0 {
-		percent = uint32(min(100, 100*w.done/w.total))
+	if done, trials := w.done(); trials.Total > 0 {
+		percent = uint32(min(100, 100*done/trials.Total))
 	}
 	w.tell(&protocol.WorkDoneProgressReport{Kind: "report", Message: &text, Percentage: &percent})
 }
 
+// done returns how many trials have ended in all sessions, and the counts of this one.
+func (w *workDone) done() (int, record.Counts) {
+	trials := w.state.AllTrials()
+	return w.state.Kept + trials.Done(), trials
+}
+
 // text is "12/40 trials, 1 failed".
 func (w *workDone) text() string {
-	s := fmt.Sprintf("%d/%d trials", w.done, w.total)
-	if w.failed > 0 {
-		s += fmt.Sprintf(", %d failed", w.failed)
+	done, trials := w.done()
+	s := fmt.Sprintf("%d/%d trials", done, trials.Total)
+	if failed := trials.Failed + trials.Timeouts; failed > 0 {
+		s += fmt.Sprintf(", %d failed", failed)
 	}
-	if w.errors > 0 {
-		s += fmt.Sprintf(", %d in error", w.errors)
+	if trials.Errors > 0 {
+		s += fmt.Sprintf(", %d in error", trials.Errors)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 // Package replay turns the recorded events of a run into its state. Call [Open] for a
-// run of the past, [Fold] to follow the events of a run as they are recorded, and
-// [StateOf] for the state of any run; nothing else folds events.
+// run of the past, [NewFold] to follow the events of a run as they are recorded,
+// [StateOf] for the state of any run, and [NewFollower] to show a run by what a
+// subscription delivers; nothing else folds events.
 package replay
 
 import (
@@ -56,9 +57,7 @@ type TaskFold struct {
 // record; events find theirs by its id, for a run that is taken up again may have
 // others than before.
 type State struct {
-	rec      *record.Run
-	ids      map[string]int // indexes of tasks; nil until one is looked for
-	Progress record.Progress
+	counts
 	Clock    clock
 	Resumed  int // how often the run was taken up again
 	Tasks    []TaskFold
@@ -113,14 +112,9 @@ type Fold struct {
 func NewFold(rec *record.Run) *Fold { return &Fold{State: newFoldState(rec)} }
 
 func newFoldState(rec *record.Run) State {
-	s := State{rec: rec, Tasks: make([]TaskFold, len(rec.Tasks))}
-	s.Progress = record.Progress{Status: record.StatusRunning, StartedAt: rec.CreatedAt}
+	s := State{counts: newCounts(rec), Tasks: make([]TaskFold, len(rec.Tasks))}
 	for i, t := range rec.Tasks {
 		s.Tasks[i].Trials = make([]Place, t.Trials)
-		if t.Role == record.RoleTask {
-			s.Progress.Tasks.Total++
-			s.Progress.Trials.Total += t.Trials
-		}
 	}
 	return s
 }
@@ -140,8 +134,7 @@ func (s *State) Apply(e *record.Event, at Place) {
 		s.amend(e, at)
 		return
 	}
-	p := &s.Progress
-	p.Seq = e.Seq
+	s.Progress.Seq = e.Seq
 	if e.Type == record.RunResumed {
 		s.resume(e)
 		return
@@ -158,32 +151,21 @@ func (s *State) Apply(e *record.Event, at Place) {
 			s.putResult(i, e.Task)
 		}
 	case record.End:
-		ended := e.Time
-		p.Status, p.Error, p.EndedAt, p.Summary = e.Status, e.Error, &ended, cmp.Or(e.Summary, p.Summary)
+		s.end(e)
 	}
 }
 
 // put sets the place of a trial, and counts it once however often it is recorded.
 func (s *State) put(key TrialKey, at Place) {
 	slot := &s.Tasks[key.Task].Trials[key.Trial]
-	if s.rec.Tasks[key.Task].Role == record.RoleTask {
-		s.Progress.Trials.Remove(slot.Verdict.Verdict())
-		s.Progress.Trials.Add(at.Verdict.Verdict())
-	}
+	s.countTrial(s.rec.Tasks[key.Task].Role, slot.Verdict.Verdict(), at.Verdict.Verdict())
 	*slot = at
 }
 
 // putResult does the same for a task; nil means that it has not ended.
 func (s *State) putResult(task int, res *record.Task) {
 	t := &s.Tasks[task]
-	if s.rec.Tasks[task].Role == record.RoleTask {
-		if t.Result != nil {
-			s.Progress.Tasks.Remove(t.Result.Verdict)
-		}
-		if res != nil {
-			s.Progress.Tasks.Add(res.Verdict)
-		}
-	}
+	s.countTask(s.rec.Tasks[task].Role, verdictOf(t.Result), verdictOf(res))
 	t.Result = res
 }
 
@@ -219,8 +201,7 @@ func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
 // Reopen forgets what was told of the end of the run, and what an amendment that
 // was cut short would have changed.
 func (s *State) Reopen() {
-	p := &s.Progress
-	p.Status, p.Error, p.EndedAt, p.Summary, p.AmendedAt = record.StatusRunning, "", nil, nil, nil
+	s.reopen()
 	s.Amended, s.Criteria = nil, nil
 }
 
@@ -280,12 +261,7 @@ func (s *State) commit(e *record.Event) {
 	}
 	s.Amended = nil
 	s.Criteria = e.Criteria
-	if p := &s.Progress; e.Summary != nil {
-		tasks, trials := p.Tasks.Total, p.Trials.Total // the summary's are of what has ended
-		p.Summary, p.Tasks, p.Trials = e.Summary, e.Summary.Counts, e.Summary.Trials.Counts
-		p.Tasks.Total, p.Trials.Total = tasks, trials
-		p.AmendedAt = &e.Time
-	}
+	s.amended(e)
 }
 
 // key finds the trial of an event. Where there is none, its task is still right, or
@@ -297,23 +273,6 @@ func (s *State) key(e *record.Event) (TrialKey, bool) {
 	}
 	n := e.TrialNum - s.rec.Tasks[i].First
 	return TrialKey{int32(i), int32(n)}, n >= 0 && n < len(s.Tasks[i].Trials)
-}
-
-// index finds the task of an event, or returns -1.
-func (s *State) index(e *record.Event) int {
-	if n := e.TaskNum - 1; n >= 0 && n < len(s.Tasks) && s.rec.Tasks[n].ID == e.TaskID {
-		return n
-	}
-	if s.ids == nil {
-		s.ids = make(map[string]int, len(s.rec.Tasks))
-		for i, t := range s.rec.Tasks {
-			s.ids[t.ID] = i
-		}
-	}
-	if i, ok := s.ids[e.TaskID]; ok {
-		return i
-	}
-	return -1
 }
 
 // adopt takes from a result what the journal could not take: that the run ended.
@@ -364,7 +323,8 @@ func (f *Fold) Progress() record.Progress {
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
-	st := &State{rec: f.State.rec, Progress: f.State.Progress, Criteria: f.State.Criteria, Tasks: make([]TaskFold, len(f.State.Tasks))}
+	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Tasks: make([]TaskFold, len(f.State.Tasks))}
+	st.ids = nil // it belongs to the fold
 	for i, t := range f.State.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
 	}

@@ -29,7 +29,7 @@ func besideExample() (*Report, *record.Summary) {
 		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 9),
 		reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 9, record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
 	} {
-		r.Add(&record.Event{Type: record.TaskComplete, TaskID: rec.Tasks[i].ID, TaskNum: i + 1, Task: res, Role: rec.Tasks[i].Role})
+		r.Tasks[i].Result = res
 	}
 	prompt := func(id, text string, verdict record.Verdict, triggered, answered, errors, timeouts int) record.TriggerPrompt {
 		return record.TriggerPrompt{ID: id, TriggerRef: record.TriggerRef{Prompt: text}, Verdict: verdict,
@@ -64,7 +64,7 @@ func besideExample() (*Report, *record.Summary) {
 func TestReportBesideTasks(t *testing.T) {
 	t.Parallel()
 	r, sum := besideExample()
-	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: sum})
+	r.Status, r.Summary = record.StatusCompleted, sum
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	reporttest.Golden(t, "beside.txt", b.String())
@@ -83,10 +83,11 @@ func TestTallyLeavesOutRoles(t *testing.T) {
 func TestReportOfTriggersAlone(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "should_trigger#1", Role: record.RoleTrigger}}})
-	r.Add(&record.Event{Type: record.End, Status: record.StatusCompleted, Summary: &record.Summary{
+	r.Status = record.StatusCompleted
+	r.Summary = &record.Summary{
 		Triggers: &record.TriggerResult{Prompts: 1, Measured: true, Accuracy: reporttest.Share(1),
 			Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Passed, Triggered: 1, Answered: 1}}},
-	}})
+	}
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	require.Equal(t, "Trigger tests: 1 of 1 prompt right\n  accuracy 100 %, precision –, recall –, F1 –\n\nNo task of the suite was run; 0 ms\n", b.String())

@@ -8,19 +8,18 @@ package report
 
 import (
 	"cmp"
-	"slices"
 
 	"waza/runner/record"
 	"waza/runner/tally"
 )
 
-// Report is what there is to tell of a run, as far as its events were added. It
-// is not safe for concurrent use.
+// Report is what there is to tell of a run, as it was when the report was made. It is
+// not safe for concurrent use.
 type Report struct {
 	Record *record.Run
 	// Tasks are those of the run, in its order.
 	Tasks []Task
-	// Status is [runner.StatusRunning] until the last event was added.
+	// Status is [record.StatusRunning] until the run has ended.
 	Status record.Status
 	// Summary is nil until the run has completed.
 	Summary *record.Summary
@@ -50,8 +49,27 @@ func New(rec *record.Run) *Report {
 	return r
 }
 
-// Of makes the report of a run as it stands now, amendments included.
+// Of makes the report of a run in its present state, amendments included. It reads
+// every trial of a run that has tasks that have not ended.
 func Of(h record.Handle) (*Report, error) {
+	r, err := OfResults(h)
+	if err != nil {
+		return nil, err
+	}
+	soFar, err := tally.Unfinished(h)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Tasks {
+		r.Tasks[i].SoFar = soFar[i]
+	}
+	return r, nil
+}
+
+// OfResults makes the report of a run as Of does, but reads no trials: tasks that have
+// not ended have no SoFar. For a run of this process it reads no files, so that it
+// also works when the record of the run was lost.
+func OfResults(h record.Handle) (*Report, error) {
 	progress, err := h.Progress()
 	if err != nil {
 		return nil, err
@@ -60,60 +78,12 @@ func Of(h record.Handle) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	soFar, err := tally.Unfinished(h)
-	if err != nil {
-		return nil, err
-	}
 	r := New(h.Record())
 	r.Status, r.Summary, r.Error = progress.Status, progress.Summary, progress.Error
 	for i, res := range results {
-		r.Tasks[i].Result, r.Tasks[i].SoFar = res, soFar[i]
+		r.Tasks[i].Result = res
 	}
 	return r, nil
-}
-
-// Add takes the next event of the run.
-func (r *Report) Add(e *record.Event) {
-	switch e.Type {
-	case record.TaskComplete:
-		if t := r.task(e); t != nil {
-			t.Result = e.Task
-		}
-	case record.RunResumed:
-		r.keep(e.Kept)
-	case record.End:
-		r.Status, r.Error = e.Status, e.Error
-		if e.Summary != nil {
-			r.Summary = e.Summary
-		}
-	}
-}
-
-// task finds the task of an event by its id: before a run was taken up again it may
-// have had others.
-func (r *Report) task(e *record.Event) *Task {
-	if n := e.TaskNum; n >= 1 && n <= len(r.Tasks) && r.Tasks[n-1].ID == e.TaskID {
-		return &r.Tasks[n-1]
-	}
-	if i := slices.IndexFunc(r.Tasks, func(t Task) bool { return t.ID == e.TaskID }); i >= 0 {
-		return &r.Tasks[i]
-	}
-	return nil
-}
-
-// keep forgets what counts no more of a run that is taken up again: its end, and
-// tasks of which trials are done anew.
-func (r *Report) keep(kept map[string][]record.TrialRange) {
-	r.Status, r.Summary, r.Error = record.StatusRunning, nil, ""
-	for i := range r.Tasks {
-		t, n := &r.Tasks[i], 0
-		for _, trials := range kept[t.ID] {
-			n += trials[1] - trials[0] + 1
-		}
-		if t.Result != nil && (n < t.Trials || t.Result.Trials.Total != t.Trials) {
-			t.Result = nil
-		}
-	}
 }
 
 // tally counts the tasks' verdicts, also those of a run that has not completed.

@@ -33,9 +33,7 @@ func example() *Report {
 	}
 	r := New(rec)
 	for i, res := range results {
-		if res != nil {
-			r.Add(&record.Event{Type: record.TaskComplete, TaskID: ids[i], TaskNum: i + 1, Task: res})
-		}
+		r.Tasks[i].Result = res
 	}
 	return r
 }
@@ -56,7 +54,9 @@ func TestReportGolden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := example()
-			r.Add(c.end)
+			if c.end.Type == record.End {
+				r.Status, r.Error, r.Summary = c.end.Status, c.end.Error, c.end.Summary
+			}
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, c.o))
 			reporttest.Golden(t, c.name, b.String())
@@ -72,22 +72,12 @@ func TestReportGolden(t *testing.T) {
 func TestReportOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "a", Trials: 1}}})
-	r.Add(&record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 1, Task: reporttest.NewTask(record.Cancelled, reporttest.Counts(0, 0, 0, 0, 1, 0), 0, 0)})
-	r.Add(&record.Event{Type: record.End, Status: record.StatusCancelled})
+	r.Tasks[0].Result = reporttest.NewTask(record.Cancelled, reporttest.Counts(0, 0, 0, 0, 1, 0), 0, 0)
+	r.Status = record.StatusCancelled
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	require.Contains(t, b.String(), "0 of 1 task passed, 1 cancelled")
 	require.Contains(t, b.String(), "The run was interrupted")
-}
-
-// Events of a damaged journal may name tasks that are not there.
-func TestReportIgnoresUnknownTasks(t *testing.T) {
-	t.Parallel()
-	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
-	for _, n := range []int{-1, 0, 2, 1 << 40} {
-		r.Add(&record.Event{Type: record.TaskComplete, TaskNum: n, Task: &record.Task{}})
-	}
-	require.Nil(t, recordtest.ByID(t, r.Tasks, "a").Result)
 }
 
 func TestLine(t *testing.T) {
@@ -122,27 +112,4 @@ func TestInterruptedAndGraded(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
 	require.Contains(t, b.String(), "1 of 2 tasks passed, 1 not finished; 2 of 2 counted trials passed\n")
-}
-
-// When a run is taken up again, what is not kept of it counts no more; tasks are
-// found by their id, as there may be others than before.
-func TestReportOfAResumedRun(t *testing.T) {
-	t.Parallel()
-	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}}})
-	for i, id := range []string{"gone", "kept", "part", "more"} { // their order then
-		r.Add(&record.Event{Type: record.TaskComplete, TaskID: id, TaskNum: i + 1, Task: reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 1)})
-	}
-	r.Add(&record.Event{Type: record.RunComplete, Summary: &record.Summary{}})
-	r.Add(&record.Event{Type: record.End, Status: record.StatusFailed, Error: "why"})
-	r.Add(&record.Event{Type: record.RunResumed, Kept: map[string][]record.TrialRange{"kept": {{1, 2}}, "part": {{2, 2}}, "more": {{1, 1}, {2, 3}}}})
-	require.Equal(t, record.StatusRunning, r.Status)
-	require.Nil(t, r.Summary)
-	require.Empty(t, r.Error)
-	var ended []string
-	for _, task := range r.Tasks {
-		if task.Result != nil {
-			ended = append(ended, task.ID)
-		}
-	}
-	require.Equal(t, []string{"kept"}, ended)
 }

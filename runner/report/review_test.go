@@ -23,17 +23,17 @@ func TestReportOfWhatWaits(t *testing.T) {
 			{Grader: "st\x1byle", Pending: 1},
 		},
 	}
-	for name, end := range map[string]*record.Event{
-		"waiting.txt":        {Type: record.End, Status: record.StatusCompleted, Summary: summary},
-		"waiting_failed.txt": {Type: record.End, Status: record.StatusFailed, Error: "no more credit"},
+	for name, end := range map[string]Report{
+		"waiting.txt":        {Status: record.StatusCompleted, Summary: summary},
+		"waiting_failed.txt": {Status: record.StatusFailed, Error: "no more credit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := New(rec)
-			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "poem", TaskNum: 1, Task: reporttest.NewTask(record.NeedsReview, waits, 1, 12,
-				record.Reason{Verdict: record.NeedsReview, Grader: "beauty", Message: "waits for a person's score", Trials: 2})})
-			r.Add(&record.Event{Type: record.TaskComplete, TaskID: "sum", TaskNum: 2, Task: reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12)})
-			r.Add(end)
+			r.Tasks[0].Result = reporttest.NewTask(record.NeedsReview, waits, 1, 12,
+				record.Reason{Verdict: record.NeedsReview, Grader: "beauty", Message: "waits for a person's score", Trials: 2})
+			r.Tasks[1].Result = reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12)
+			r.Status, r.Error, r.Summary = end.Status, end.Error, end.Summary
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, Options{}))
 			reporttest.Golden(t, name, b.String())

@@ -8,6 +8,7 @@ import (
 
 	"waza/runner"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // Metrics counts what the runs of this process do. No label has more values than
@@ -79,7 +80,7 @@ func (m *Metrics) Watch(r *runner.Runner) {
 // slow the run.
 func (m *Metrics) follow(run *runner.Run) {
 	m.running.Inc()
-	c := &countedRun{metrics: m, started: map[trialKey]bool{}}
+	c := &countedRun{metrics: m, running: replay.Running{}}
 	m.followers.follow(run, c.take, c.gone)
 }
 
@@ -89,28 +90,22 @@ func (m *Metrics) Close(ctx context.Context) { m.followers.wait(ctx) }
 // countedRun counts the events of a run. It belongs to one goroutine.
 type countedRun struct {
 	metrics *Metrics
-	started map[trialKey]bool // trials that go on
+	running replay.Running
 }
 
-type trialKey struct{ task, trial int }
-
 func (c *countedRun) take(e *record.Event) {
-	m, key := c.metrics, trialKey{e.TaskNum, e.TrialNum}
+	m, ran, before := c.metrics, c.running.Has(e.TaskNum, e.TrialNum), c.running.Trials()
+	c.running.Apply(e)
+	m.runningTrials.Add(float64(c.running.Trials() - before))
 	switch e.Type {
-	case record.TrialStart:
-		c.started[key] = true
-		m.runningTrials.Inc()
 	case record.TrialComplete:
 		m.trials.WithLabelValues(string(e.Verdict)).Inc()
 		if e.Trial != nil {
 			c.spent(e.Trial.SpentHere())
 		}
-		if !c.started[key] {
-			return // never started, or taken over from another run
+		if ran { // neither never started nor taken over from another run
+			m.duration.Observe(float64(e.DurationMS) / 1000)
 		}
-		delete(c.started, key)
-		m.runningTrials.Dec()
-		m.duration.Observe(float64(e.DurationMS) / 1000)
 	case record.End:
 		m.runs.WithLabelValues(string(e.Status)).Inc()
 	}
@@ -140,5 +135,5 @@ func (c *countedRun) spentBy(role string, u *record.Usage) {
 // gone takes what is left of a run that is not followed any more.
 func (c *countedRun) gone() {
 	c.metrics.running.Dec()
-	c.metrics.runningTrials.Sub(float64(len(c.started)))
+	c.metrics.runningTrials.Sub(float64(c.running.Trials()))
 }

@@ -35,7 +35,7 @@ type block struct {
 }
 
 func (b *block) event(e *record.Event) {
-	b.progress.apply(e)
+	b.progress.run.Apply(e)
 	if e.Type == record.Log && b.lines.tells(e) {
 		b.above(logLine(e))
 	}

@@ -28,8 +28,8 @@ type display interface {
 }
 
 // newDisplay is a block that is drawn anew in place on a terminal, and lines elsewhere.
-func (v *Viewer) newDisplay(rep *report.Report) display {
-	p := progressOf(rep)
+func (v *Viewer) newDisplay(rec *record.Run) display {
+	p := newProgress(rec, v.Earlier)
 	lines := &lines{w: v.Stderr, options: report.Options{Color: terminal.Colours(v.Stderr)}, verbose: v.Verbose, progress: p}
 	if f := terminal.Of(v.Stderr); f != nil && terminal.CanMove(v.Stderr) {
 		return &block{
@@ -51,7 +51,7 @@ type lines struct {
 }
 
 func (l *lines) event(e *record.Event) {
-	l.progress.apply(e)
+	l.progress.run.Apply(e)
 	switch {
 	case e.Type == record.TaskComplete:
 		fmt.Fprintln(l.w, report.Line(e, l.options))

@@ -25,7 +25,7 @@ func (p *progress) notice(now time.Time) string {
 
 // awaited tells what a run that was stopped waits for, and for how long at most.
 func (p *progress) awaited(now time.Time) string {
-	n := p.runs()
+	n := p.run.Running.Trials()
 	if n == 0 {
 		return "no trial runs any more, the run is about to end"
 	}
@@ -37,7 +37,7 @@ func (p *progress) awaited(now time.Time) string {
 }
 
 func (p *progress) them() string {
-	switch p.runs() {
+	switch p.run.Running.Trials() {
 	case 0:
 		return "what is left to do"
 	case 1:
@@ -46,26 +46,18 @@ func (p *progress) them() string {
 	return "them"
 }
 
-// runs is how many trials run.
-func (p *progress) runs() int {
-	n := 0
-	for _, t := range p.running {
-		n += len(t.trials)
-	}
-	return n
-}
-
 // limit is how long the trials that run may still take. Of one that is not in its
 // first attempt it is known that this began before the run was stopped. The limit
 // is unknown when the record does not tell deadlines, or the last has passed and
 // what runs is being ended.
 func (p *progress) limit(now time.Time) (left time.Duration, known bool) {
-	for num, t := range p.running {
+	for num, t := range p.run.Running {
 		if num < 1 || num > len(p.limits) || p.limits[num-1] <= 0 {
 			return 0, false
 		}
-		for trial, began := range t.trials {
-			if t.retried[trial] {
+		for _, trial := range t.Trials {
+			began := trial.Since
+			if trial.Retried {
 				began = p.since
 			}
 			left = max(left, began.Add(p.limits[num-1]).Sub(now))

@@ -22,15 +22,15 @@ func TestNotice(t *testing.T) {
 
 	p.limits = []time.Duration{time.Hour, time.Minute, 4 * time.Minute}
 	require.Equal(t, "interrupted: waiting for 3 trials, at most 3 min 54 s (Ctrl-C again cancels them)", p.notice(at(10)))
-	p.apply(&record.Event{Type: record.TrialComplete, TaskNum: 3, TrialNum: 2, Verdict: record.Passed})
+	p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: 3, TrialNum: 2, Verdict: record.Passed})
 	require.Equal(t, "interrupted: waiting for 2 trials, at most 49.0 s (Ctrl-C again cancels them)", p.notice(at(20)))
-	p.apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 3, Verdict: record.Passed})
+	p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 3, Verdict: record.Passed})
 	require.Equal(t, "interrupted: waiting for 1 trial, at most 46.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
 	// What began anew did so before the run was stopped, and nobody knows when.
-	p.apply(&record.Event{Type: record.Log, TaskNum: 2, TrialNum: 1, Attempt: 2})
+	p.run.Apply(&record.Event{Type: record.Log, TaskNum: 2, TrialNum: 1, Attempt: 2})
 	require.Equal(t, "interrupted: waiting for 1 trial, at most 50.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
 	require.Equal(t, "interrupted: waiting for 1 trial (Ctrl-C again cancels it)", p.notice(at(71)))
-	p.apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 1, Verdict: record.TimedOut})
+	p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 1, Verdict: record.TimedOut})
 	require.Equal(t, "interrupted: no trial runs any more, the run is about to end (Ctrl-C again cancels what is left to do)", p.notice(at(72)))
 	p.interrupted(interrupt.Cancel, at(73))
 	require.Contains(t, p.notice(at(73)), "are cancelled (Ctrl-C again leaves at once)")

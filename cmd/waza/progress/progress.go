@@ -10,92 +10,28 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/report"
 )
 
-// progress is the state of a run as its events tell it, and how that looks.
+// progress is how the state of a run looks.
 type progress struct {
-	rep     *report.Report // events come to it first
-	suite   string
-	started time.Time
-	tasks   record.Counts        // of the suite
-	trials  record.Counts        // of all tasks, whatever their role
-	cached  int                  // of those trials, taken over from earlier runs
-	kept    int                  // trials of sessions before the run was taken up again
-	running map[int]*runningTask // by number
-	limits  []time.Duration      // of an attempt at a trial, by task; 0 when unknown
+	run    *replay.Follower
+	suite  string
+	limits []time.Duration // of an attempt at a trial, by task; 0 when unknown
 	// step is how far the run is interrupted, see [interrupt.Steps], and since when.
 	step  int
 	since time.Time
 }
 
-// runningTask is a task of which trials run.
-type runningTask struct {
-	num, total int
-	name       string
-	trials     map[int]time.Time // when each that runs was started
-	retried    map[int]bool      // those that are not in their first attempt
-}
-
-// progressOf is the progress of a run that is gathered in rep.
-func progressOf(rep *report.Report) *progress {
-	rec := rep.Record
-	p := &progress{rep: rep, suite: rec.Suite.Name, started: rec.CreatedAt, running: map[int]*runningTask{}}
+// newProgress is the progress of a run of which no event was shown. earlier are the
+// results that tasks have from before; it may be nil.
+func newProgress(rec *record.Run, earlier []*record.Task) *progress {
+	p := &progress{run: replay.NewFollower(rec, earlier), suite: rec.Suite.Name}
 	for _, t := range rec.Tasks {
-		if t.Role == record.RoleTask {
-			p.tasks.Total++
-		}
-		p.trials.Total += t.Trials
 		p.limits = append(p.limits, time.Duration(t.TimeoutMS)*time.Millisecond)
 	}
 	return p
-}
-
-func (p *progress) apply(e *record.Event) {
-	switch e.Type {
-	case record.RunStart:
-		p.started = e.Time
-	case record.RunResumed:
-		p.resumed(e)
-	case record.TrialStart:
-		t := p.running[e.TaskNum]
-		if t == nil {
-			t = &runningTask{num: e.TaskNum, name: e.TaskID, total: e.TotalTrials, trials: map[int]time.Time{}, retried: map[int]bool{}}
-			p.running[e.TaskNum] = t
-		}
-		t.trials[e.TrialNum] = e.Time
-	case record.Log:
-		if t := p.running[e.TaskNum]; t != nil && e.Attempt > 1 {
-			t.retried[e.TrialNum] = true
-		}
-	case record.TrialComplete:
-		p.trials.Add(e.Verdict)
-		if e.Cached {
-			p.cached++
-		}
-		if t := p.running[e.TaskNum]; t != nil {
-			delete(t.trials, e.TrialNum)
-			delete(t.retried, e.TrialNum)
-			if len(t.trials) == 0 {
-				delete(p.running, e.TaskNum)
-			}
-		}
-	case record.TaskComplete:
-		if e.Role == record.RoleTask {
-			p.tasks.Add(e.Verdict)
-		}
-	}
-}
-
-// resumed begins anew with what is kept of the sessions before.
-func (p *progress) resumed(e *record.Event) {
-	p.started, p.running, p.cached, p.kept = e.Time, map[int]*runningTask{}, 0, e.KeptTrials
-	p.tasks, p.trials = record.Counts{Total: p.tasks.Total}, record.Counts{Total: p.trials.Total}
-	for _, t := range p.rep.Tasks {
-		if t.Role == record.RoleTask && t.Result != nil {
-			p.tasks.Add(t.Result.Verdict)
-		}
-	}
 }
 
 // span is a piece of a line in one colour.
@@ -175,9 +111,10 @@ const (
 )
 
 func (p *progress) bar(now time.Time, columns int) line {
-	done, total := p.kept+p.trials.Done(), p.trials.Total
+	trials := p.run.AllTrials()
+	done, total := p.run.Kept+trials.Done(), trials.Total
 	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
-	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.started)))
+	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.run.Began)))
 	if left, ok := p.estimate(now); ok {
 		right += ", about " + report.Duration(left) + " left"
 	}
@@ -198,19 +135,20 @@ func (p *progress) bar(now time.Time, columns int) line {
 
 // estimate says how much longer the run takes if it goes on as it did.
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
-	did := p.trials.Counted() + p.trials.Errors + p.trials.NeedsReview - p.cached
-	left := p.trials.Total - p.trials.Done() - p.kept
+	trials := p.run.AllTrials()
+	did := trials.Counted() + trials.Errors + trials.NeedsReview - p.run.Cached
+	left := trials.Total - trials.Done() - p.run.Kept
 	if did <= 0 || left == 0 {
 		return 0, false
 	}
-	each := float64(now.Sub(p.started)) / float64(did)
+	each := float64(now.Sub(p.run.Began)) / float64(did)
 	return time.Duration(each * float64(left)).Round(time.Second), true
 }
 
 func (p *progress) counts() line {
-	l := countsLine(p.tasks, "task", "tasks")
-	if p.cached > 0 {
-		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", p.cached, text.Count(p.trials.Total, "trial", "trials")), "2"})
+	l := countsLine(p.run.Progress.Tasks, "task", "tasks")
+	if n := p.run.Cached; n > 0 {
+		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", n, text.Count(p.run.AllTrials().Total, "trial", "trials")), "2"})
 	}
 	return l
 }
@@ -239,35 +177,35 @@ func (p *progress) runningLines(now time.Time, columns, most int) []line {
 	if most <= 0 {
 		return nil
 	}
-	tasks := slices.SortedFunc(maps.Values(p.running), func(a, b *runningTask) int { return cmp.Compare(a.num, b.num) })
+	tasks := slices.SortedFunc(maps.Values(p.run.Running), func(a, b *replay.RunningTask) int { return cmp.Compare(a.Num, b.Num) })
 	var out []line
 	for i, t := range tasks {
 		if i == most-1 && len(tasks) > most {
 			return append(out, line{{fmt.Sprintf("  and %d more", len(tasks)-i), "2"}})
 		}
-		out = append(out, t.line(now, columns))
+		out = append(out, taskLine(t, now, columns))
 	}
 	return out
 }
 
-func (t *runningTask) line(now time.Time, columns int) line {
-	nums := slices.Sorted(maps.Keys(t.trials))
+func taskLine(t *replay.RunningTask, now time.Time, columns int) line {
+	nums := slices.Sorted(maps.Keys(t.Trials))
 	first := now
-	for _, since := range t.trials {
-		if since.Before(first) {
-			first = since
+	for _, trial := range t.Trials {
+		if trial.Since.Before(first) {
+			first = trial.Since
 		}
 	}
 	what := text.Count(len(nums), "trial", "trials")
 	switch {
 	case len(nums) == 1:
-		what = fmt.Sprintf("trial %d of %d", nums[0], t.total)
+		what = fmt.Sprintf("trial %d of %d", nums[0], t.Total)
 	case len(nums) <= 4:
-		what = fmt.Sprintf("trials %s of %d", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(nums)), ", "), "[]"), t.total)
+		what = fmt.Sprintf("trials %s of %d", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(nums)), ", "), "[]"), t.Total)
 	default:
-		what += fmt.Sprintf(" of %d", t.total)
+		what += fmt.Sprintf(" of %d", t.Total)
 	}
 	right := "  " + what + "  " + report.Duration(now.Sub(first))
-	name := report.Clip(report.Clean(t.name), max(8, columns-2-report.Columns(right)))
+	name := report.Clip(report.Clean(t.ID), max(8, columns-2-report.Columns(right)))
 	return line{{"  " + name, ""}, {right, "2"}}
 }

@@ -19,27 +19,24 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
 
-// newProgress is the progress of a run of which nothing has happened yet.
-func newProgress(rec *record.Run) *progress { return progressOf(report.New(rec)) }
-
 // exampleProgress is a run of 3 tasks with 4 trials each after ten seconds.
 func exampleProgress() *progress {
 	rec := &record.Run{Suite: record.SuiteRef{Name: "demo"}, CreatedAt: noon}
 	for _, id := range []string{"read", "write", "arithmetic"} {
 		rec.Tasks = append(rec.Tasks, record.TaskRef{ID: id, Trials: 4})
 	}
-	p := newProgress(rec)
-	p.apply(&record.Event{Type: record.RunStart, Time: noon})
+	p := newProgress(rec, nil)
+	p.run.Apply(&record.Event{Type: record.RunStart, Time: noon})
 	for n := range 4 {
-		p.apply(&record.Event{Type: record.TrialStart, Time: at(0), TaskNum: 1, TaskID: "read", TrialNum: n + 1, TotalTrials: 4})
+		p.run.Apply(&record.Event{Type: record.TrialStart, Time: at(0), TaskNum: 1, TaskID: "read", TrialNum: n + 1, TotalTrials: 4})
 	}
 	for n := range 4 {
-		p.apply(&record.Event{Type: record.TrialComplete, Time: at(1), TaskNum: 1, TaskID: "read", TrialNum: n + 1, Verdict: record.Passed})
+		p.run.Apply(&record.Event{Type: record.TrialComplete, Time: at(1), TaskNum: 1, TaskID: "read", TrialNum: n + 1, Verdict: record.Passed})
 	}
-	p.apply(&record.Event{Type: record.TaskComplete, Time: at(1), TaskNum: 1, TaskID: "read", Verdict: record.Passed})
-	p.apply(&record.Event{Type: record.TrialStart, Time: at(4), TaskNum: 3, TaskID: "arithmetic", TrialNum: 2, TotalTrials: 4})
-	p.apply(&record.Event{Type: record.TrialStart, Time: at(6), TaskNum: 2, TaskID: "write", TrialNum: 1, TotalTrials: 4})
-	p.apply(&record.Event{Type: record.TrialStart, Time: at(9), TaskNum: 2, TaskID: "write", TrialNum: 3, TotalTrials: 4})
+	p.run.Apply(&record.Event{Type: record.TaskComplete, Time: at(1), TaskNum: 1, TaskID: "read", Verdict: record.Passed})
+	p.run.Apply(&record.Event{Type: record.TrialStart, Time: at(4), TaskNum: 3, TaskID: "arithmetic", TrialNum: 2, TotalTrials: 4})
+	p.run.Apply(&record.Event{Type: record.TrialStart, Time: at(6), TaskNum: 2, TaskID: "write", TrialNum: 1, TotalTrials: 4})
+	p.run.Apply(&record.Event{Type: record.TrialStart, Time: at(9), TaskNum: 2, TaskID: "write", TrialNum: 3, TotalTrials: 4})
 	return p
 }
 
@@ -60,8 +57,8 @@ func TestProgressLines(t *testing.T) {
   arithmetic  trial 2 of 4  6.0 s
 `, drawn(p.lines(at(10), 120, 24)))
 
-	p.apply(&record.Event{Type: record.TaskComplete, TaskNum: 2, Verdict: record.Failed})
-	p.apply(&record.Event{Type: record.TaskComplete, TaskNum: 3, Verdict: record.Errored})
+	p.run.Apply(&record.Event{Type: record.TaskComplete, TaskNum: 2, TaskID: "write", Verdict: record.Failed})
+	p.run.Apply(&record.Event{Type: record.TaskComplete, TaskNum: 3, TaskID: "arithmetic", Verdict: record.Errored})
 	p.interrupted(interrupt.Cancel, at(10))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
@@ -78,7 +75,7 @@ interrupted: the trials that run are c…
 
 func TestProgressWithoutAnyTrialYet(t *testing.T) {
 	t.Parallel()
-	p := newProgress(&record.Run{Suite: record.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 1}}})
+	p := newProgress(&record.Run{Suite: record.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 1}}}, nil)
 	require.Equal(t, `a\x1b[2Jb  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/1 trials  0 ms
 0 of 1 task passed
 `, drawn(p.lines(noon, 100, 24)))
@@ -86,9 +83,9 @@ func TestProgressWithoutAnyTrialYet(t *testing.T) {
 
 func TestProgressManyTrialsOfOneTask(t *testing.T) {
 	t.Parallel()
-	p := newProgress(&record.Run{CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 100}}})
+	p := newProgress(&record.Run{CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 100}}}, nil)
 	for n := range 64 {
-		p.apply(&record.Event{Type: record.TrialStart, Time: noon, TaskNum: 1, TaskID: "x", TrialNum: n + 1, TotalTrials: 100})
+		p.run.Apply(&record.Event{Type: record.TrialStart, Time: noon, TaskNum: 1, TaskID: "x", TrialNum: n + 1, TotalTrials: 100})
 	}
 	require.Contains(t, drawn(p.lines(at(1), 80, 24)), "  x  64 trials of 100  1.0 s\n")
 }
@@ -102,10 +99,10 @@ func TestProgressFitsAnyScreen(t *testing.T) {
 		for range n {
 			rec.Tasks = append(rec.Tasks, record.TaskRef{Trials: 3, TimeoutMS: rapid.Int64Range(0, 100_000).Draw(t, "timeout")})
 		}
-		p := newProgress(rec)
+		p := newProgress(rec, nil)
 		types := []record.EventType{record.TrialStart, record.TrialComplete, record.TaskComplete}
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
-			p.apply(&record.Event{
+			p.run.Apply(&record.Event{
 				Type: rapid.SampledFrom(types).Draw(t, "type"), Time: noon,
 				TaskNum: rapid.IntRange(0, n+1).Draw(t, "task"), TaskID: rapid.StringN(0, 60, -1).Draw(t, "id"),
 				TrialNum: rapid.IntRange(1, 3).Draw(t, "trial"), TotalTrials: 3,
@@ -224,10 +221,10 @@ func TestProgressWithRoles(t *testing.T) {
 	for _, role := range []record.Role{record.RoleBaseline, record.RoleTask, record.RoleTrigger} {
 		rec.Tasks = append(rec.Tasks, record.TaskRef{ID: "a", Role: role, Trials: 1})
 	}
-	p := newProgress(rec)
+	p := newProgress(rec, nil)
 	for i, task := range rec.Tasks {
-		p.apply(&record.Event{Type: record.TrialComplete, TaskNum: i + 1, Role: task.Role, Verdict: record.Passed})
-		p.apply(&record.Event{Type: record.TaskComplete, TaskNum: i + 1, Role: task.Role, Verdict: record.Passed})
+		p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: i + 1, Role: task.Role, Verdict: record.Passed})
+		p.run.Apply(&record.Event{Type: record.TaskComplete, TaskNum: i + 1, TaskID: "a", Role: task.Role, Verdict: record.Passed})
 	}
 	lines := drawn(p.lines(at(10), 120, 24))
 	require.Contains(t, lines, "3/3 trials")

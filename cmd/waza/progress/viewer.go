@@ -12,7 +12,6 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/runner/record"
-	"waza/runner/report"
 )
 
 // Viewer shows a run, of this process or of another, while it goes on.
@@ -34,6 +33,9 @@ type Viewer struct {
 	Verbose bool
 	Events  bool  // print them to stdout, one line of JSON each
 	From    int64 // number of the first event to show; below 1 all
+	// Earlier are the results that tasks have from before the event From, by index of
+	// the task; it may be nil.
+	Earlier []*record.Task
 }
 
 // ErrLeft says that a run is not shown to its end because nobody wants to see it.
@@ -43,12 +45,12 @@ var ErrLeft = errors.New("left before the end")
 // to see more.
 const leaveTime = time.Second
 
-// Show shows a run until it or ctx ends, and gathers its events in rep. The error
-// is [ErrLeft], or says why the events cannot be read.
+// Show shows a run until it or ctx ends. The error is [ErrLeft], or says why the
+// events cannot be read.
 //
 // Two goroutines do it: one reads the events, the other prints. Neither holds up
 // the run, nor anyone who wants to leave.
-func (v *Viewer) Show(ctx context.Context, h record.Handle, rep *report.Report) error {
+func (v *Viewer) Show(ctx context.Context, h record.Handle) error {
 	events := make(chan []*record.Event)
 	gone := make(chan struct{})
 	defer close(gone)
@@ -57,11 +59,11 @@ func (v *Viewer) Show(ctx context.Context, h record.Handle, rep *report.Report) 
 		defer close(events)
 		err = v.read(ctx, h, events, gone)
 	}()
-	d := v.newDisplay(rep)
+	d := v.newDisplay(h.Record())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		v.print(h.ID(), rep, d, events)
+		v.print(h.ID(), d, events)
 	}()
 	late := make(chan struct{})
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(leaveTime, func() { close(late) }) })()
@@ -106,8 +108,8 @@ func (v *Viewer) fail() {
 // redrawInterval is how often the display is brought up to date, at most.
 const redrawInterval = 100 * time.Millisecond
 
-// print hands events on to the report, the display and, if asked for, stdout.
-func (v *Viewer) print(id string, rep *report.Report, d display, events <-chan []*record.Event) {
+// print hands events on to the display and, if asked for, stdout.
+func (v *Viewer) print(id string, d display, events <-chan []*record.Event) {
 	defer d.close()
 	tick := time.NewTicker(redrawInterval)
 	defer tick.Stop()
@@ -120,7 +122,6 @@ func (v *Viewer) print(id string, rep *report.Report, d display, events <-chan [
 				return
 			}
 			for _, e := range batch {
-				rep.Add(e)
 				d.event(e)
 				if v.Events && v.Stdout.Line(runEvent{id, e}) != nil {
 					v.fail()
