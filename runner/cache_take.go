@@ -13,7 +13,7 @@ import (
 
 // takeOver is a trial that an earlier run did, as this run records it: whole, so
 // that it needs the other no more.
-func (s *scheduler) takeOver(t *taskRun, num int, e *cache.Trial) *record.Trial {
+func takeOver(s *scheduler, t *taskRun, num int, e *cache.Trial) *record.Trial {
 	r := s.run
 	rec := e.Record()
 	old, err := rec.Trial()
@@ -26,7 +26,7 @@ func (s *scheduler) takeOver(t *taskRun, num int, e *cache.Trial) *record.Trial 
 	res := *old
 	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(num), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if !e.AsIs() {
-		a := s.gradeAgain(t, old, e)
+		a := gradeAgain(s, t, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
@@ -37,7 +37,7 @@ func (s *scheduler) takeOver(t *taskRun, num int, e *cache.Trial) *record.Trial 
 // gradeAgain lets today's graders score a trial that an earlier run did. One whose
 // graders could not do their work is tried again as others in error are: that
 // executes nothing.
-func (s *scheduler) gradeAgain(t *taskRun, old *record.Trial, e *cache.Trial) *trial.Attempt {
+func gradeAgain(s *scheduler, t *taskRun, old *record.Trial, e *cache.Trial) *trial.Attempt {
 	r := s.run
 	o := s.order(t, old.TrialNum)
 	o.RunID = e.Record().Origin

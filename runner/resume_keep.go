@@ -303,7 +303,7 @@ func (e *earlier) differences() []string {
 }
 
 // carryOver lets tasks begin with what earlier sessions did of them.
-func (s *scheduler) carryOver(e *earlier) {
+func carryOver(s *scheduler, e *earlier) {
 	s.tally = e.tally
 	for i, t := range s.tasks {
 		et := &e.tasks[i]
@@ -316,7 +316,7 @@ func (s *scheduler) carryOver(e *earlier) {
 // result stands in the journal, and anew those whose threshold has changed, whose
 // end the process did not live to tell, or whose verdict was decided before all
 // trials were started. Hooks do not run, for nothing does.
-func (s *scheduler) settle() {
+func settle(s *scheduler) {
 	e := s.run.earlier
 	if e == nil {
 		return

@@ -242,7 +242,7 @@ func carryOut(r *Run) {
 	announce(r)
 
 	s := newScheduler(r)
-	s.settle()
+	settle(s)
 	err := execute(r, s)
 	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {

@@ -73,7 +73,7 @@ func newScheduler(r *Run) *scheduler {
 		s.tasks = append(s.tasks, tr)
 	}
 	if r.earlier != nil {
-		s.carryOver(r.earlier)
+		carryOver(s, r.earlier)
 	}
 	h := r.plan.Suite.Hooks
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
@@ -233,7 +233,7 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 		TrialNum: num, TotalTrials: t.Trials,
 	})
 	if e := t.Earlier[num]; e != nil {
-		return s.complete(t, s.takeOver(t, num, e))
+		return s.complete(t, takeOver(s, t, num, e))
 	}
 	if t.broken != nil {
 		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))

@@ -29,7 +29,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	} else {
 		p.judge = rec.Config.Model
 		p.Config.Model, p.Config.Models = rec.Config.Model, nil
-		p.cells = []*Setup{p.newCell(kind, suite.ExecutorOptions[kind.Name], rec.Config.Model)}
+		p.cells = []*Setup{newSetup(p, kind, suite.ExecutorOptions[kind.Name], rec.Config.Model)}
 	}
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
 		return nil, err
 	}
-	p.learnSecrets()
+	learnSecrets(p)
 	p.env = &grader.Env{
 		Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge, Recorded: true,
 	}

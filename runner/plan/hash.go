@@ -18,10 +18,10 @@ import (
 // hash names each task by its content (design rule: a trial is known by its
 // content, not by paths): what can change what an executor does, and what can
 // change what graders say of it, apart. Where files lie does neither, nor do
-// limits of time, numbers of trials and workers, prices, and texts for people.
+// checkLimits of time, numbers of trials and workers, prices, and texts for people.
 func (p *Plan) hash(ctx context.Context) error {
 	p.Files = newDigests(ctx, p.Suite)
-	err := p.hashWith(p.Files)
+	err := hashTasks(p, p.Files)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -48,7 +48,7 @@ func (e *ContentError) Diagnostic(suite string) decode.Diagnostic {
 	return d
 }
 
-func (p *Plan) hashWith(files *Digests) error {
+func hashTasks(p *Plan, files *Digests) error {
 	suites := map[*Setup]string{}
 	for _, c := range p.cells {
 		var err error

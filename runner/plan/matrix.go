@@ -24,8 +24,8 @@ type Setup struct {
 	Baselines, triggers string
 }
 
-// newCell makes an executor of the suite ready to be opened. Options may be nil.
-func (p *Plan) newCell(kind executor.Kind, options any, model string) *Setup {
+// newSetup makes an executor of the suite ready to be opened. Options may be nil.
+func newSetup(p *Plan, kind executor.Kind, options any, model string) *Setup {
 	if options == nil && kind.Options != nil {
 		options = kind.Options()
 	}
@@ -50,7 +50,7 @@ func (p *Plan) planCells(r *Planner, kind executor.Kind, models []string) error 
 			if !ok {
 				return &record.UnknownExecutorError{Name: v.Executor, Known: r.executors.Names()}
 			}
-			c := p.newCell(kind, v.Options, model)
+			c := newSetup(p, kind, v.Options, model)
 			if len(models) > 1 || len(v.Params) > 0 {
 				c.name(v.Params, len(models) > 1, names)
 			}
@@ -179,13 +179,13 @@ func defaultJudge(req *record.Request, suite *eval.Suite) string {
 }
 
 // preflightJudges tells that a model of the matrix judges the others, and itself.
-func (p *Plan) preflightJudges() decode.Diagnostics {
+func preflightJudges(p *Plan) decode.Diagnostics {
 	var ds decode.Diagnostics
 	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Suite.Config.Model != "" {
 		return nil
 	}
 	kind, _ := p.graders.Lookup("prompt")
-	for _, g := range p.specs(kind) {
+	for _, g := range specsOf(p, kind) {
 		if judge.NamesNoJudge(g) {
 			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
 				fmt.Sprintf("no model is named to judge, so %s, the first of the models that are compared, judges them all; set config.judge_model", p.judge)))

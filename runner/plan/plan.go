@@ -168,13 +168,13 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := p.planTasks(req); err != nil {
 		return nil, err
 	}
-	if err := p.limits(); err != nil {
+	if err := checkLimits(p); err != nil {
 		return nil, err
 	}
 	if err := p.hash(ctx); err != nil {
 		return nil, err
 	}
-	p.learnSecrets()
+	learnSecrets(p)
 	p.env = &grader.Env{Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge}
 	if req.Cache {
 		p.FindEarlier(r)
@@ -182,7 +182,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	return p, nil
 }
 
-func (p *Plan) limits() error {
+func checkLimits(p *Plan) error {
 	if n := p.Config.ActualWorkers; n > MaxWorkers {
 		return &record.LimitError{What: "workers", Got: n, Limit: MaxWorkers}
 	}
@@ -268,25 +268,25 @@ func (p *Plan) planTasks(req record.Request) error {
 	if total := max(1, p.Config.TrialsPerTask); req.Trial > total {
 		return &record.SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
 	}
-	p.baselines = p.everywhere(func(c *Setup) string { return c.Baselines })
+	p.baselines = everywhere(p, func(c *Setup) string { return c.Baselines })
 	for _, t := range chosen {
 		for _, c := range p.cells {
 			if wanted.Takes(namesIn(t, c)) {
-				p.planTask(t, c, ids, req)
+				planTask(p, t, c, ids, req)
 			}
 		}
 	}
-	return p.planTriggers(tests, wanted, req)
+	return planTriggers(p, tests, wanted, req)
 }
 
 // planTask plans a task in a cell and, before it, its baseline.
-func (p *Plan) planTask(t *eval.Task, c *Setup, ids taskIDs, req record.Request) {
-	pt := p.planned(t, c, req)
+func planTask(p *Plan, t *eval.Task, c *Setup, ids taskIDs, req record.Request) {
+	pt := plannedTask(p, t, c, req)
 	if c.ref != nil {
 		pt.ID = ids.take(pt.ID)
 	}
 	if p.Suite.Baseline && c.Baselines == "" {
-		pt.Baseline = p.planned(withoutSkills(t), c, req)
+		pt.Baseline = plannedTask(p, withoutSkills(t), c, req)
 		pt.Baseline.ID, pt.Baseline.Name = ids.take(pt.ID+"#baseline"), pt.Name+" (without skills)"
 		pt.Baseline.Role, pt.Baseline.of = record.RoleBaseline, pt.ID
 		p.Tasks = append(p.Tasks, pt.Baseline)
@@ -294,14 +294,14 @@ func (p *Plan) planTask(t *eval.Task, c *Setup, ids taskIDs, req record.Request)
 	p.Tasks = append(p.Tasks, pt)
 }
 
-func (p *Plan) planTriggers(tests []triggerTest, wanted filter, req record.Request) error {
-	if p.triggers = p.everywhere(func(c *Setup) string { return c.triggers }); p.triggers == "" {
+func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Request) error {
+	if p.triggers = everywhere(p, func(c *Setup) string { return c.triggers }); p.triggers == "" {
 		for _, test := range tests {
 			for _, c := range p.cells {
 				if c.triggers != "" || !wanted.Takes([]string{test.task.ID, c.id(test.task.ID)}) {
 					continue
 				}
-				pt := p.planned(test.task, c, req)
+				pt := plannedTask(p, test.task, c, req)
 				pt.Role, pt.Trigger, pt.Threshold = record.RoleTrigger, test.ref, 1
 				p.Tasks = append(p.Tasks, pt)
 			}
@@ -316,7 +316,7 @@ func (p *Plan) planTriggers(tests []triggerTest, wanted filter, req record.Reque
 	return nil
 }
 
-func (p *Plan) planned(t *eval.Task, c *Setup, req record.Request) *Task {
+func plannedTask(p *Plan, t *eval.Task, c *Setup, req record.Request) *Task {
 	pt := &Task{
 		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
 		Timeout: Seconds(p.Config.TimeoutSeconds), Threshold: 1,
@@ -361,7 +361,7 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 			}
 		}
 	}
-	ds = append(ds, p.preflightJudges()...)
+	ds = append(ds, preflightJudges(p)...)
 	return append(ds, p.PreflightGraders(ctx)...)
 }
 
@@ -373,7 +373,7 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 		if kind.Preflight == nil {
 			continue
 		}
-		specs := p.specs(kind)
+		specs := specsOf(p, kind)
 		if len(specs) == 0 {
 			continue
 		}
@@ -384,8 +384,8 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 	return ds
 }
 
-// specs are the graders of a kind that have something to do, each once.
-func (p *Plan) specs(kind grader.Kind) []*eval.Grader {
+// specsOf are the graders of a kind that have something to do, each once.
+func specsOf(p *Plan, kind grader.Kind) []*eval.Grader {
 	var specs []*eval.Grader
 	seen := map[*eval.Grader]bool{}
 	for _, t := range p.Tasks {

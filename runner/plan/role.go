@@ -85,7 +85,7 @@ func withoutSkills(t *eval.Task) *eval.Task {
 }
 
 // everywhere returns why nothing is measured in any cell; empty when something is in one.
-func (p *Plan) everywhere(unmeasured func(*Setup) string) string {
+func everywhere(p *Plan, unmeasured func(*Setup) string) string {
 	for _, c := range p.cells {
 		if unmeasured(c) == "" {
 			return ""

@@ -14,7 +14,7 @@ func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 // learnSecrets makes known to the run's redactor what nothing of the run may
 // show: keys in the environment of its agents, graders and hooks, and those that
 // the suite hands to the executor and to MCP servers.
-func (p *Plan) learnSecrets() {
+func learnSecrets(p *Plan) {
 	env := os.Environ()
 	for _, t := range p.Tasks {
 		env = appendEnv(env, t.Inputs.Environment)
