@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -144,11 +143,6 @@ func (s *subscriptions) unfollow(runID string) bool {
 	return true
 }
 
-// yieldAfter is after how many notifications a follower lets others run. Where
-// the client keeps up nothing else stops it, and a request would wait for the
-// end of its time slice.
-const yieldAfter = 16
-
 // pump sends the events of the follower's run until they end, or ctx does.
 func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan struct{}) {
 	if ready != nil {
@@ -177,9 +171,6 @@ func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan stru
 			f.next.Store(e.Seq + 1)
 			if e.Type == record.End {
 				return
-			}
-			if e.Seq%yieldAfter == 0 {
-				runtime.Gosched()
 			}
 		}
 	}

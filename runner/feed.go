@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
@@ -184,9 +183,6 @@ func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, 
 		if e.Trial != nil {
 			places[i] = replay.LastMember(line, line[trialAt:len(line)-1])
 			places[i].Off += off
-		}
-		if i%replay.YieldAfter == replay.YieldAfter-1 {
-			runtime.Gosched()
 		}
 	}
 	if err := f.log.Flush(); err != nil {

@@ -354,7 +354,7 @@ func sameScore(a, b *record.ScoreStats) bool {
 
 // keptBaseline is what a trial without skills left that was done in an earlier
 // session.
-func (s *scheduler) keptBaseline(b *taskRun, num int) *record.Baseline {
+func keptBaseline(s *scheduler, b *taskRun, num int) *record.Baseline {
 	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
 	res := new(record.Trial)
 	files, err := replay.OpenTrials(s.run.log.Run())

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -138,7 +137,6 @@ func (s *scheduler) work() {
 					return
 				}
 				s.trial(t, num)
-				runtime.Gosched() // else trials that never wait keep others from the processor for whole time slices
 			}
 		})
 	}
@@ -255,7 +253,7 @@ func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 		return &record.Baseline{Missing: "the baseline is " + why}
 	}
 	if b := t.baseline; b != nil && t.Compares && b.isKept(num-b.First) {
-		return s.keptBaseline(b, num)
+		return keptBaseline(s, b, num)
 	}
 	return s.queue.baseline(t, num)
 }

@@ -44,12 +44,8 @@ var largeTypes = map[string]struct {
 	"eval/assist.completer": {30, "a completion has a method per kind of value"},
 	"eval/decode.Decoder":   {21, "a decoder has a method per kind of value"},
 	"rpc/wire.Stream":       {25, "reading, writing and questions share one connection and its end"},
-	"runner.Run":            {33, "it implements record.Handle and control of the run, and each state change is a method"},
-	"runner.Runner":         {29, "it is the entry for users of the package, and hands them the other rooms"},
-	"runner.scheduler":      {26, "its methods share one mutex"},
 	"runner/journal.Run":    {33, "a run's directory has readers and writers per file"},
 	"runner/journal.Store":  {26, "the state directory has a method per thing kept in it"},
-	"runner/plan.Plan":      {30, "planning has a step per part of a suite, and each step adds to the plan"},
 }
 
 // rooms are the packages of eval, runner and rpc: what each is for. A new folder
@@ -223,8 +219,8 @@ func TestHouseLimitsBite(t *testing.T) {
 		{"runner", 1, []byte("package p\n" + strings.Repeat("\n", mostLines)), []string{"runner has 4001 lines, the limit is 4000"}},
 		{"runner", 1, methods("thing", mostMethods), nil},
 		{"runner", 2, methods("thing[T]", 11), []string{"runner.thing has 22 methods, the limit is 20"}},
-		{"runner", 1, methods("scheduler", mostMethods+1), nil},
-		{"eval", 1, methods("scheduler", mostMethods+1), []string{"eval.scheduler has 21 methods, the limit is 20"}},
+		{"rpc/wire", 1, methods("Stream", mostMethods+1), nil},
+		{"eval", 1, methods("Stream", mostMethods+1), []string{"eval.Stream has 21 methods, the limit is 20"}},
 	} {
 		h := newHouse()
 		for i := range c.files {

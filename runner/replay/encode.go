@@ -10,11 +10,6 @@ import (
 	"waza/runner/record"
 )
 
-// YieldAfter is after how many events a goroutine that encodes or decodes them
-// lets others run: whoever asks how a run stands shall not wait for the end of
-// its time slice.
-const YieldAfter = 16
-
 // Encoder turns events into journal lines. It reuses its buffer.
 type Encoder struct {
 	buf bytes.Buffer

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"waza/runner/journal"
@@ -132,9 +131,6 @@ func (rr *reread) note(damaged *journal.DamagedError) {
 func (rr *reread) add(e *record.Event) {
 	rr.events = append(rr.events, e)
 	rr.next, rr.why = e.Seq+1, nil
-	if len(rr.events)%YieldAfter == 0 {
-		runtime.Gosched()
-	}
 }
 
 // lose puts events that tell of the loss in the place of those up to last. before
