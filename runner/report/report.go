@@ -1,8 +1,7 @@
 // Package report tells people how a run went, and what is wrong with a suite.
 //
-// Make a [Report] of a run's [record.Run] with [New], give it the run's events
-// with [Report.Add] and print it with [Report.Write]. [Diagnostics] prints the
-// findings about a suite as a compiler does. Nothing here controls a terminal:
+// Make a [Report] of a run with [Of] and print it with [Report.Write]. [Diagnostics]
+// prints the findings about a suite as a compiler does. Nothing here controls a terminal:
 // what is written are lines, with colours if [Options] say so.
 package report
 
