@@ -13,7 +13,7 @@ import (
 
 // takeOver is a trial that an earlier run did, as this run records it: whole, so
 // that it needs the other no more.
-func takeOver(s *scheduler, t *taskRun, num int, e *cache.Trial) *record.Trial {
+func takeOver(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	r := s.run
 	rec := e.Record()
 	old, err := rec.Trial()
@@ -37,7 +37,7 @@ func takeOver(s *scheduler, t *taskRun, num int, e *cache.Trial) *record.Trial {
 // gradeAgain lets today's graders score a trial that an earlier run did. One whose
 // graders could not do their work is tried again as others in error are: that
 // executes nothing.
-func gradeAgain(s *scheduler, t *taskRun, old *record.Trial, e *cache.Trial) *trial.Attempt {
+func gradeAgain(s *scheduler, t *taskRun, old *record.Trial, e *cache.Hit) *trial.Attempt {
 	r := s.run
 	o := s.order(t, old.TrialNum)
 	o.RunID = e.Record().Origin

@@ -81,7 +81,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	return e, nil
 }
 
-// candidate is a trial that may be kept.
+// candidate is the place of a trial that may be kept, and what decoding it gave.
 type candidate struct {
 	task, index int
 	at          replay.Place

@@ -30,34 +30,34 @@ const (
 	maxSources = 64
 )
 
-// Trial is a trial of earlier runs that need not be executed again.
-type Trial struct {
+// Hit is what earlier runs recorded of a trial that need not be executed again.
+type Hit struct {
 	// Records are of one execution, newest first: a run that took the trial over
 	// recorded it, too, and its graders may have been others.
-	Records []recordedTrial
+	Records []recording
 	// graded is the index of the newest that is graded as today; -1 for none.
 	graded int
 }
 
 // Record is the one that is taken over.
-func (e *Trial) Record() *recordedTrial { return &e.Records[max(0, e.graded)] }
+func (e *Hit) Record() *recording { return &e.Records[max(0, e.graded)] }
 
 // AsIs reports whether the trial is taken over as it is recorded. One that waits
 // for a person is graded anew where another record may hold the person's score.
-func (e *Trial) AsIs() bool {
+func (e *Hit) AsIs() bool {
 	return e.graded >= 0 && (e.Record().verdict != record.NeedsReview || len(e.Records) == 1)
 }
 
 // settled reports whether older runs have nothing to add; nil is not.
-func (e *Trial) settled() bool {
+func (e *Hit) settled() bool {
 	return e != nil && e.graded >= 0 && e.Record().verdict != record.NeedsReview
 }
 
 // or is the better of what was found so far, which may be nil, and of what an older
 // run has: the newest execution that was graded as today, else the newest.
-func (e *Trial) or(found recordedTrial, hash string) *Trial {
+func (e *Hit) or(found recording, hash string) *Hit {
 	graded := found.hash == hash && len(found.earlier) == 0
-	next := &Trial{Records: []recordedTrial{found}, graded: -1}
+	next := &Hit{Records: []recording{found}, graded: -1}
 	if graded {
 		next.graded = 0
 	}
@@ -79,7 +79,7 @@ func (e *Trial) or(found recordedTrial, hash string) *Trial {
 // run starts; then nothing of it changes.
 type Cache struct {
 	// Tasks holds for each wanted task its trials, by number.
-	Tasks   []map[int]*Trial
+	Tasks   []map[int]*Hit
 	runs    *catalog.Catalog
 	log     *slog.Logger
 	sources map[string]*source // by run; nil for one that is of no use
@@ -114,8 +114,8 @@ func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 }
 
 // find looks for the trials of a task in runs, newest first, until all are found.
-func (c *Cache) find(t Task, runs []string) map[int]*Trial {
-	earlier := map[int]*Trial{}
+func (c *Cache) find(t Task, runs []string) map[int]*Hit {
+	earlier := map[int]*Hit{}
 	for _, id := range runs[:min(len(runs), maxHolders)] {
 		src := c.source(id)
 		if src == nil {

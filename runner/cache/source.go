@@ -21,8 +21,8 @@ type source struct {
 	tasks map[string]int // indexes, by hash of execution
 }
 
-// recordedTrial is a trial as a run recorded it.
-type recordedTrial struct {
+// recording is the place of a trial in a run that recorded it.
+type recording struct {
 	From    *source
 	at      replay.Place
 	hash    string         // of its task
@@ -72,17 +72,17 @@ func (s *source) close() {
 
 // find returns the trial of that number of the task with that execution, if it
 // may be taken over.
-func (s *source) find(execution string, num int) (recordedTrial, bool) {
+func (s *source) find(execution string, num int) (recording, bool) {
 	task, ok := s.tasks[execution]
 	if !ok {
-		return recordedTrial{}, false
+		return recording{}, false
 	}
 	ref := &s.rec.Tasks[task]
 	n := num - ref.First
 	if n < 0 || n >= len(s.st.Tasks[task].Trials) {
-		return recordedTrial{}, false
+		return recording{}, false
 	}
-	found := recordedTrial{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.ID}
+	found := recording{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.ID}
 	found.earlier = s.st.Earlier[replay.KeyOf(task, n)]
 	var t replay.Lean
 	if found.at.Size == 0 || t.Read(s.files, found.at) != nil {
@@ -95,14 +95,14 @@ func (s *source) find(execution string, num int) (recordedTrial, bool) {
 }
 
 // Trial reads the whole trial.
-func (r *recordedTrial) Trial() (*record.Trial, error) {
+func (r *recording) Trial() (*record.Trial, error) {
 	res := new(record.Trial)
 	return res, r.From.files.Decode(r.at, res)
 }
 
 // Grades are what graders made of the trial, the newest first. What cannot be read
 // is left out: it is of use, and not needed.
-func (r *recordedTrial) Grades() [][]record.Grade {
+func (r *recording) Grades() [][]record.Grade {
 	var list [][]record.Grade
 	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
 		var res replay.Lean

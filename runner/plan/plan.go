@@ -121,7 +121,7 @@ type Task struct {
 	Trigger *record.TriggerRef
 	Setup   *Setup // never nil
 	// Earlier holds, by number, the trials that need not be executed; nil for none.
-	Earlier map[int]*cache.Trial
+	Earlier map[int]*cache.Hit
 	// fixtures are the hashes of the contents of the task's fixtures, by their paths.
 	fixtures map[string]string
 }

@@ -28,8 +28,8 @@ import (
 // the journal holds itself.
 const storeAbove = 32 << 10
 
-// storedTrial is a trial as the journal has it. Its references come first, so that
-// a glance at the line tells whether there are any.
+// storedTrial is a [record.Trial] as the journal has it: the references are of the file
+// format alone. They come first, so that the first bytes show whether there are any.
 type storedTrial struct {
 	Blobs *storedBlobs `json:"blobs,omitempty"`
 	*record.Trial

@@ -45,32 +45,6 @@ func (c *clipper) json(raw json.RawMessage) json.RawMessage {
 	return b
 }
 
-// shownTrial makes of a trial, which it changes, what the page shows of it.
-func shownTrial(at int, t *record.Trial, blobs record.Blobs) *htmlTrial {
-	c := &clipper{each: maxHTMLText, left: maxHTMLTrial}
-	// Many long texts are all shortened, rather than the last of them dropped.
-	if n := countTexts(t); weightOf(t) > maxHTMLTrial && n > 0 {
-		c.each = min(maxHTMLText, max(leastHTMLText, maxHTMLTrial/n))
-	}
-	t.Error, t.Prompt, t.Output = c.text(t.Error), c.text(t.Prompt), c.text(t.Output)
-	c.graders(t.Graders)
-	t.Transcript = c.transcript(t.Transcript)
-	t.Spent = t.Ledger() // which older records do not hold
-	shown := &htmlTrial{At: at, Trial: t}
-	if t.Workspace != nil {
-		shown.Incomplete = t.Workspace.Incomplete
-		shown.Files = c.files(t.Workspace, blobs)
-	}
-	for i := range t.Attempts {
-		a := &t.Attempts[i]
-		a.Error, a.Output = c.text(a.Error), c.text(a.Output)
-		c.graders(a.Graders)
-		a.Transcript = c.transcript(a.Transcript)
-	}
-	shown.Cut = c.cut
-	return shown
-}
-
 func (c *clipper) graders(list []record.Grade) {
 	for i := range list {
 		g := &list[i]

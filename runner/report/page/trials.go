@@ -28,19 +28,6 @@ const (
 // errNoRoom ends the reading of trials.
 var errNoRoom = errors.New("no room for more transcripts")
 
-// htmlTrial is what the page shows of an opened trial.
-type htmlTrial struct {
-	// At is the index of the trial in the columns.
-	At int `json:"at"`
-	*record.Trial
-	// Workspace hides that of the result; Files are what is shown of it.
-	Workspace  *struct{}   `json:"workspace,omitempty"`
-	Files      []TrialFile `json:"files,omitempty"`
-	Incomplete string      `json:"incomplete,omitempty"`
-	// Cut is how many bytes of texts are not here.
-	Cut int64 `json:"cut,omitempty"`
-}
-
 // writeTranscripts writes the trials of the columns in compressed chunks, each an
 // element that names its trials. When there may not be room for all, those that
 // did not pass and the first of each task go before the others.
@@ -79,7 +66,7 @@ func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted
 		}
 		// A run that goes on may have come further than the columns.
 		if at, ok := d.find(task, t.TrialNum); ok && wanted(at) {
-			return c.add(shownTrial(at, t, blobs))
+			return c.add(at, ViewTrial(t, blobs))
 		}
 		return nil
 	})
@@ -101,8 +88,12 @@ type chunker struct {
 
 func (c *chunker) full() bool { return c.room <= 0 }
 
-func (c *chunker) add(t *htmlTrial) error {
-	b, err := json.Marshal(t)
+// add writes a view with the trial's index in the columns.
+func (c *chunker) add(at int, t *TrialView) error {
+	b, err := json.Marshal(struct {
+		At int `json:"at"`
+		*TrialView
+	}{at, t})
 	if err != nil {
 		return fmt.Errorf("trial %d of task %s: %w", t.TrialNum, t.TaskID, err)
 	}
@@ -121,7 +112,7 @@ func (c *chunker) add(t *htmlTrial) error {
 		c.raw.WriteByte(',')
 	}
 	c.raw.Write(b)
-	c.trials = append(c.trials, t.At)
+	c.trials = append(c.trials, at)
 	return nil
 }
 

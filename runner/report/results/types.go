@@ -136,6 +136,7 @@ type resultsImpact struct {
 	PercentChange float64 `json:"percent_change"`
 }
 
+// resultsRun is a trial with the names that other tools give its members.
 type resultsRun struct {
 	RunNumber        int                      `json:"run_number"`
 	Attempts         int                      `json:"attempts"`

@@ -76,6 +76,8 @@ type sarifResult struct {
 	Properties   *sarifTrialFacts  `json:"properties,omitempty"`
 }
 
+// sarifTrialFacts name a trial in the property bag of a result, whose shape SARIF leaves
+// to the tool but readers show as it is.
 type sarifTrialFacts struct {
 	Task  string   `json:"task"`
 	Trial int      `json:"trial"`

@@ -26,13 +26,7 @@ type run struct {
 	shift float64
 }
 
-// trial and task are as much of a result as a comparison reads.
-type trial struct {
-	TrialNum int            `json:"trialNum"`
-	Verdict  record.Verdict `json:"verdict"`
-	Score    float64        `json:"score"`
-}
-
+// task is as much of a result as a comparison reads.
 type task struct {
 	ID        string          `json:"id"`
 	Trials    int             `json:"totalTrials"`
@@ -41,7 +35,7 @@ type task struct {
 	Stopping  float64         `json:"stopping,omitempty"`
 	Verdict   record.Verdict  `json:"verdict"`
 	Decided   *record.Decided `json:"decided,omitempty"`
-	Done      []trial         `json:"trials"`
+	Done      []record.Trial  `json:"trials"`
 }
 
 func (r run) tasks(rng *rand.Rand) []task {
@@ -50,12 +44,13 @@ func (r run) tasks(rng *rand.Rand) []task {
 		t := task{ID: fmt.Sprint(i), Trials: r.trials, First: 1, Threshold: r.threshold, Stopping: r.stopping, Verdict: record.Failed}
 		s := stats.NewSample(stats.StoppingRule{Trials: r.trials, Threshold: r.threshold, Confidence: r.stopping})
 		for n := 1; n <= r.trials && s.Decision() == stats.Undecided; n++ {
-			x := trial{TrialNum: n, Verdict: record.Failed}
+			score := 0.0
+			x := record.Trial{TrialNum: n, Verdict: record.Failed, Score: &score}
 			if rng.Float64() < p {
-				x.Verdict, x.Score = record.Passed, 1
+				x.Verdict, score = record.Passed, 1
 			}
 			if r.scores {
-				x.Score = (x.Score + rng.Float64()*(1-r.shift) + r.shift) / 2
+				score = (score + rng.Float64()*(1-r.shift) + r.shift) / 2
 			}
 			if rng.Float64() < r.errors {
 				x.Verdict = record.Errored
