@@ -49,6 +49,7 @@ func FuzzMentioned(f *testing.F) {
 	}
 	f.Add("", "sh a.sh a.sh")
 	f.Add("..", "$WAZA_SUITE_DIR/../a.sh")
+	f.Add("", "$WAZA_SUITE_DIR//a.sh") // named the file twice, in two ways
 	f.Add("\x00", "a\x00.sh")
 	f.Fuzz(func(t *testing.T, at, command string) {
 		s := &Suite{Dir: dir}

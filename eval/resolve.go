@@ -113,7 +113,7 @@ func (s *Suite) Mentioned(dir string, commands ...string) []string {
 			if words++; words > maxMentioned {
 				return found
 			}
-			path := filepath.FromSlash(suiteDir.Replace(word))
+			path := filepath.Clean(filepath.FromSlash(suiteDir.Replace(word)))
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(base, path)
 			}
