@@ -90,3 +90,29 @@ func TestObjectsAndArrays(t *testing.T) {
 	require.ErrorAs(t, err, &typ)
 	require.Equal(t, "3", typ.Value)
 }
+
+// One member is read in parts, the others are decoded, whatever their order is.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"list":[1,2],"name":"n"}`, `{"name":"n","list":[1,2]}`} {
+		dec := json.NewDecoder(strings.NewReader(text))
+		var rest struct {
+			Name string
+			List []int
+		}
+		sum := 0
+		err := jsonwalk.Split(dec, "list", func() error {
+			return jsonwalk.Array(dec, func() error {
+				var n int
+				err := dec.Decode(&n)
+				sum += n
+				return err
+			})
+		}, &rest)
+		require.NoError(t, err)
+		require.Equal(t, "n", rest.Name)
+		require.Nil(t, rest.List)
+		require.Equal(t, 3, sum)
+	}
+	require.Error(t, jsonwalk.Split(json.NewDecoder(strings.NewReader(`{"name":1`)), "list", nil, &struct{}{}))
+}

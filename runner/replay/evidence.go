@@ -191,32 +191,17 @@ func eachInResult(r io.Reader, visit func(head *taskHead, trials map[int]Place))
 			return dec.Decode(&skip)
 		}
 		return jsonwalk.Array(dec, func() error {
-			fields := map[string]json.RawMessage{}
-			trials := map[int]Place{}
-			err := jsonwalk.Object(dec, func(key string) error {
-				if key == "trials" {
-					return jsonwalk.Array(dec, func() error {
-						num, at, err := placeInResult(dec)
-						if _, known := trials[num]; !known {
-							trials[num] = at
-						}
-						return err
-					})
-				}
-				var raw json.RawMessage
-				err := dec.Decode(&raw)
-				fields[key] = raw
-				return err
-			})
+			head, trials := new(taskHead), map[int]Place{}
+			err := jsonwalk.Split(dec, "trials", func() error {
+				return jsonwalk.Array(dec, func() error {
+					num, at, err := placeInResult(dec)
+					if _, known := trials[num]; !known {
+						trials[num] = at
+					}
+					return err
+				})
+			}, head)
 			if err != nil {
-				return err
-			}
-			b, err := json.Marshal(fields)
-			if err != nil {
-				return err
-			}
-			head := new(taskHead)
-			if err := json.Unmarshal(b, head); err != nil {
 				return err
 			}
 			visit(head, trials)

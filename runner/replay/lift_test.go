@@ -58,6 +58,37 @@ func FuzzLift(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = new(Lifter).Lift(data) })
 }
 
+// A lean trial is the trial without its texts; its head is number and verdict, wherever
+// these are written.
+func TestLean(t *testing.T) {
+	t.Parallel()
+	score := 0.5
+	grades := []record.Grade{{Name: "a", Type: "text", Score: 1, Passed: true, Details: map[string]any{"usage": "\u2028"}}}
+	want := record.Trial{
+		TaskID: "a \"b\"", TrialNum: 3, Hash: "h", Verdict: record.Failed, Score: &score, Error: "\n", DurationMS: 7, Graders: grades,
+		Usage: &record.Usage{InputTokens: 4}, Spent: &record.Ledger{Agent: &record.Usage{InputTokens: 5}}, Cached: &record.CachedFrom{RunID: "r"},
+		Attempts: []record.Attempt{{Verdict: record.Errored, Error: "x", Graders: grades}},
+	}
+	whole := want
+	said := []record.Entry{{Type: record.EntryMessage, Text: "}]"}}
+	whole.Prompt, whole.Output, whole.Transcript, whole.Workspace = "p", "{", said, &record.Snapshot{}
+	whole.Attempts = []record.Attempt{{Verdict: record.Errored, Error: "x", Graders: grades, Output: "long", Transcript: said}}
+	raw, err := compactJSON(&whole)
+	require.NoError(t, err)
+	for _, raw := range []string{string(raw), `{"new":1,` + string(raw[1:])} {
+		var lean Lean
+		require.NoError(t, lean.Lift([]byte(raw)))
+		require.Equal(t, want, lean.Trial)
+	}
+	for _, raw := range []string{string(raw), `{"verdict":"failed","graders":[],"trialNum":3,"cached":7}`} {
+		var head Lean
+		require.NoError(t, head.LiftHead([]byte(raw)))
+		require.Equal(t, 3, head.TrialNum)
+		require.Equal(t, record.Failed, head.Verdict)
+	}
+	require.Error(t, new(Lean).LiftHead([]byte(`{"trialNum":"x"}`)))
+}
+
 // A trial that never began is lifted as it is decoded, and no other is.
 func TestLiftNotStarted(t *testing.T) {
 	t.Parallel()
