@@ -118,7 +118,7 @@ func hear(r *Run) {
 // what was not started stays so. It returns when the run's process does that, and
 // not when all is over; [Runner.Wait] waits for that. The status is
 // [StatusCancelled] then, or what it was when the run was over already. The error
-// is [ErrRunNotFound], a [*SilentError], or the cause of ctx, with which the
+// is [record.ErrRunNotFound], a [*SilentError], or the cause of ctx, with which the
 // request is taken back.
 func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
 	status, err := ask(ctx, r, id, askCancel, (*Run).Cancel)
@@ -174,7 +174,7 @@ func awaitAnswer(ctx context.Context, r *Runner, run *replay.Recorded, what stri
 }
 
 // Wait returns when no process carries out the run any more: its last event is
-// recorded, its processes have ended. The error is [ErrRunNotFound] or the cause
+// recorded, its processes have ended. The error is [record.ErrRunNotFound] or the cause
 // of ctx.
 func (r *Runner) Wait(ctx context.Context, id string) error {
 	if run := r.Live(id); run != nil {

@@ -42,13 +42,13 @@ func (e *NothingLeftError) Error() string {
 }
 
 // Resume takes a run of the past up again, as planned: with its own suite as that
-// is today, and [Record.Asked]. Trials that passed, failed, took too long or wait
+// is today, and [record.Run.Asked]. Trials that passed, failed, took too long or wait
 // for a person are kept if the content they are known by is the same; all others
 // are done, and the run ends as if it had never been cut short. It keeps its id,
 // its events go on counting, and the first of them is run_resumed.
 //
 // The plan is the run's from then on, and closed when there is an error. That is
-// [ErrRunNotFound], a [*BusyError] when the run goes on, in whatever process, or
+// [record.ErrRunNotFound], a [*record.BusyError] when the run goes on, in whatever process, or
 // is being graded or reviewed, a [*NothingLeftError], the cause of ctx, or tells
 // why the record cannot be read or written.
 func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, error) {

@@ -202,7 +202,7 @@ func compareCode(c *compare.Comparison, failOn string) int {
 	return code
 }
 
-// findRun finds a run as [runner.Runner.Find] does.
+// findRun finds a run as [catalog.Catalog.Find] does.
 func findRun(rn *runner.Runner, ref string) (record.Handle, error) {
 	h, err := rn.Catalog().Find(ref)
 	if !errors.Is(err, record.ErrRunNotFound) || ref != catalog.LatestRun {

@@ -88,7 +88,7 @@ type Cache struct {
 
 // Task is a task whose trials may have been done before.
 type Task struct {
-	// Execution and Hash name the task by its content, see [PlannedTask].
+	// Execution and Hash name the task by its content, as a plan names its tasks.
 	Execution, Hash string
 	// Trials is how many there are, First the number of the first.
 	Trials, First int

@@ -43,7 +43,7 @@ var ErrNothingCompared = errors.New("the runs have no task in common")
 //
 // The figures are the same for the same trials. Sources are read one after the
 // other; of each trial a few numbers stay in memory. The error is
-// [ErrNothingCompared], a [*SelectionError], the cause of ctx, or tells what
+// [ErrNothingCompared], a [*record.SelectionError], the cause of ctx, or tells what
 // cannot be read.
 func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, error) {
 	if !(o.Confidence > 0 && o.Confidence < 1) {

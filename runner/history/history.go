@@ -140,7 +140,7 @@ func (e *NoHistoryError) Error() string {
 // Read tells what became of the tasks of a suite over its recorded runs; those
 // that go on count as far as they have come. Transcripts are read only of tasks
 // whose verdict changed, one at a time. The error is a [*NoHistoryError], a
-// [*SelectionError] or the cause of ctx; runs that cannot be read are left out.
+// [*record.SelectionError] or the cause of ctx; runs that cannot be read are left out.
 func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) {
 	limit := o.Limit
 	if limit <= 0 {

@@ -63,7 +63,7 @@ func (r *Planner) Vocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
 }
 
-// CheckExecutor returns an [*UnknownExecutorError] when there is no such executor.
+// CheckExecutor returns an [*record.UnknownExecutorError] when there is no such executor.
 func (r *Planner) CheckExecutor(name string) error {
 	_, err := r.executorKind(&eval.Suite{}, record.Request{Executor: name})
 	return err
@@ -150,8 +150,8 @@ func (p *Plan) Close() {
 }
 
 // Plan makes a suite ready to run. The suite must have no errors. What was asked
-// for and cannot be had is an [*UnknownExecutorError], a [*SelectionError] or a
-// [*LimitError]. Plan reads the files that the suite depends on, to name its trials
+// for and cannot be had is an [*record.UnknownExecutorError], a [*record.SelectionError] or a
+// [*record.LimitError]. Plan reads the files that the suite depends on, to name its trials
 // by their content: one that cannot be read is a [*ContentError]. It ends with the
 // cause of ctx when ctx ends.
 func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (*Plan, error) {

@@ -64,7 +64,7 @@ type Amendment struct {
 
 // Amend lets change amend a run that is over, and makes it take effect. When
 // change fails, what it had replaced before takes effect all the same. The error
-// is [ErrRunNotFound], a [*BusyError], what change returned, or tells why the
+// is [record.ErrRunNotFound], a [*record.BusyError], what change returned, or tells why the
 // record cannot be read or written. The context of change ends with ctx, and with
 // the runner.
 func (r *Amender) Amend(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {

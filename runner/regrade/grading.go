@@ -79,7 +79,7 @@ func (e *UngradableError) Error() string {
 //
 // When ctx ends, or when no judge can be asked any more, what was done until then
 // is recorded; the Grading tells of it beside the error. Other errors are
-// [ErrRunNotFound], [*BusyError], [*UnknownExecutorError] and [*UngradableError].
+// [record.ErrRunNotFound], [*record.BusyError], [*record.UnknownExecutorError] and [*UngradableError].
 func (r *Amender) Grade(ctx context.Context, id string, suite *eval.Suite, o GradeOptions) (*Grading, error) {
 	h, err := r.Catalog.Run(id)
 	if err != nil {

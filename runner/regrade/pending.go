@@ -30,7 +30,7 @@ type Question struct {
 // Questions lists what graders of a run ask persons, answered or not, in the order
 // of tasks, trials and graders. Of a run that goes on it lists what there is so
 // far, though no answer is taken before it is over. The error is
-// [ErrRunNotFound], or tells why the record cannot be read.
+// [record.ErrRunNotFound], or tells why the record cannot be read.
 func (r *Amender) Questions(runID string) ([]Question, error) {
 	h, err := replay.Open(r.Catalog.Store, runID)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Amender) Questions(runID string) ([]Question, error) {
 	return list, err
 }
 
-// Pending lists those questions that wait for an answer; see [Runner.Questions].
+// Pending lists those questions that wait for an answer; see [Amender.Questions].
 func (r *Amender) Pending(runID string) ([]Question, error) {
 	list, err := r.Questions(runID)
 	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err

@@ -51,7 +51,7 @@ type gradedTask struct {
 	order   record.Order
 }
 
-// run is what [Runner.amend] calls.
+// run is what [Amender.Amend] calls.
 func (g *grading) run(ctx context.Context, a *Amendment) error {
 	g.env = g.plan.Env()
 	for _, t := range g.tasks {

@@ -61,8 +61,8 @@ const reviewPatience = 3 * time.Second
 // Review records a person's score of a trial of a run that is over, and brings
 // the verdict of the trial and the result of the run up to date. It may be given
 // again: the last one counts, the others stay in the journal. The score is
-// recorded when Review returns without an error, which else is [ErrRunNotFound],
-// a [*ReviewError], a [*BusyError], or tells why the record cannot be read or
+// recorded when Review returns without an error, which else is [record.ErrRunNotFound],
+// a [*ReviewError], a [*record.BusyError], or tells why the record cannot be read or
 // written. Several reviewers, also of several processes, wait for each other for
 // some seconds.
 func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {

@@ -28,7 +28,7 @@ import (
 
 // ReadRecord reads run.json or, when that cannot be believed, what the journal has of
 // it. Of a run of which neither is left the record says as much as its id does. broken
-// is what is wrong with run.json. The error is [ErrRunNotFound].
+// is what is wrong with run.json. The error is [record.ErrRunNotFound].
 func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, err error) {
 	b, err := run.Request()
 	if err == nil {
@@ -107,7 +107,7 @@ func dateOf(id string) time.Time {
 }
 
 // believed returns the head of result.json; nil when there is none, or none that can
-// be believed. broken is what is wrong with it. The error is [ErrRunNotFound].
+// be believed. broken is what is wrong with it. The error is [record.ErrRunNotFound].
 func (r *Recorded) believed() (head *resultHead, broken *record.DamagedFile, err error) {
 	head, err = r.Head()
 	switch {

@@ -19,7 +19,7 @@ type Recorded struct {
 	Broken *record.DamagedFile // run.json, when it is damaged
 }
 
-// Open finds a run by its files; the error may be [ErrRunNotFound].
+// Open finds a run by its files; the error may be [record.ErrRunNotFound].
 func Open(store *journal.Store, id string) (*Recorded, error) {
 	run, err := store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -31,7 +31,7 @@ func Open(store *journal.Store, id string) (*Recorded, error) {
 	return OpenFiles(run)
 }
 
-// Source is a [Handle] that can be read by its parts.
+// Source is a [record.Handle] that can be read by its parts.
 type Source interface {
 	// State is the state of the run so far.
 	State() (*State, error)

@@ -7,7 +7,7 @@ import (
 	"waza/runner/stats"
 )
 
-// comparison gathers both sides of each task. It is guarded by its runTally.
+// comparison gathers both sides of each task. It is guarded by its [Run].
 type comparison struct {
 	pairs []pairTally
 	// of gives for each task of the run the number of its pair, counted from 1; 0 for none.

@@ -30,7 +30,7 @@ func DecisionText(d *record.Decided) string {
 // Decider decides the verdict on a task as its trials end. It looks at them in the
 // order of their numbers, not in the order in which they end: trials that fail may
 // well be the first to end, so looking at them first would be looking at a biased
-// sample. The zero value never decides. It is guarded as its taskTally is.
+// sample. The zero value never decides. It is guarded as its [Task] is.
 type Decider struct {
 	Rule stats.StoppingRule // a zero confidence means never
 

@@ -48,7 +48,7 @@ type Round struct {
 
 // Watch runs a suite again whenever it has changed, as far as it has: the tasks
 // whose trials are others by their content, or were not finished. Make it with
-// [Runner.Watch], and call Next for each round.
+// [New], and call Next for each round.
 //
 //	file changes ─► quiet for 100 ms ─► look: load, plan, hash ─► what is due ─► run
 //
