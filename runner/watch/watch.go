@@ -42,7 +42,7 @@ type Round struct {
 	// among them nothing is run.
 	Diagnostics decode.Diagnostics
 	// Err says why nothing is run, besides: an error of eval.Load, Runner.Plan or
-	// Runner.Start; or, as a [*WatchError], that some changes are not noticed.
+	// Runner.Start; or, as a [*Error], that some changes are not noticed.
 	Err error
 }
 
@@ -82,7 +82,7 @@ type Watch struct {
 	redo     bool               // a run was cancelled for another to take its place
 }
 
-// New begins to watch a suite. The error is a [*WatchError] or [ErrClosed]. It
+// New begins to watch a suite. The error is a [*Error] or [ErrClosed]. It
 // ends with ctx, or by Close.
 func New(ctx context.Context, r *runner.Runner, o Options) (*Watch, error) {
 	select {
