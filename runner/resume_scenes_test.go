@@ -38,10 +38,11 @@ type scene struct {
 	did []string
 	// fail are trials in error, hang those that go on until they are cancelled.
 	fail, hang map[string]bool
+	hangs      chan struct{} // a value for each trial that hangs
 }
 
 func newScene(t *testing.T) *scene {
-	s := &scene{t: t, state: t.TempDir(), fail: map[string]bool{}, hang: map[string]bool{}}
+	s := &scene{t: t, state: t.TempDir(), fail: map[string]bool{}, hang: map[string]bool{}, hangs: make(chan struct{}, 100)}
 	s.r = runnertest.AgentRunner(t, s.state, s.do)
 	return s
 }
@@ -59,6 +60,7 @@ func (s *scene) do(ctx context.Context, t *executor.Trial) (string, error) {
 	case fail:
 		return "", executor.Permanent(errors.New("the network is down"))
 	case hang:
+		s.hangs <- struct{}{}
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
@@ -107,14 +109,10 @@ func (s *scene) run(files string) (runnertest.Result, string) {
 // cancelHanging cancels a run as soon as all there is to hang does.
 func (s *scene) cancelHanging(run *runner.Run) {
 	s.t.Helper()
-	sub := run.Subscribe(1)
-	for started := 0; started < len(s.hang); {
-		events, err := sub.Next(s.t.Context())
-		require.NoError(s.t, err)
-		for _, e := range events {
-			if e.Type == record.TrialStart && s.hang[fmt.Sprintf("%s/%d", e.TaskID, e.TrialNum)] {
-				started++
-			}
+	for range len(s.hang) { // that a trial starts is announced before its agent does
+		select {
+		case <-s.hangs:
+		case <-run.Done():
 		}
 	}
 	run.Cancel()
