@@ -11,11 +11,9 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"waza/eval"
-	"waza/eval/decode"
 	"waza/runner/cache"
 	"waza/runner/catalog"
 	"waza/runner/executor"
@@ -342,133 +340,6 @@ func Seconds(s float64) time.Duration {
 		s = defaultTimeoutSeconds
 	}
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
-}
-
-// Preflight looks for what keeps the plan from working on this machine, and for
-// faults that only an interpreter can find. It may start one, which the run
-// then uses. Findings that are errors should keep the plan from being started.
-func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
-	var ds decode.Diagnostics
-	for _, c := range p.cells {
-		used := slices.ContainsFunc(p.Tasks, func(t *Task) bool { return t.Setup == c && t.executes() })
-		if c.Executor.Preflight == nil || !used {
-			continue
-		}
-		for _, f := range c.Executor.Preflight(ctx, c.Settings) {
-			// Cells that differ in a parameter alone lack the same.
-			if d := p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message); !slices.Contains(ds, d) {
-				ds = append(ds, d)
-			}
-		}
-	}
-	ds = append(ds, preflightJudges(p)...)
-	return append(ds, p.PreflightGraders(ctx)...)
-}
-
-// PreflightGraders returns what this machine lacks for the graders of the plan.
-func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
-	var ds decode.Diagnostics
-	for _, name := range p.graders.Names() {
-		kind, _ := p.graders.Lookup(name)
-		if kind.Preflight == nil {
-			continue
-		}
-		specs := specsOf(p, kind)
-		if len(specs) == 0 {
-			continue
-		}
-		for _, f := range kind.Preflight(ctx, specs, p.env) {
-			ds = append(ds, f.Grader.Diagnose(f.Path, f.Severity, f.Code, f.Message))
-		}
-	}
-	return ds
-}
-
-// specsOf are the graders of a kind that have something to do, each once.
-func specsOf(p *Plan, kind grader.Kind) []*eval.Grader {
-	var specs []*eval.Grader
-	seen := map[*eval.Grader]bool{}
-	for _, t := range p.Tasks {
-		if !t.Grades() {
-			continue
-		}
-		for _, g := range t.Effective {
-			if g.Type == kind.Name && !seen[g] {
-				seen[g] = true
-				specs = append(specs, g)
-			}
-		}
-	}
-	return specs
-}
-
-// Record returns what run.json keeps of a run of the plan.
-func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
-	s := p.Suite
-	rec := &record.Run{
-		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
-		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
-	}
-	for _, t := range p.Tasks {
-		rec.Tasks = append(rec.Tasks, record.TaskRef{
-			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
-			Groups: groups(p.Config.GroupBy, t.Setup, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
-			PassThreshold: &t.Threshold, TimeoutMS: t.Timeout.Milliseconds(),
-			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell,
-		})
-		ref := &rec.Tasks[len(rec.Tasks)-1]
-		if t.canStop() {
-			ref.Stopping = p.Config.Stopping.Confidence
-		}
-		if t.Cell != nil {
-			ref.Task = t.Task.ID
-		}
-		if t.Role != record.RoleTask {
-			ref.Groups = nil
-		}
-		if t.Role == record.RoleBaseline {
-			ref.Of = t.of
-		}
-	}
-	if s.Baseline {
-		rec.Baseline = &record.BaselineRef{Unmeasured: p.baselines}
-	}
-	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
-		rec.Triggers = &record.TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}
-	}
-	rec.Metrics = MetricsOf(s)
-	return rec
-}
-
-// MetricsOf are the metrics that a suite measures.
-func MetricsOf(s *eval.Suite) []record.MetricRef {
-	var list []record.MetricRef
-	for _, m := range s.Metrics.List {
-		if m.Enabled {
-			list = append(list, record.MetricRef{Name: m.Name, Weight: m.Weight, Threshold: m.Threshold})
-		}
-	}
-	return list
-}
-
-// groups are the groups of config.group_by that a task belongs to; without that,
-// its cell of the matrix is one.
-func groups(by string, c *Setup, t *eval.Task) []string {
-	switch by {
-	case "":
-		if c.ref != nil {
-			return []string{c.ref.Name}
-		}
-		return nil
-	case "model":
-		return []string{c.Settings.Model}
-	case "tag", "tags":
-		return t.Tags
-	}
-	if v, ok := t.Inputs.Context[strings.TrimPrefix(by, "context.")]; ok {
-		return []string{fmt.Sprint(v)}
-	}
-	return nil
 }
 
 // FailsFast reports whether no further task is to begin after one with that verdict.

@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/runner/record"
+)
+
+// Record returns what run.json keeps of a run of the plan.
+func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
+	s := p.Suite
+	rec := &record.Run{
+		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
+		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
+	}
+	for _, t := range p.Tasks {
+		rec.Tasks = append(rec.Tasks, record.TaskRef{
+			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
+			Groups: groups(p.Config.GroupBy, t.Setup, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
+			PassThreshold: &t.Threshold, TimeoutMS: t.Timeout.Milliseconds(),
+			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell,
+		})
+		ref := &rec.Tasks[len(rec.Tasks)-1]
+		if t.canStop() {
+			ref.Stopping = p.Config.Stopping.Confidence
+		}
+		if t.Cell != nil {
+			ref.Task = t.Task.ID
+		}
+		if t.Role != record.RoleTask {
+			ref.Groups = nil
+		}
+		if t.Role == record.RoleBaseline {
+			ref.Of = t.of
+		}
+	}
+	if s.Baseline {
+		rec.Baseline = &record.BaselineRef{Unmeasured: p.baselines}
+	}
+	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
+		rec.Triggers = &record.TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}
+	}
+	rec.Metrics = MetricsOf(s)
+	return rec
+}
+
+// MetricsOf are the metrics that a suite measures.
+func MetricsOf(s *eval.Suite) []record.MetricRef {
+	var list []record.MetricRef
+	for _, m := range s.Metrics.List {
+		if m.Enabled {
+			list = append(list, record.MetricRef{Name: m.Name, Weight: m.Weight, Threshold: m.Threshold})
+		}
+	}
+	return list
+}
+
+// groups are the groups of config.group_by that a task belongs to; without that,
+// its cell of the matrix is one.
+func groups(by string, c *Setup, t *eval.Task) []string {
+	switch by {
+	case "":
+		if c.ref != nil {
+			return []string{c.ref.Name}
+		}
+		return nil
+	case "model":
+		return []string{c.Settings.Model}
+	case "tag", "tags":
+		return t.Tags
+	}
+	if v, ok := t.Inputs.Context[strings.TrimPrefix(by, "context.")]; ok {
+		return []string{fmt.Sprint(v)}
+	}
+	return nil
+}
