@@ -137,7 +137,7 @@ func (e *NoHistoryError) Error() string {
 	return fmt.Sprintf("no recorded run is of the suite %s", e.Suites[0])
 }
 
-// Read tells what became of the tasks of a suite over its recorded runs; those
+// Read says what became of the tasks of a suite over its recorded runs; those
 // that go on count as far as they have come. Transcripts are read only of tasks
 // whose verdict changed, one at a time. The error is a [*NoHistoryError], a
 // [*record.SelectionError] or the cause of ctx; runs that cannot be read are left out.

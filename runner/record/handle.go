@@ -22,7 +22,7 @@ type Handle interface {
 	// record, with the index of its task; amendments are included. One trial at
 	// a time is in memory, and belongs to visit. An error of visit ends it.
 	Trials(visit func(task int, t *Trial) error) error
-	// Damage tells what is lost of the run's journal; nil when all is there. It
+	// Damage says what is lost of the run's journal; nil when all is there. It
 	// goes through the whole file.
 	Damage() (*Damage, error)
 	// Blobs opens the contents that entries of trials' workspaces name. The

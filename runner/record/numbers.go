@@ -1,6 +1,6 @@
 package record
 
-// Agreement tells how far a rater agrees with the one it is held against.
+// Agreement says how far a rater agrees with the one it is held against.
 type Agreement struct {
 	N int `json:"n"`
 	// MeanDifference is the mean of the rater's score less the reference's: above

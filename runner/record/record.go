@@ -57,13 +57,13 @@ type Run struct {
 	Triggers *TriggersRef `json:"triggers,omitempty"`
 }
 
-// BaselineRef tells of the comparison with an agent without skills.
+// BaselineRef reports the comparison with an agent without skills.
 type BaselineRef struct {
 	// Unmeasured says why it is not done; empty when it is.
 	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
-// TriggersRef tells of the suite's trigger tests.
+// TriggersRef reports the suite's trigger tests.
 type TriggersRef struct {
 	// Skill under test; empty means any.
 	Skill string `json:"skill,omitempty"`

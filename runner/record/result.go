@@ -78,7 +78,7 @@ type TrialCounts struct {
 // Task sums up the trials of one task.
 type Task struct {
 	Verdict Verdict `json:"verdict"`
-	// Decided tells why trials of the task were never started, its verdict being
+	// Decided says why trials of the task were never started, its verdict being
 	// known; nil when all were.
 	Decided *Decided    `json:"decided,omitempty"`
 	Trials  TrialCounts `json:"counts"`

@@ -29,7 +29,7 @@ type SnapshotEntry struct {
 	*Blob
 	// Omitted says why the content of a file, or what is below a directory, was not kept.
 	Omitted string `json:"omitted,omitempty"`
-	// Given tells of a file that the workspace held when the attempt began, of the
+	// Given reports a file that the workspace held when the attempt began, of the
 	// task or of the executor; empty for what came later.
 	Given Given `json:"given,omitempty"`
 	// Before is what such a file held at the beginning, if that is not what

@@ -1,6 +1,6 @@
 package record
 
-// Decided tells of a task whose verdict was decided before all its trials were
+// Decided reports a task whose verdict was decided before all its trials were
 // started, see [stats.Sequential].
 type Decided struct {
 	Verdict Verdict `json:"verdict"`

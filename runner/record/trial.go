@@ -1,6 +1,6 @@
 package record
 
-// CachedFrom tells where a trial was taken over from.
+// CachedFrom says where a trial was taken over from.
 type CachedFrom struct {
 	// RunID is the run whose executor did the trial. It may be gone.
 	RunID string `json:"runId"`

@@ -1,6 +1,6 @@
 package record
 
-// TriggerResult tells how well the agent knew when to use the skill under test.
+// TriggerResult says how well the agent knew when to use the skill under test.
 // Each prompt weighs 1, or 0.5 where its confidence is medium, shared by those of
 // its trials that gave an answer; errors and timeouts gave none. Quotients are
 // nil where they are not defined.

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Speed tells how fast a model was in a trial.
+// Speed says how fast a model was in a trial.
 type Speed struct {
 	// FirstTokenMS is the time from the first request until something of the
 	// answer came, in milliseconds.

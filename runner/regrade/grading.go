@@ -26,7 +26,7 @@ type GradeOptions struct {
 	Progress func(done, total int)
 }
 
-// Grading tells what came of grading a run anew.
+// Grading says what came of grading a run anew.
 type Grading struct {
 	// Graded counts the trials that were graded, Kept those that stay as they
 	// are: there is nothing to grade, or their task is no longer in the suite.

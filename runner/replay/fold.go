@@ -53,7 +53,7 @@ type TaskFold struct {
 	Trials []Place      // by trial number, from the task's first
 }
 
-// State is the state of a run as its events tell it. Tasks are those of the
+// State is the state of a run as its events give it. Tasks are those of the
 // record; events find theirs by its id, for a run that is taken up again may have
 // others than before.
 type State struct {
