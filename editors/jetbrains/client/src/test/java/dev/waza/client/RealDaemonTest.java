@@ -102,7 +102,7 @@ class RealDaemonTest {
       client.start();
       String id = Daemons.get(client.run(suite("gate"), Map.of()));
       untilGate(heard);
-      assertFalse(agents().isEmpty(), "no agent runs");
+      Daemons.eventually("no agent runs", () -> !agents().isEmpty()); // the trial begins before its process
       Daemons.get(client.cancel(id));
       assertEquals("cancelled", heard.until(RunEvent::isComplete).status());
       assertNumbered(heard.seen);
@@ -144,8 +144,8 @@ class RealDaemonTest {
     client.start();
     Daemons.get(client.run(suite("gate"), Map.of()));
     untilGate(heard);
+    Daemons.eventually("no agent runs", () -> !agents().isEmpty());
     List<ProcessHandle> tree = tree();
-    assertTrue(tree.size() >= 2, "daemon and agent: " + tree);
     client.close();
     for (ProcessHandle p : tree) {
       Daemons.eventually("a process is left: " + p.info(), () -> !p.isAlive());
