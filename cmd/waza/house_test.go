@@ -88,6 +88,7 @@ var rooms = map[string]string{
 	"runner/executor/acp":     "agents that speak the Agent Client Protocol",
 	"runner/executor/command": "a program as an agent",
 	"runner/executor/mock":    "canned answers",
+	"runner/executor/remote":  "agents that connect to waza serve",
 	"runner/executor/model":   "a model with tools",
 
 	"runner/grader":            "what scores a trial: the contract and the registry",

@@ -106,17 +106,34 @@ type Driver interface {
 // Admitter is an executor that can do only so many trials at once, such as one whose
 // agents connect to it.
 type Admitter interface {
-	// Admit waits until there is room for an attempt at the order's trial. It is called
-	// before the deadline of the attempt starts, so waiting takes neither time of the
-	// trial nor an attempt. The attempt calls release when it has ended. The error is
+	// Admit waits until there is room for an attempt at a trial. It is called before
+	// the deadline of the attempt starts, so waiting takes neither time of the trial nor
+	// an attempt. The caller releases the room when the attempt has ended. The error is
 	// the cause of ctx when that ended, or says why there will never be room.
-	Admit(ctx context.Context, o *record.Order) (release func(), err error)
+	Admit(ctx context.Context, a *Admission) (Room, error)
+}
+
+// Admission is what an [Admitter] knows of an attempt before it begins.
+type Admission struct {
+	*record.Order
+	Attempt int // 1-based
+	// Logf reports something to the run's followers. Never nil.
+	Logf func(level, format string, args ...any)
+}
+
+// Room is a place that an [Admitter] keeps for one attempt. The attempt finds it in
+// [Trial.Room].
+type Room interface {
+	// Release gives the place back. It is called once, after Execute has returned.
+	Release()
 }
 
 // Trial is one attempt at a trial: its order, and what lives only in this process.
 type Trial struct {
 	*record.Order
 	Attempt int // 1-based
+	// Room is what [Admitter.Admit] returned; nil for executors that admit all.
+	Room Room
 	// Prompt and FollowUps are expanded and ready to send.
 	Prompt    string
 	FollowUps []string

@@ -1,6 +1,7 @@
 package trial_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -26,12 +27,14 @@ type busy struct {
 	released int
 }
 
-func (b *busy) Admit(ctx context.Context, o *record.Order) (func(), error) {
-	if err := pause.For(ctx, b.wait); err != nil {
-		return nil, err
+func (b *busy) Admit(ctx context.Context, _ *executor.Admission) (executor.Room, error) {
+	if err := pause.For(ctx, b.wait); err != nil || b.err != nil {
+		return nil, cmp.Or(err, b.err)
 	}
-	return func() { b.released++ }, b.err
+	return b, nil
 }
+
+func (b *busy) Release() { b.released++ }
 
 func (b *busy) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
 	time.Sleep(time.Second) // in a bubble

@@ -146,16 +146,21 @@ func (w *work) logRetry(attempt int, level, why string) {
 	}
 }
 
-// admit waits until the executor has room for an attempt. That takes neither time of
-// the trial nor an attempt.
-func (w *work) admit(ctx context.Context) (release func(), err error) {
+// admit waits until the executor has room for an attempt, which takes no time of the
+// trial. The room is nil when the executor admits all.
+func (w *work) admit(ctx context.Context, n int) (executor.Room, error) {
 	waiting, ok := w.exec.(executor.Admitter)
 	if !ok {
-		return func() {}, nil
+		return nil, nil
 	}
 	start := time.Now()
 	defer func() { w.waited += time.Since(start) }()
-	return waiting.Admit(ctx, w.Order)
+	return waiting.Admit(ctx, &executor.Admission{Order: w.Order, Attempt: n, Logf: w.logf})
+}
+
+// logf reports something that concerns the trial to the run's followers.
+func (w *work) logf(level, format string, args ...any) {
+	w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
 }
 
 // attempt does a trial once: workspace, executor, graders, all within the deadline.
@@ -163,9 +168,9 @@ func (w *work) admit(ctx context.Context) (release func(), err error) {
 func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 	a := &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
 	run := ctx
-	var release func()
+	var room executor.Room
 	if broken == nil {
-		release, broken = w.admit(ctx)
+		room, broken = w.admit(ctx, n)
 	}
 	start := time.Now()
 	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
@@ -173,7 +178,9 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 		a.Fail(run, broken)
 		return a
 	}
-	defer release()
+	if room != nil {
+		defer room.Release()
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.Timeout, errDeadline)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
@@ -193,6 +200,7 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 	}()
 
 	t := w.executorTrial(run, n, ws, expand)
+	t.Room = room
 	a.Prompt = t.Prompt
 	if ctx.Err() != nil { // a prompt is too long
 		a.Fail(ctx, nil)
@@ -248,10 +256,7 @@ func (w *work) executorTrial(run context.Context, n int, ws *workspace.Workspace
 	return &executor.Trial{
 		Order: w.Order, Attempt: n, Prompt: prompt, FollowUps: followUps, Dir: ws.Dir, Env: w.environ, Expand: expand,
 		Prepared:   func() { ws.Prepared(run, w.env.Blobs, w.env.Pool.Redactor()) },
-		Transcript: executor.NewTranscript(),
-		Logf: func(level, format string, args ...any) {
-			w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
-		},
+		Transcript: executor.NewTranscript(), Logf: w.logf,
 	}
 }
 

@@ -1,0 +1,21 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// ErrNoServer says that no server of this state directory is running.
+var ErrNoServer = errors.New("no waza server is running: start one with waza serve")
+
+// NoToolError says that all agents that are connected have said that they lack a tool.
+type NoToolError struct{ Tool string }
+
+func (e *NoToolError) Error() string { return fmt.Sprintf("no agent has the tool %q", e.Tool) }
+
+// EvaluationID is the name of an attempt at a trial, and the same whenever and by
+// whichever process it is made: RUN/TASK/TRIAL/ATTEMPT.
+func EvaluationID(runID, taskID string, trial, attempt int) string {
+	return runID + "/" + taskID + "/" + strconv.Itoa(trial) + "/" + strconv.Itoa(attempt)
+}
