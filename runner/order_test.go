@@ -43,7 +43,7 @@ func (w *elsewhere) do(ctx context.Context, env *trial.Env, o *record.Order) *re
 	}
 	// What a trial leaves and says comes back to the run.
 	w.mu.Lock()
-	there.Blobs, there.Dir, there.Log, there.Halt, there.Stopping = env.Blobs, env.Dir, env.Log, env.Halt, env.Stopping
+	there.Blobs, there.Dir, there.Log, there.Halt, there.Stopping, there.Begin = env.Blobs, env.Dir, env.Log, env.Halt, env.Stopping, env.Begin
 	w.mu.Unlock()
 	return trial.Do(ctx, there, sent)
 }

@@ -58,7 +58,7 @@ type Options struct {
 	// nil means none.
 	Reports []Report
 	// Do does the trials; nil means [trial.Do], which does them in this process. It is
-	// called by many workers at once.
+	// called by many workers at once, and calls env.Begin as trial.Do does.
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	// Logger takes what has no place in a run's own events; nil discards it.
 	Logger *slog.Logger

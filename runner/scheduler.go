@@ -27,6 +27,8 @@ type scheduler struct {
 	index *indexer
 
 	failFast atomic.Bool // a task failed and the suite wants to stop at that
+	// closed is closed when failFast is set: trials that wait to be admitted do not begin.
+	closed chan struct{}
 }
 
 // taskRun is a task while it runs.
@@ -54,12 +56,14 @@ type taskRun struct {
 
 	mu    sync.Mutex // guards the fields below
 	tally tally.Task
-	left  int  // trials that have not ended
-	noted bool // in the index of what later runs may take over
+	left  int          // trials that have not ended
+	begun map[int]bool // the numbers of those that have begun and not ended
+	noted bool         // in the index of what later runs may take over
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, env: trialEnv(r), tally: tally.NewRun(r.rec), index: newIndexer(r)}
+	s := &scheduler{run: r, env: trialEnv(r), tally: tally.NewRun(r.rec), index: newIndexer(r), closed: make(chan struct{})}
+	s.env.Begin, s.env.Closed = s.begin, s.closed
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
@@ -155,12 +159,11 @@ func (s *scheduler) claim() (*taskRun, int) {
 // skipRest gives every trial that was not started its verdict, so that each
 // trial of a run has exactly one.
 func (s *scheduler) skipRest(status record.Status) {
-	const failedFast = "not started: an earlier task failed and fail_fast is on"
 	verdict, reason := record.Skipped, failedFast
 	switch {
 	case s.failFast.Load():
 	case s.run.stop.Load():
-		reason = notStartedStopped
+		reason = trial.Stopped
 	case status == record.StatusCancelled:
 		verdict, reason = record.Cancelled, "not started: the run was cancelled"
 	case status == record.StatusFailed:
@@ -179,7 +182,7 @@ func (s *scheduler) skipRest(status record.Status) {
 	}
 }
 
-const notStartedStopped = "not started: the run was stopped"
+const failedFast = "not started: an earlier task failed and fail_fast is on"
 
 // notStarted is the result of a trial that never began.
 func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *record.Trial {
@@ -224,19 +227,59 @@ func (s *scheduler) trial(t *taskRun, num int) {
 func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	s.start(t)
 	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
-		return s.complete(t, t.notStarted(num, record.Skipped, notStartedStopped))
+		return s.complete(t, t.notStarted(num, record.Skipped, trial.Stopped))
+	}
+	if e := t.Earlier[num]; e != nil {
+		s.announce(t, num)
+		return s.complete(t, takeOver(s, t, num, e))
+	}
+	if t.broken != nil {
+		s.announce(t, num)
+		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
+	}
+	res := s.run.runner.do(s.run.ctx, s.env, s.order(t, num))
+	if !res.StartedAt.IsZero() {
+		s.announce(t, num) // unless it was
+	}
+	return s.complete(t, res)
+}
+
+// begin is [trial.Env.Begin] of the run: what became known while the trial waited to be
+// admitted may keep it from beginning.
+func (s *scheduler) begin(o *record.Order) (skip string) {
+	t := s.tasks[o.TaskNum-1]
+	t.mu.Lock()
+	decided := t.tally.Early.Decided
+	t.mu.Unlock()
+	switch {
+	case s.run.ctx.Err() != nil: // what it is to be called depends on why
+	case s.failFast.Load():
+		return failedFast
+	case s.run.stop.Load():
+		return trial.Stopped
+	case decided != nil:
+		return "not started: " + tally.DecisionText(decided)
+	}
+	s.announce(t, o.Num)
+	return ""
+}
+
+// announce reports that a trial begins, once.
+func (s *scheduler) announce(t *taskRun, num int) {
+	t.mu.Lock()
+	begun := t.begun[num]
+	if t.begun == nil {
+		t.begun = map[int]bool{}
+	}
+	t.begun[num] = true
+	t.mu.Unlock()
+	if begun {
+		return
 	}
 	s.run.feed.emit(&record.Event{
 		Type: record.TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: num, TotalTrials: t.Trials,
 	})
-	if e := t.Earlier[num]; e != nil {
-		return s.complete(t, takeOver(s, t, num, e))
-	}
-	if t.broken != nil {
-		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
-	}
-	return s.complete(t, s.run.runner.do(s.run.ctx, s.env, s.order(t, num)))
 }
 
 // order is the order of one trial of a task.
@@ -275,6 +318,7 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	decided := t.tally.Early.Add(res.TrialNum-t.First, res.Verdict)
 	why := t.tally.Early.Decided
 	t.left--
+	delete(t.begun, res.TrialNum)
 	last := t.left == 0
 	note := !t.noted && res.Verdict.Cacheable()
 	t.noted = t.noted || note
@@ -307,7 +351,9 @@ func (s *scheduler) completeTask(t *taskRun) {
 	res := t.tally.Result(t.Threshold)
 	t.tally, t.env = tally.Task{}, nil // not needed any more, and there may be many tasks
 	if r.plan.FailsFast(t.Task, res.Verdict) {
-		s.failFast.Store(true)
+		if s.failFast.CompareAndSwap(false, true) {
+			close(s.closed)
+		}
 	}
 	s.announceTask(t, res)
 }

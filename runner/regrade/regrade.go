@@ -138,10 +138,14 @@ func (g *grading) tell() {
 }
 
 // Gradable reports whether the executor ended normally: then all graders had
-// their turn, or the first at least.
+// their turn, or the first at least. One whose agent said that it cannot do the task
+// left nothing to grade.
 func Gradable(res *record.Trial) bool {
 	switch res.Verdict {
-	case record.Passed, record.Failed, record.NeedsReview:
+	case record.Failed:
+		destroyed := res.Workspace != nil && res.Workspace.Destroyed != ""
+		return len(res.Graders) > 0 || res.Error == "" || destroyed
+	case record.Passed, record.NeedsReview:
 		return true
 	}
 	return len(res.Graders) > 0

@@ -45,17 +45,26 @@ func (b *busy) Close() error { return nil }
 
 func doBusy(ctx context.Context, t *testing.T, b *busy) *record.Trial {
 	t.Helper()
-	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return b, nil }}
+	return do(ctx, t, b, nil)
+}
+
+// do does a trial with an executor of the test; change may be nil.
+func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*trial.Env)) *record.Trial {
+	t.Helper()
+	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return exec, nil }}
 	suite := &eval.Suite{}
 	pool := provider.NewPool(provider.PoolOptions{})
 	defer pool.Close()
 	env := &trial.Env{
 		Executors: executor.NewRegistry(kind), Graders: builtin.Graders, Grading: grader.NewEnv(suite, 1), Pool: pool, Dir: t.TempDir(),
 	}
+	if change != nil {
+		change(env)
+	}
 	defer func() { require.NoError(t, env.Close()) }()
 	return trial.Do(ctx, env, &record.Order{
 		RunID: "r", TaskID: "a", TaskNum: 1, Num: 1, Suite: suite, Task: &eval.Task{ID: "a", Inputs: eval.Inputs{Prompt: "hi"}},
-		Executor: "busy", Workers: 1, Timeout: 10 * time.Second, RetryErrors: 2,
+		Executor: "busy", Workers: 1, Timeout: 10 * time.Second, MaxAttempts: 2, RetryErrors: 2,
 	})
 }
 
@@ -84,7 +93,8 @@ func TestWaitingEndsWithTheRun(t *testing.T) {
 		b := &busy{wait: time.Hour}
 		res := doBusy(ctx, t, b)
 		require.Equal(t, record.Cancelled, res.Verdict)
-		require.Equal(t, "the run was cancelled", res.Error)
+		require.Equal(t, "not started: the run was cancelled", res.Error)
+		require.Zero(t, res.StartedAt)
 		require.Zero(t, res.DurationMS)
 		require.Zero(t, b.released)
 	})

@@ -29,8 +29,14 @@ type Attempt struct {
 	// time it was graded; the newest first.
 	before [][]record.Grade
 	Cause  error // why the verdict is error
+	// again says that the executor sent the attempt back; nil when it did not.
+	again *executor.AgainError
 	// Judged is what graders spent that asked models.
 	Judged *record.Usage
+}
+
+func newAttempt() *Attempt {
+	return &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
 }
 
 // count makes a the attempt of a trial that counts.
@@ -66,6 +72,7 @@ func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 func (a *Attempt) Fail(ctx context.Context, err error) {
 	a.Score = nil
 	var expansion *expansionError
+	var failed *executor.FailedError
 	switch why := context.Cause(ctx); {
 	case errors.As(why, &expansion):
 		a.Verdict, a.Error, a.Cause = record.Errored, why.Error(), executor.Permanent(why)
@@ -76,6 +83,8 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 		}
 	case why != nil:
 		a.Verdict, a.Error = record.Cancelled, why.Error()
+	case errors.As(err, &failed):
+		a.Verdict, a.Score, a.Error = record.Failed, new(float64), err.Error()
 	default:
 		a.Verdict, a.Error, a.Cause = record.Errored, err.Error(), err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -38,11 +37,12 @@ const (
 type work struct {
 	*record.Order
 	env     *Env
+	res     *record.Trial
 	exec    executor.Executor
 	caps    executor.Capabilities
 	graders []*grader.Bound
 	environ []string      // of its processes; never appended to in place
-	waited  time.Duration // for the executor to admit attempts
+	waited  time.Duration // for the executor to admit attempts, those it sent back included
 }
 
 // Do does the trial that an order names, and returns its result when nothing of it is
@@ -50,10 +50,14 @@ type work struct {
 // failed is tried MaxAttempts times in all, one in error RetryErrors times more. The
 // first answer to a trigger test is the answer: to ask until it is right measures
 // nothing. When ctx ends, the verdict is cancelled and the cause of ctx the error.
+//
+// A trial begins when its executor admits the first attempt, see [Env.Begin]. The
+// result of one that never began has no StartedAt, and its verdict is cancelled or
+// skipped.
 func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
-	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash, StartedAt: time.Now().UTC()}
+	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash}
 	start := time.Now()
-	w, err := prepare(ctx, env, o)
+	w, err := prepare(ctx, env, o, res)
 	failures, errs := max(1, o.MaxAttempts)-1, o.RetryErrors
 	if o.Trigger != nil {
 		failures = 0
@@ -99,18 +103,24 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 // trial's own. When ctx has ended, the verdict is cancelled.
 func Broken(ctx context.Context, o *record.Order, why error) *record.Trial {
 	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash, StartedAt: time.Now().UTC()}
-	a := &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
+	a := newAttempt()
 	a.Fail(ctx, why)
 	a.count(res)
 	return res
 }
 
-// prepare gathers what all attempts at a trial use.
-func prepare(ctx context.Context, env *Env, o *record.Order) (*work, error) {
-	w := &work{Order: o, env: env, caps: env.Capabilities(o), environ: env.environ(o)}
+// prepare gathers what all attempts at a trial use, and begins the trial unless it
+// has to wait until it is admitted.
+func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) (*work, error) {
+	w := &work{Order: o, env: env, res: res, caps: env.Capabilities(o), environ: env.environ(o)}
 	var err error
 	if w.exec, err = env.executor(ctx, o); err != nil {
 		return w, err
+	}
+	if _, waits := w.exec.(executor.Admitter); !waits {
+		if err := w.begin(); err != nil {
+			return w, err
+		}
 	}
 	w.graders, err = env.Bind(o)
 	return w, err
@@ -146,38 +156,16 @@ func (w *work) logRetry(attempt int, level, why string) {
 	}
 }
 
-// admit waits until the executor has room for an attempt, which takes no time of the
-// trial. The room is nil when the executor admits all.
-func (w *work) admit(ctx context.Context, n int) (executor.Room, error) {
-	waiting, ok := w.exec.(executor.Admitter)
-	if !ok {
-		return nil, nil
-	}
-	start := time.Now()
-	defer func() { w.waited += time.Since(start) }()
-	return waiting.Admit(ctx, &executor.Admission{Order: w.Order, Attempt: n, Logf: w.logf})
-}
-
 // logf reports something that concerns the trial to the run's followers.
 func (w *work) logf(level, format string, args ...any) {
 	w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
 }
 
-// attempt does a trial once: workspace, executor, graders, all within the deadline.
-// broken says why that cannot be done; nil when it can.
-func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
-	a := &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
-	run := ctx
-	var room executor.Room
-	if broken == nil {
-		room, broken = w.admit(ctx, n)
-	}
-	start := time.Now()
+// try does a trial once: workspace, executor, graders, all within the deadline. room
+// is nil when the executor admits all.
+func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
+	a, run, start := newAttempt(), ctx, time.Now()
 	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
-	if broken != nil {
-		a.Fail(run, broken)
-		return a
-	}
 	if room != nil {
 		defer room.Release()
 	}
@@ -219,6 +207,9 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 	if a.takeOutput(out); a.OutputDropped > 0 {
 		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped: graders cannot tell what it lacks",
 			w.TaskID, w.Num, len(a.Output), a.OutputDropped)
+	}
+	if a.again = sentBack(ctx, err); a.again != nil {
+		return a
 	}
 	destroyed := ws.Destroyed()
 	if noDir := (*proc.NoDirError)(nil); destroyed != "" && errors.As(err, &noDir) {
@@ -289,14 +280,8 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	return &with
 }
 
-// execute calls the executor. A panic in it is a fault of the harness and ends
-// this trial, not the run.
+// execute calls the executor. A panic in it is a fault of the harness.
 func (w *work) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.env.logger().Error("executor panicked", "run", w.RunID, "task", w.Task.ID, "panic", p, "stack", string(debug.Stack()))
-			err = executor.Permanent(fmt.Errorf("executor %s panicked: %v", w.Executor, p))
-		}
-	}()
+	defer w.guard(&err)
 	return w.exec.Execute(ctx, t)
 }

@@ -37,10 +37,17 @@ type Env struct {
 	Dir   string
 	// Log takes what followers of the run may want to know. Nil discards it.
 	Log func(o *record.Order, n Notice)
+	// Begin is called for each trial that is about to begin: when its executor has
+	// admitted the first attempt or, of executors that admit all, at once. A text that is
+	// not empty says why the trial must not begin, and its verdict is skipped. Nil lets
+	// all begin.
+	Begin func(o *record.Order) (skip string)
 	// Halt is called when no further trial of the run would fare better. Nil is fine.
 	Halt func(why *executor.StopError)
 	// Stopping is closed when trials should not be tried again; nil means never.
 	Stopping <-chan struct{}
+	// Closed is closed when no further trials should begin; nil means never.
+	Closed <-chan struct{}
 	// Logger takes what has no place in a run's own events. Nil discards it.
 	Logger *slog.Logger
 

@@ -1,0 +1,172 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/trial"
+)
+
+// away is an executor whose agent leaves during its first attempts.
+type away struct {
+	leaves int           // how often
+	after  time.Duration // from the beginning of an attempt
+	then   error         // of the attempt in which it stays
+	during func()        // when it leaves; may be nil
+
+	attempts []int
+	at       []time.Duration
+	began    time.Time
+}
+
+func (a *away) Admit(_ context.Context, _ *executor.Admission) (executor.Room, error) {
+	return place{}, nil
+}
+
+// place is a Room.
+type place struct{}
+
+func (place) Release() {}
+
+func (a *away) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
+	a.attempts = append(a.attempts, t.Attempt)
+	a.at = append(a.at, time.Since(a.began))
+	if len(a.attempts) <= a.leaves {
+		select {
+		case <-time.After(a.after):
+		case <-ctx.Done():
+		}
+		if a.during != nil {
+			a.during()
+		}
+		return executor.Outcome{Output: "half"}, &executor.AgainError{Why: "the agent left"}
+	}
+	return executor.Outcome{Output: "whole"}, a.then
+}
+
+func (a *away) Close() error { return nil }
+
+// An attempt that its agent leaves is no attempt, and its time no time of the trial.
+func TestSentBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &away{leaves: 3, after: 20 * time.Second, began: time.Now()} // beyond the deadline of 10 s
+		var notices []string
+		begun := 0
+		res := do(t.Context(), t, a, func(env *trial.Env) {
+			env.Begin = func(*record.Order) string { begun++; return "" }
+			env.Log = func(_ *record.Order, n trial.Notice) { notices = append(notices, n.Level+" "+n.Message) }
+		})
+		require.Equal(t, record.Passed, res.Verdict, res.Error)
+		require.Equal(t, "whole", res.Output)
+		require.Empty(t, res.Attempts)
+		require.Equal(t, []int{1, 1, 1, 1}, a.attempts)
+		require.Zero(t, res.DurationMS)
+		require.Equal(t, 1, begun)
+		require.Len(t, notices, 3)
+		require.Equal(t, "info task a, trial 1: the agent left; it waits to be admitted again", notices[0])
+	})
+}
+
+// Agents that turn trials away at once do not keep waza busy.
+func TestSentBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &away{leaves: 20, began: time.Now()}
+		res := do(t.Context(), t, a, nil)
+		require.Equal(t, record.Passed, res.Verdict, res.Error)
+		require.GreaterOrEqual(t, a.at[1], 25*time.Millisecond)
+		require.LessOrEqual(t, a.at[1], 50*time.Millisecond)
+		for i := 10; i < 20; i++ {
+			require.GreaterOrEqual(t, a.at[i+1]-a.at[i], 5*time.Second)
+			require.LessOrEqual(t, a.at[i+1]-a.at[i], 10*time.Second)
+		}
+	})
+}
+
+func TestSentBackAndCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a := &away{leaves: 3, began: time.Now(), during: func() { cancel(errors.New("the run was cancelled")) }}
+		res := do(ctx, t, a, nil)
+		require.Equal(t, record.Cancelled, res.Verdict)
+		require.Equal(t, "the run was cancelled", res.Error)
+		require.Len(t, a.attempts, 1)
+		require.Zero(t, time.Since(a.began))
+	})
+}
+
+func TestSentBackAndStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		a := &away{leaves: 3, began: time.Now(), during: func() { close(stop) }}
+		res := do(t.Context(), t, a, func(env *trial.Env) { env.Stopping = stop })
+		require.Equal(t, record.Cancelled, res.Verdict)
+		require.Equal(t, "the run was stopped before the trial was tried again", res.Error)
+		require.Len(t, a.attempts, 1)
+	})
+}
+
+// An agent that says it cannot do the task has failed, and is tried again as others.
+func TestFailedByItsAgent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &away{then: &executor.FailedError{Why: "Tool execution failed: no such page"}, began: time.Now()}
+		res := do(t.Context(), t, a, nil)
+		require.Equal(t, record.Failed, res.Verdict)
+		require.Equal(t, "Tool execution failed: no such page", res.Error)
+		require.Zero(t, *res.Score)
+		require.Empty(t, res.Graders)
+		require.Len(t, res.Attempts, 1)
+		require.Equal(t, []int{1, 2}, a.attempts)
+		require.Equal(t, "whole", res.Output)
+	})
+}
+
+// A trial that waits when the run is stopped never began.
+func TestWaitingEndsWithStop(t *testing.T) {
+	t.Parallel()
+	for _, closes := range []func(*trial.Env, chan struct{}){
+		func(env *trial.Env, c chan struct{}) { env.Stopping = c },
+		func(env *trial.Env, c chan struct{}) { env.Closed = c },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			stop := make(chan struct{})
+			time.AfterFunc(time.Minute, func() { close(stop) })
+			b := &busy{wait: time.Hour}
+			start := time.Now()
+			res := do(t.Context(), t, b, func(env *trial.Env) {
+				closes(env, stop)
+				env.Begin = func(*record.Order) string { return "not started: enough" }
+			})
+			require.Equal(t, record.Skipped, res.Verdict)
+			require.Equal(t, "not started: enough", res.Error)
+			require.Zero(t, res.StartedAt)
+			require.Equal(t, time.Minute, time.Since(start))
+		})
+	}
+}
+
+// What became known while a trial waited can keep it from beginning.
+func TestAdmittedTooLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{wait: time.Hour}
+		res := do(t.Context(), t, b, func(env *trial.Env) {
+			env.Begin = func(*record.Order) string { return "not started: decided" }
+		})
+		require.Equal(t, record.Skipped, res.Verdict)
+		require.Equal(t, "not started: decided", res.Error)
+		require.Zero(t, res.StartedAt)
+		require.Equal(t, 1, b.released)
+	})
+}
