@@ -118,6 +118,8 @@ var rooms = map[string]string{
 	"rpc/language": "the language server",
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
+
+	"rpc/gateway/link": "how other processes reach the server",
 }
 
 // house is what the limits apply to: the size of each package and type.

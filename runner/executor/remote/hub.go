@@ -29,12 +29,12 @@ type Slot interface {
 	ClientID() string
 	// Evaluate sends the evaluation to the agent and waits for its answer. It calls
 	// status for each update of the agent, one at a time; nil ignores them. When the
-	// connection breaks, it waits a while for the agent to come back, sends the
-	// evaluation again with the same id and, where the server comes back, too, with it.
+	// agent's connection breaks, it waits a while for the agent to come back and sends
+	// the evaluation again with the same id.
 	//
-	// The error is an [*executor.AgainError] when the agent is gone, has no such tool or
-	// has too much to do: reserve again. It is the cause of ctx when that ended while the
-	// agent was connected.
+	// The error is an [*executor.AgainError] when the agent or the server is gone, or when
+	// the agent has no such tool or has too much to do: reserve again. It is the cause of
+	// ctx when that ended while the agent was connected.
 	Evaluate(ctx context.Context, e *Evaluation, status func(Status)) (*Answer, error)
 	// Release gives the room back. An agent that still works on an evaluation whose ctx
 	// has ended keeps its room occupied until it answers, or a while has passed.
