@@ -9,6 +9,11 @@ import (
 // ErrNoServer says that no server of this state directory is running.
 var ErrNoServer = errors.New("no waza server is running: start one with waza serve")
 
+// ErrCallerGone is the cause with which a server ends the context of an evaluation whose
+// caller's process is gone. The answer is kept for the process that takes the run over;
+// answers to evaluations that ended otherwise are dropped.
+var ErrCallerGone = errors.New("the process that asked is gone")
+
 // NoToolError says that all agents that are connected have said that they lack a tool.
 type NoToolError struct{ Tool string }
 
