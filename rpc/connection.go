@@ -29,6 +29,7 @@ import (
 //     when its ctx is cancelled;
 //   - one for each suite that is watched: ends with eval.unwatch, and when the
 //     client's input has ended;
+//   - one that sends changes of agents, where the client wants them: ends like those;
 //   - of the owner, one that watches the output and one that watches the process of
 //     initialize: serve ends both.
 //
@@ -55,6 +56,7 @@ type connection struct {
 	runs          ownRuns
 	subscriptions subscriptions
 	watches       watches
+	agents        agentWatch
 	editor        *language.Editor
 
 	mu         sync.Mutex // guards the fields below
@@ -148,6 +150,7 @@ func (c *connection) finish(ctx context.Context) {
 	c.requests.Wait(ctx)
 	c.editor.Settle(ctx)
 	c.watches.close()
+	c.agents.close()
 	c.editor.End()
 	if c.owner {
 		c.runs.wait(ctx)
@@ -260,6 +263,7 @@ func (c *connection) end(ctx context.Context) {
 		c.requests.Wait(ctx)
 		c.editor.Settle(ctx)
 		c.watches.close()
+		c.agents.close()
 		if c.runs.cancelled() || c.server.clients.isClosing() {
 			c.waitRuns(ctx)
 		}

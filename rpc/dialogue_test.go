@@ -30,7 +30,8 @@ var update = flag.Bool("update", false, "rewrite the dialogues in testdata as th
 //	< text       what the server is to say, in order
 //	# text       a comment
 //
-// The archive's comment may hold "transports: stdio" or "token: TEXT". What
+// The archive's comment may hold "transports: stdio", "token: TEXT" or "agents: TEXT", which
+// is about the server of [directory]. What
 // differs from run to run is written $DIR, $RUN1, $TIME and so on, and so is the
 // long list of methods. With -update,
 // the server's lines are written anew.
@@ -51,7 +52,11 @@ func TestDialogues(t *testing.T) {
 			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				d := &dialogue{T: t, dir: write(t, string(data)), schemas: schemas}
-				d.client = connect(t, newServer(t, rpc.Options{Token: setting(archive, "token")}))
+				o := rpc.Options{Token: setting(archive, "token")}
+				if setting(archive, "agents") != "" {
+					o.Agents = &directory{}
+				}
+				d.client = connect(t, newServer(t, o))
 				script := content(archive, "dialogue")
 				got := d.play(script)
 				if *update {

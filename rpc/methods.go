@@ -27,7 +27,7 @@ type call struct {
 func table() []*method {
 	return slices.Concat(
 		evalMethods(), watchMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(),
-		trialMethods(), compareMethods(), exportMethods(), pageMethods(), lifecycleMethods(), discoverMethods(),
+		trialMethods(), compareMethods(), exportMethods(), pageMethods(), agentMethods(), lifecycleMethods(), discoverMethods(),
 	)
 }
 

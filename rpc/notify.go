@@ -13,6 +13,7 @@ var notifications = []dispatch.Entry{
 	{Name: "eval.progress", Doc: "Something happened in a run. The events of one task come in the order in which they happened.", Params: reflect.TypeFor[progressParams]()},
 	{Name: "eval.log", Doc: "A run has something to tell to people.", Params: reflect.TypeFor[logParams]()},
 	{Name: "eval.changed", Doc: "A suite that is watched was read, at first and after each change. The notifications of its run follow, if there is one.", Params: reflect.TypeFor[changedParams]()},
+	{Name: "agent.changed", Doc: "An agent has connected, gone, or has more or less to do; or the server has gone. Only for clients that have asked for it by agent.list.", Params: reflect.TypeFor[agentChangedParams]()},
 	{Name: "eval.complete", Doc: "A run has ended: the last notification of every run, sent exactly once, also for runs that failed or were cancelled.", Params: reflect.TypeFor[completeParams]()},
 }
 

@@ -30,6 +30,7 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/language"
 	"waza/runner"
+	"waza/runner/executor/remote"
 	"waza/runner/report/formats"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// Metrics, unless nil, takes what the server counts. [Main] serves it where
 	// Door.Metrics says.
 	Metrics *prometheus.Registry
+
+	// Agents lists the agents of `waza serve`; nil means that there are none.
+	Agents remote.Directory
 
 	// Token is what clients of a listener must send as their first call,
 	// initialize {token}. Empty means that none is asked for. Stdio needs none:

@@ -109,7 +109,7 @@ type request struct {
 
 // end gives back all that the process holds.
 func (c *session) end() {
-	c.cancel(errEnded)
+	c.cancel(remote.ErrCallerGone)
 	c.calls.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -155,26 +155,16 @@ const (
 
 // Agent is a client of the evaluation protocol. Nobody changes one that was returned.
 type Agent struct {
-	// UUID of the agent, with :TAB when it is a tab of a browser.
-	ClientID string `json:"clientId"`
-	// One of registered, ready, paused and gone.
-	State string `json:"state"`
-	// Tools the agent lists; empty means that it lists none and may have any.
-	Tools []string `json:"tools"`
-	// Tools that the agent has said not to have.
-	Lacks []string `json:"lacks,omitempty"`
-	// Most evaluations at once.
-	MaxConcurrency int `json:"maxConcurrency"`
-	// Evaluations that the agent has now.
-	Running int `json:"running"`
-	// Evaluations that it has answered since the server started.
-	Answered int64 `json:"answered"`
-	// Version of the agent, as it says.
-	Version string `json:"version,omitempty"`
-	// Address the agent connects from.
-	Address string `json:"address,omitempty"`
-	// When it registered.
-	Since time.Time `json:"since"`
+	ClientID       string    `json:"clientId" doc:"UUID of the agent, with :TAB when it is a tab of a browser."`
+	State          string    `json:"state" doc:"registered: it has yet to say that it is ready; ready; paused: it has asked to be left alone for a while; gone: evaluations wait for it to come back."`
+	Tools          []string  `json:"tools" doc:"Tools that it lists. An agent that lists none may be asked for any."`
+	Lacks          []string  `json:"lacks,omitempty" doc:"Tools that it has said not to have; absent when none."`
+	MaxConcurrency int       `json:"maxConcurrency" doc:"Most evaluations at once."`
+	Running        int       `json:"running" doc:"Evaluations that it has now."`
+	Answered       int64     `json:"answered" doc:"Evaluations that it has answered since the server started."`
+	Version        string    `json:"version,omitempty" doc:"Its version, as it says; absent when it says none."`
+	Address        string    `json:"address,omitempty" doc:"Where it connects from; absent when it is gone."`
+	Since          time.Time `json:"since" doc:"When it registered."`
 }
 
 // Is reports whether id names the agent: its whole id, or the part before the colon.
