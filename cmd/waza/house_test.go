@@ -43,6 +43,7 @@ var largeTypes = map[string]struct {
 	"eval/assist.query":     {42, "a question about a place of a suite has a method per kind of place"},
 	"eval/assist.completer": {30, "a completion has a method per kind of value"},
 	"eval/decode.Decoder":   {21, "a decoder has a method per kind of value"},
+	"rpc/gateway/door.Conn": {39, "reading, sending, timers and the end of a connection share its state"},
 	"rpc/wire.Stream":       {25, "reading, writing and questions share one connection and its end"},
 	"runner/journal.Run":    {33, "a run's directory has readers and writers per file"},
 	"runner/journal.Store":  {26, "the state directory has a method per thing kept in it"},
@@ -119,6 +120,7 @@ var rooms = map[string]string{
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
 
+	"rpc/gateway/door": "what the WebSocket doors of waza serve share",
 	"rpc/gateway/link": "how other processes reach the server",
 }
 

@@ -1,0 +1,77 @@
+package door
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Accept makes a request a WebSocket and calls serve with it. When serve returns while
+// the connection is open, the connection is closed with code 1001. Accept returns when
+// the connection is over and nothing of it runs any more; requests that are no WebSocket,
+// or come when the door is full or closing, get an HTTP status.
+//
+// The ctx of serve ends with the connection. Host and Origin are checked before.
+func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx context.Context, c *Conn)) {
+	at, ok := r.Context().Value(guestKey{}).(*place)
+	switch {
+	case !ok || at.guest == nil:
+		http.Error(w, "this address takes no WebSockets", http.StatusInternalServerError)
+		return
+	case d.isClosing():
+		d.refuse(w, r, "closing", http.StatusServiceUnavailable, ErrShutdown.Error())
+		return
+	case d.guests.full():
+		d.refuse(w, r, "full", http.StatusServiceUnavailable, "too many connections; try again later")
+		return
+	}
+	c := &Conn{door: d, place: at, request: r, since: time.Now(), done: make(chan struct{})}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       d.options.Subprotocols,
+		InsecureSkipVerify: true, // guard has checked the Origin
+		OnPingReceived:     c.pinged,
+		OnPongReceived:     c.ponged,
+	})
+	if err != nil {
+		d.metrics.refused.WithLabelValues("handshake").Inc()
+		d.log.Debug("request refused", "client", r.RemoteAddr, "why", "handshake", "error", err)
+		return
+	}
+	ws.SetReadLimit(-1) // Read has the limit
+	c.ws = ws
+	c.ctx, c.cancel = context.WithCancel(r.Context())
+	c.heard.Store(c.clock())
+	d.guests.attach(at.guest, c)
+	if !d.enter(c) {
+		c.Drop()
+	}
+	d.metrics.accepted.Inc()
+	c.startTimers()
+	defer c.finish()
+	serve(c.ctx, c)
+}
+
+// attach notes the WebSocket that a guest has become.
+func (g *guests) attach(in *guest, c *Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in.conn = c
+}
+
+// evict ends the connection of a guest that has lost its place to a newer one.
+func (d *Door) evict(in *guest) {
+	d.metrics.refused.WithLabelValues("evicted").Inc()
+	d.metrics.evictions.Do(func() {
+		d.log.Warn("connections that have not identified themselves make room for newer ones", "client", in.RemoteAddr().String())
+	})
+	d.guests.mu.Lock()
+	c := in.conn
+	d.guests.mu.Unlock()
+	if c == nil {
+		in.Close()
+		return
+	}
+	c.end(ending{code: int(websocket.StatusTryAgainLater), reason: "too many connections that have not identified themselves", discard: true, hasty: true})
+}

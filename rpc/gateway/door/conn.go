@@ -1,0 +1,267 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+)
+
+// ErrClosed is returned for connections that are closed or being closed.
+var ErrClosed = errors.New("the connection is closed")
+
+// unidentifiedBytes is the size of the largest message of a connection that has yet to
+// identify itself.
+const unidentifiedBytes = 64 << 10
+
+// Conn is a WebSocket connection of a client. Read is called by one goroutine at a time;
+// all other methods are safe for concurrent use and do not block.
+//
+// A connection ends in one of two ways. Close sends what is queued, then a close frame,
+// and waits Config.CloseTimeout for that of the client. Drop closes the TCP connection.
+type Conn struct {
+	door    *Door
+	place   *place
+	ws      *websocket.Conn
+	request *http.Request
+	since   time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the connection is over
+
+	heard    atomic.Int64 // clock when the client was last heard
+	received atomic.Int64 // messages
+	sent     atomic.Int64 // messages
+
+	mu       sync.Mutex // guards the fields below
+	name     string     // "" until identified
+	log      *slog.Logger
+	rate     *limiter
+	queue    [][]byte
+	queued   int64         // bytes in the queue, and of the message that is being written
+	room     chan struct{} // closed when bytes have left the queue; nil when nobody waits
+	pong     []byte        // payload of a pong to send; nil for none
+	ping     bool          // a ping is to be sent
+	writing  bool          // the writer runs
+	written  chan struct{} // closed when the writer that runs has ended
+	ending   *ending       // how the connection ends; nil while it is open
+	dropped  bool
+	idle     *time.Timer // nil without
+	beat     *time.Timer // nil without
+	pingedAt int64       // clock of the last ping that has no answer; 0 for none
+}
+
+// ending is how a connection ends.
+type ending struct {
+	code    int // 0 is without a close frame
+	reason  string
+	discard bool // without what is queued
+	hasty   bool // without waiting for the close frame of the client
+}
+
+// clock is the time since the connection was accepted, in nanoseconds.
+func (c *Conn) clock() int64 { return int64(time.Since(c.since)) }
+
+// Request is the request that the connection came from. Its context must not be used.
+func (c *Conn) Request() *http.Request { return c.request }
+
+// Addr is the address of the client.
+func (c *Conn) Addr() string { return c.request.RemoteAddr }
+
+// Subprotocol is the one that client and door agreed on; empty when there is none.
+func (c *Conn) Subprotocol() string { return c.ws.Subprotocol() }
+
+// Done is closed when the connection is over.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Log is the door's log with the address and name of the client.
+func (c *Conn) Log() *slog.Logger {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.log == nil {
+		c.log = c.door.log.With("client", c.Addr())
+		if c.name != "" {
+			c.log = c.log.With("name", c.name)
+		}
+	}
+	return c.log
+}
+
+// Identify names the client for registry, logs and rate limit, and gives it one of the
+// places of Config.MaxConnections. Until then a newer connection may take its place. When
+// there is no place left, it closes the connection with code 1013 and returns false. A
+// further call changes the name. Connections of one name share a rate limit.
+func (c *Conn) Identify(name string) bool {
+	if !c.door.guests.promote(c.place.guest) {
+		c.Close(int(websocket.StatusTryAgainLater), "too many connections")
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name != name {
+		c.rate = c.door.rates.rename(c.rate, c.name, name)
+		c.name, c.log = name, nil
+	}
+	return true
+}
+
+// Name is the name of the client; empty until it has identified itself.
+func (c *Conn) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// Allow counts a message of the client. It is false when the client has sent more than
+// Config.MessagesPerMinute, and then returns when it may send the next.
+func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
+	c.mu.Lock()
+	if c.rate == nil {
+		c.rate = c.door.rates.first(c.name)
+	}
+	rate := c.rate
+	c.mu.Unlock()
+	return rate.allow()
+}
+
+// Read waits for the next text message and returns it; the caller may keep it. A binary
+// message closes the connection with code 1003, text that is not UTF-8 with 1007, a
+// message that is too large with 1009. Nothing is returned after Close or Drop. When
+// ctx ends, the connection is dropped.
+func (c *Conn) Read(ctx context.Context) ([]byte, error) {
+	if ctx != c.ctx && ctx.Done() != nil {
+		defer context.AfterFunc(ctx, c.Drop)()
+	}
+	for {
+		// coder/websocket drops the connection when the context of a read ends, and makes
+		// one more timer per frame: timers of ours close it with a close frame.
+		kind, r, err := c.ws.Reader(context.Background())
+		if err != nil {
+			return nil, c.lost(err)
+		}
+		msg, err := c.readAll(r)
+		switch {
+		case errors.Is(err, errTooLarge):
+			c.Close(int(websocket.StatusMessageTooBig), err.Error())
+			return nil, err
+		case err != nil:
+			return nil, c.lost(err)
+		case c.isEnding():
+			continue // until the client has answered the close frame
+		case kind != websocket.MessageText:
+			c.Close(int(websocket.StatusUnsupportedData), "messages must be text")
+			return nil, errors.New("the client sent a binary message")
+		case !utf8.Valid(msg):
+			c.Close(int(websocket.StatusInvalidFramePayloadData), "text must be UTF-8")
+			return nil, errors.New("the client sent text that is not UTF-8")
+		}
+		c.heard.Store(c.clock())
+		c.received.Add(1)
+		c.door.metrics.received.Inc()
+		c.door.metrics.receivedBytes.Add(float64(len(msg)))
+		return msg, nil
+	}
+}
+
+var errTooLarge = errors.New("message too large")
+
+// aliveBytes is how much of a message counts as a sign of life. A client that sends
+// a large message slowly is not idle; one that sends a byte now and then is.
+const aliveBytes = 64 << 10
+
+// readAll reads a message within the limit.
+func (c *Conn) readAll(r io.Reader) ([]byte, error) {
+	limit := c.limit()
+	b := make([]byte, 0, 512)
+	alive := aliveBytes
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if limit > 0 && int64(len(b)) > limit {
+			return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
+		}
+		if len(b) >= alive {
+			c.heard.Store(c.clock())
+			alive = len(b) + aliveBytes
+		}
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}
+
+// limit is the most bytes that a message may have now; 0 is no limit.
+func (c *Conn) limit() int64 {
+	limit := c.door.config.MaxMessageBytes
+	if limit <= unidentifiedBytes && limit > 0 {
+		return limit
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name == "" {
+		return unidentifiedBytes
+	}
+	return limit
+}
+
+// lost makes the error of a read that failed, and drops what is left of the connection
+// unless it is being closed.
+func (c *Conn) lost(err error) error {
+	if c.isEnding() {
+		return ErrClosed
+	}
+	if code := websocket.CloseStatus(err); code != -1 {
+		c.end(ending{reason: "closed by the client"})
+		return fmt.Errorf("the client closed the connection with code %d", code)
+	}
+	c.end(ending{reason: "lost"})
+	return fmt.Errorf("the connection was lost: %w", err)
+}
+
+func (c *Conn) isEnding() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending != nil
+}
+
+// finish ends the connection after its handler has returned, and waits for the writer.
+func (c *Conn) finish() {
+	c.Close(int(websocket.StatusGoingAway), "")
+	c.mu.Lock()
+	written := c.written
+	c.mu.Unlock()
+	if written != nil {
+		<-written
+	}
+	c.Drop()
+	_ = c.ws.CloseNow() // gives its buffers back
+	c.mu.Lock()
+	how, name, rate := *c.ending, c.name, c.rate
+	c.mu.Unlock()
+	c.door.rates.leave(rate, name)
+	c.door.metrics.closed(how)
+	c.door.leave(c)
+	c.Log().Debug("connection over", "code", how.code, "why", how.reason,
+		"received", c.received.Load(), "sent", c.sent.Load(), "duration", time.Since(c.since).Round(time.Millisecond))
+}
+
+// line makes a message one line: outside of strings, which hold no raw line ends, JSON
+// takes a space as well.
+func line(msg []byte) []byte {
+	msg = bytes.ReplaceAll(msg, []byte("\n"), []byte(" "))
+	return append(bytes.ReplaceAll(msg, []byte("\r"), []byte(" ")), '\n')
+}

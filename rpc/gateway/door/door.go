@@ -1,0 +1,226 @@
+// Package door is what the WebSocket doors of waza serve share: addresses, Host and
+// Origin checks, limits, timeouts, send queues, shutdown, logs and metrics. A protocol
+// makes its door with [New], and its HTTP handler calls [Door.Accept] for each client.
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ErrShutdown is returned to clients and callers that come after [Door.Shutdown].
+var ErrShutdown = errors.New("the server is shutting down")
+
+// headerTimeout is how long a client may take to send the header of a request.
+const headerTimeout = 5 * time.Second
+
+// requestTimeout is how long a request may take that is no WebSocket.
+const requestTimeout = time.Minute
+
+// maxHeaderBytes is the most that the header of a request may have.
+const maxHeaderBytes = 16 << 10
+
+// Options are what a protocol gives to its door. The zero value works.
+type Options struct {
+	// Log gets structured records without tokens and query strings; nil discards them.
+	Log *slog.Logger
+	// Metrics gets the metrics of the door, with its name as label door; nil keeps none.
+	Metrics prometheus.Registerer
+	// Authenticated says that the handler lets nobody in who shows no key or token.
+	// Addresses that other machines can reach want it.
+	Authenticated bool
+	// AuthenticateHint says what the user has to set so that clients are authenticated.
+	AuthenticateHint string
+	// ShutdownCode closes connections at shutdown; 0 cuts them without a close frame.
+	ShutdownCode int
+	// ShutdownReason goes with ShutdownCode.
+	ShutdownReason string
+	// Closing is called once by Shutdown, after new clients are refused and before
+	// connections are closed. It may send messages and wait for work until ctx ends.
+	Closing func(ctx context.Context)
+	// IdleCode closes idle connections; 0 means 1001.
+	IdleCode int
+	// Subprotocols are those that the door speaks, in order of preference.
+	Subprotocols []string
+}
+
+// Door listens on the addresses of its Config, and keeps the connections that Accept
+// took. Its goroutines are those of an http.Server, which Serve waits for, and one per
+// connection while something is being written to it, which Accept waits for. It is safe
+// for concurrent use.
+type Door struct {
+	name    string
+	config  Config
+	options Options
+	log     *slog.Logger
+	tls     *tls.Config // nil without TLS
+	server  *http.Server
+	metrics *metrics
+	guests  *guests
+	rates   *rates
+
+	mu        sync.Mutex // guards the fields below
+	listeners []net.Listener
+	closing   bool
+	conns     map[*Conn]struct{}
+	empty     chan struct{} // closed when closing and the last connection has left
+	shut      chan struct{} // closed by Shutdown when it is done
+}
+
+// New makes the door of a name, such as agents. It checks the Config and reads the TLS
+// certificate, and opens nothing yet. When listening is off, Listen returns no address
+// and Serve waits for Shutdown.
+//
+// The handler h gets all requests whose Host and Origin are accepted.
+func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &Door{
+		name: name, config: c, options: o, log: o.Log.With("door", name),
+		rates: newRates(c.MessagesPerMinute),
+		conns: map[*Conn]struct{}{}, empty: make(chan struct{}), shut: make(chan struct{}),
+	}
+	if err := d.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d.metrics = newMetrics(d)
+	d.guests = newGuests(c.MaxConnections, c.MaxUnidentified, d.evict)
+	d.server = &http.Server{
+		Handler:           d.guard(h),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout, // WebSockets have none of these
+		WriteTimeout:      requestTimeout,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       withGuest,
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2, which upgrades differently
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	return d, nil
+}
+
+// Name is the door's name.
+func (d *Door) Name() string { return d.name }
+
+// Listen opens the addresses of the Config and returns the first; nil when listening is
+// off. Port 0 is any that is free. Clients wait until Serve is called.
+func (d *Door) Listen() (net.Addr, error) {
+	if d.config.IsOff() {
+		return nil, nil
+	}
+	listeners, err := listen(d.config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		closeAll(listeners)
+		return nil, fmt.Errorf("%s: %w", d.name, ErrShutdown)
+	}
+	d.listeners = listeners
+	return listeners[0].Addr(), nil
+}
+
+// Serve serves the addresses that Listen opened until Shutdown is done, and returns nil.
+// When a listener fails, it cuts all connections and returns the error; when ctx ends,
+// its cause.
+func (d *Door) Serve(ctx context.Context) error {
+	d.mu.Lock()
+	listeners := d.listeners
+	d.mu.Unlock()
+	d.server.BaseContext = func(net.Listener) context.Context { return ctx }
+
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() {
+			l = d.guests.guard(l)
+			if d.tls != nil {
+				l = tls.NewListener(l, d.tls)
+			}
+			failed <- d.server.Serve(l)
+		}()
+	}
+	var err error
+	running := len(listeners)
+wait:
+	for {
+		select {
+		case e := <-failed:
+			running--
+			if !errors.Is(e, http.ErrServerClosed) && !d.isClosing() {
+				err = fmt.Errorf("%s: %w", d.name, e)
+				break wait
+			}
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+			break wait
+		case <-d.shut:
+			break wait
+		}
+	}
+	d.cut()
+	for ; running > 0; running-- {
+		if e := <-failed; !errors.Is(e, http.ErrServerClosed) {
+			d.log.Debug("listener closed", "error", e)
+		}
+	}
+	return err
+}
+
+// isClosing reports whether Shutdown was called or Serve has ended.
+func (d *Door) isClosing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closing
+}
+
+// list lists the connections.
+func (d *Door) list() []*Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	conns := make([]*Conn, 0, len(d.conns))
+	for c := range d.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// enter registers a connection. It is false when no more are taken.
+func (d *Door) enter(c *Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		return false
+	}
+	d.conns[c] = struct{}{}
+	return true
+}
+
+func (d *Door) leave(c *Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conns, c)
+	if d.closing && len(d.conns) == 0 {
+		closeOnce(d.empty)
+	}
+}
+
+// closeOnce closes a channel that may be closed. Its caller holds the lock that guards c.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}

@@ -1,0 +1,102 @@
+package door
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// knownOrigins are those of clients that are no web pages.
+var knownOrigins = []string{"devtools://devtools", "app://obsidian.md"}
+
+// guard lets requests pass whose Host and Origin are accepted; others get 403. A web page
+// anywhere can make a browser of this machine connect to a loopback address. The browser
+// then sends the page's own Origin; and when the page lets its own name point to
+// this machine, that name as Host.
+func (d *Door) guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !d.acceptsHost(r):
+			d.refuse(w, r, "host", http.StatusForbidden, "the host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
+		case !d.acceptsOrigin(r):
+			d.refuse(w, r, "origin", http.StatusForbidden, "the origin of the request is not accepted; add it to origins in the configuration")
+		default:
+			h.ServeHTTP(w, r)
+		}
+	})
+}
+
+// refuse answers a request that gets no connection, and counts it under why.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why string, code int, text string) {
+	d.metrics.refused.WithLabelValues(why).Inc()
+	d.log.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
+	w.Header().Set("Connection", "close")
+	http.Error(w, text, code)
+}
+
+// clip shortens what a stranger sent for a log.
+func clip(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// acceptsHost reports whether clients may reach the door by the name in the request.
+// The IP address of another machine is no danger, because no page can let it point here.
+func (d *Door) acceptsHost(r *http.Request) bool {
+	host := strings.TrimSuffix(strings.ToLower(hostname(r.Host)), ".")
+	if slices.ContainsFunc(d.config.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, r.Host) }) {
+		return true
+	}
+	if here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); here == nil || here.IP.IsLoopback() {
+		return isLoopback(host)
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return d.tls != nil && slices.ContainsFunc(d.tls.Certificates, func(c tls.Certificate) bool {
+		return c.Leaf != nil && c.Leaf.VerifyHostname(host) == nil
+	})
+}
+
+// hostname is the host of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+}
+
+// acceptsOrigin reports whether the client is no browser, one whose page may connect, or
+// shows a page of the door itself.
+func (d *Door) acceptsOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	origin := strings.ToLower(origins[0])
+	if len(origins) > 1 || origin == "" {
+		return false
+	}
+	isOrigin := func(o string) bool { return strings.ToLower(strings.TrimSuffix(o, "/")) == origin }
+	if slices.Contains(knownOrigins, origin) || slices.ContainsFunc(d.config.Origins, isOrigin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	switch u.Scheme {
+	case "chrome-extension":
+		return origin == "chrome-extension://"+u.Host
+	case "http", "https":
+		return origin == u.Scheme+"://"+strings.ToLower(r.Host)
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package door
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// pendingTime is how long a connection may be without a name before a newer one may
+// take its place. Thousands of clients that come at once wait in the accept queue of the
+// system for so long, and are served one after the other.
+const pendingTime = time.Second
+
+// guests counts the TCP connections of a door. Those that have identified themselves
+// have places of their own; all others, from their first byte on, share a few, so that
+// silent ones cannot keep out a client that would identify itself.
+type guests struct {
+	mostNamed, mostPending int // 0 is no limit
+	evict                  func(*guest)
+
+	mu      sync.Mutex // guards the fields below
+	named   int
+	pending list.List     // of *guest, oldest first
+	left    chan struct{} // gets a value when a pending one has left
+	closed  chan struct{}
+}
+
+// guest is a TCP connection of a door.
+type guest struct {
+	net.Conn
+	guests *guests
+	since  time.Time
+
+	// The fields below are guarded by guests.mu.
+	element *list.Element // nil when the guest is not among the pending
+	named   bool
+	conn    *Conn // nil before it is a WebSocket
+}
+
+func newGuests(mostNamed, mostPending int, evict func(*guest)) *guests {
+	return &guests{mostNamed: mostNamed, mostPending: mostPending, evict: evict, left: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// guard wraps a listener, so that its connections are counted.
+func (g *guests) guard(l net.Listener) net.Listener { return &guardedListener{l, g} }
+
+type guardedListener struct {
+	net.Listener
+	guests *guests
+}
+
+func (l *guardedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.guests.enter(conn), nil
+}
+
+// enter counts a connection. It waits for room when there are too many that are pending.
+func (g *guests) enter(conn net.Conn) *guest {
+	in := &guest{Conn: conn, guests: g}
+	for {
+		g.mu.Lock()
+		if g.mostPending == 0 || g.pending.Len() < g.mostPending {
+			in.since = time.Now()
+			in.element = g.pending.PushBack(in)
+			g.mu.Unlock()
+			return in
+		}
+		oldest := g.pending.Front().Value.(*guest)
+		wait := time.Until(oldest.since.Add(pendingTime))
+		if wait <= 0 {
+			g.removeLocked(oldest)
+		}
+		g.mu.Unlock()
+		if wait <= 0 {
+			g.evict(oldest)
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-g.left:
+		case <-g.closed:
+			conn.Close() // the server reads the end and forgets it
+			g.mu.Lock()
+			in.element = g.pending.PushBack(in)
+			g.mu.Unlock()
+			timer.Stop()
+			return in
+		}
+		timer.Stop()
+	}
+}
+
+// close ends all waits.
+func (g *guests) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	closeOnce(g.closed)
+}
+
+// full reports whether there is no place for one more that identifies itself.
+func (g *guests) full() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mostNamed > 0 && g.named >= g.mostNamed
+}
+
+// counts are how many guests have identified themselves, and how many have not.
+func (g *guests) counts() (named, pending int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.named, g.pending.Len()
+}
+
+// promote gives a guest that has identified itself a place of its own. It is false when
+// there is none, or the guest has left.
+func (g *guests) promote(in *guest) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case in.named:
+		return true
+	case in.element == nil || g.mostNamed > 0 && g.named >= g.mostNamed:
+		return false
+	}
+	g.removeLocked(in)
+	in.named = true
+	g.named++
+	return true
+}
+
+func (g *guests) removeLocked(in *guest) {
+	if in.element == nil {
+		return
+	}
+	g.pending.Remove(in.element)
+	in.element = nil
+	select {
+	case g.left <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes the connection and gives its place back.
+func (in *guest) Close() error {
+	in.guests.mu.Lock()
+	in.guests.removeLocked(in)
+	if in.named {
+		in.named = false
+		in.guests.named--
+	}
+	in.guests.mu.Unlock()
+	return in.Conn.Close()
+}
+
+type guestKey struct{}
+
+// place is where a request comes from: the connection it is served on, perhaps with TLS,
+// and the guest below.
+type place struct {
+	conn  net.Conn
+	guest *guest
+}
+
+// withGuest is the ConnContext of the HTTP server.
+func withGuest(ctx context.Context, conn net.Conn) context.Context {
+	raw := conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		raw = secure.NetConn()
+	}
+	in, _ := raw.(*guest)
+	return context.WithValue(ctx, guestKey{}, &place{conn, in})
+}

@@ -1,0 +1,37 @@
+package door
+
+import (
+	"slices"
+	"time"
+)
+
+// Info is a connection as [Door.List] shows it.
+type Info struct {
+	// Name of the client; empty until it has identified itself.
+	Name string `json:"name,omitempty"`
+	// Address the client connects from.
+	Address string `json:"address"`
+	// When it connected.
+	Since time.Time `json:"since"`
+	// Bytes that wait for the client to read them.
+	QueuedBytes int64 `json:"queuedBytes"`
+	// Messages from the client.
+	Received int64 `json:"received"`
+	// Messages to the client.
+	Sent int64 `json:"sent"`
+}
+
+// List lists the connections, oldest first.
+func (d *Door) List() []Info {
+	var list []Info
+	for _, c := range d.list() {
+		c.mu.Lock()
+		list = append(list, Info{
+			Name: c.name, Address: c.Addr(), Since: c.since, QueuedBytes: c.queued,
+			Received: c.received.Load(), Sent: c.sent.Load(),
+		})
+		c.mu.Unlock()
+	}
+	slices.SortFunc(list, func(a, b Info) int { return a.Since.Compare(b.Since) })
+	return list
+}
