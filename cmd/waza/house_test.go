@@ -120,8 +120,9 @@ var rooms = map[string]string{
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
 
-	"rpc/gateway/door": "what the WebSocket doors of waza serve share",
-	"rpc/gateway/link": "how other processes reach the server",
+	"rpc/gateway/door":  "what the WebSocket doors of waza serve share",
+	"rpc/gateway/link":  "how other processes reach the server",
+	"rpc/gateway/owned": "takes up the runs of an earlier server",
 }
 
 // house is what the limits apply to: the size of each package and type.
