@@ -38,15 +38,16 @@ var largeTypes = map[string]struct {
 	methods int
 	because string
 }{
-	"eval.Suite":            {22, "callers ask a suite for its files, vocabulary and encoded form"},
-	"eval/assist.scanner":   {45, "a scanner of YAML has a method per token, and all share its position"},
-	"eval/assist.query":     {42, "a question about a place of a suite has a method per kind of place"},
-	"eval/assist.completer": {30, "a completion has a method per kind of value"},
-	"eval/decode.Decoder":   {21, "a decoder has a method per kind of value"},
-	"rpc/gateway/door.Conn": {39, "reading, sending, timers and the end of a connection share its state"},
-	"rpc/wire.Stream":       {25, "reading, writing and questions share one connection and its end"},
-	"runner/journal.Run":    {33, "a run's directory has readers and writers per file"},
-	"runner/journal.Store":  {26, "the state directory has a method per thing kept in it"},
+	"eval.Suite":                 {22, "callers ask a suite for its files, vocabulary and encoded form"},
+	"eval/assist.scanner":        {45, "a scanner of YAML has a method per token, and all share its position"},
+	"eval/assist.query":          {42, "a question about a place of a suite has a method per kind of place"},
+	"eval/assist.completer":      {30, "a completion has a method per kind of value"},
+	"eval/decode.Decoder":        {21, "a decoder has a method per kind of value"},
+	"rpc/gateway/door.Conn":      {39, "reading, sending, timers and the end of a connection share its state"},
+	"rpc/gateway/agents/hub.Hub": {42, "one mutex guards agents, their room and those who wait, which change together"},
+	"rpc/wire.Stream":            {25, "reading, writing and questions share one connection and its end"},
+	"runner/journal.Run":         {33, "a run's directory has readers and writers per file"},
+	"runner/journal.Store":       {26, "the state directory has a method per thing kept in it"},
 }
 
 // rooms are the packages of eval, runner and rpc: what each is for. A new folder
@@ -120,9 +121,10 @@ var rooms = map[string]string{
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
 
-	"rpc/gateway/door":  "what the WebSocket doors of waza serve share",
-	"rpc/gateway/link":  "how other processes reach the server",
-	"rpc/gateway/owned": "takes up the runs of an earlier server",
+	"rpc/gateway/agents/hub": "gives evaluations to agents",
+	"rpc/gateway/door":       "what the WebSocket doors of waza serve share",
+	"rpc/gateway/link":       "how other processes reach the server",
+	"rpc/gateway/owned":      "takes up the runs of an earlier server",
 }
 
 // house is what the limits apply to: the size of each package and type.

@@ -1,0 +1,614 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waza/runner/executor"
+	"waza/runner/executor/remote"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sent is a request that a client got.
+type sent struct {
+	id   string
+	eval *remote.Evaluation
+}
+
+// client is a client in tests: it notes what it gets.
+type client struct {
+	*Client
+	id  string
+	got chan sent
+
+	mu     sync.Mutex
+	fault  error
+	ends   []string
+	onKick func()
+}
+
+func (c *client) Send(id string, e *remote.Evaluation) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault != nil {
+		return c.fault
+	}
+	c.got <- sent{id, e}
+	return nil
+}
+
+func (c *client) Drop() { c.end("dropped") }
+
+func (c *client) Kick(why string) { c.end("kicked: " + why) }
+
+func (c *client) end(how string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, how)
+}
+
+func (c *client) ended() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ends
+}
+
+// register connects a client that is not ready.
+func register(h *Hub, id string, most int, tools ...string) (*client, int) {
+	c := &client{id: id, got: make(chan sent, 1000)}
+	var n int
+	c.Client, n = h.Register(c, Registration{ClientID: id, Tools: tools, MaxConcurrency: most, Version: "1.0.0", Address: "127.0.0.1:1"})
+	return c, n
+}
+
+func join(h *Hub, id string, most int, tools ...string) *client {
+	c, _ := register(h, id, most, tools...)
+	c.Ready()
+	return c
+}
+
+// answers answers a request with a result.
+func (c *client) answers(s sent, result string) Outcome {
+	return c.Answer(s.id, &remote.Answer{Result: json.RawMessage(result)})
+}
+
+func (c *client) fails(s sent, code int64, data string) Outcome {
+	return c.Answer(s.id, &remote.Answer{Error: &remote.Fault{Code: code, Message: "no", Data: json.RawMessage(data)}})
+}
+
+func newHub(t *testing.T, o Options) *Hub {
+	t.Helper()
+	h, err := New(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func eval(id string) *remote.Evaluation {
+	return &remote.Evaluation{ID: id, Name: id, Tool: "chat", Input: json.RawMessage(`{}`), Timeout: 60000, Metadata: remote.Metadata{Tags: []string{}, Priority: "normal"}}
+}
+
+func want(id string) *remote.Want { return &remote.Want{ID: id, Tool: "chat"} }
+
+func reserve(t *testing.T, h *Hub, w *remote.Want) remote.Slot {
+	t.Helper()
+	s, err := h.Reserve(t.Context(), w)
+	require.NoError(t, err)
+	return s
+}
+
+// reserving is a call of Reserve in a goroutine of its own.
+func reserving(ctx context.Context, h *Hub, w *remote.Want) func() (remote.Slot, error) {
+	done := make(chan struct{})
+	var s remote.Slot
+	var err error
+	go func() { s, err = h.Reserve(ctx, w); close(done) }()
+	return func() (remote.Slot, error) { <-done; return s, err }
+}
+
+// evaluating is a call of Evaluate in a goroutine of its own, which releases the slot.
+func evaluating(ctx context.Context, s remote.Slot, id string) func() (*remote.Answer, error) {
+	done := make(chan struct{})
+	var a *remote.Answer
+	var err error
+	go func() { a, err = s.Evaluate(ctx, eval(id), nil); s.Release(); close(done) }()
+	return func() (*remote.Answer, error) { <-done; return a, err }
+}
+
+func agents(t *testing.T, h *Hub) []*remote.Agent {
+	t.Helper()
+	all, err := h.Agents(t.Context())
+	require.NoError(t, err)
+	return all
+}
+
+func requireAgain(t *testing.T, err error, why string) {
+	t.Helper()
+	require.NotNil(t, executor.AsAgain(err), "%v", err)
+	require.ErrorContains(t, err, why)
+}
+
+func TestEvaluationGoesToTheAgentAndBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 1, "chat")
+		s := reserve(t, h, want("r/t/1/1"))
+		require.Equal(t, "a", s.ClientID())
+		var updates []remote.Status
+		done := make(chan *remote.Answer)
+		go func() {
+			a, _ := s.Evaluate(t.Context(), eval("r/t/1/1"), func(st remote.Status) { updates = append(updates, st) })
+			done <- a
+		}()
+		got := <-c.got
+		require.Equal(t, eval("r/t/1/1"), got.eval)
+		id, ok := h.evaluationID(got.id)
+		require.True(t, ok)
+		require.Equal(t, "r/t/1/1", id)
+		half := 0.5
+		c.Status("r/t/1/1", remote.Status{Status: "running", Progress: &half})
+		c.Status("r/t/2/1", remote.Status{Status: "running"})
+		require.Equal(t, Counted, c.answers(got, `0`))
+		require.Equal(t, &remote.Answer{ClientID: "a", Result: json.RawMessage(`0`)}, <-done)
+		require.Equal(t, []remote.Status{{Status: "running", Progress: &half}}, updates)
+		require.Equal(t, 1, agents(t, h)[0].Running)
+		s.Release()
+		s.Release()
+		require.Equal(t, 0, agents(t, h)[0].Running)
+		require.EqualValues(t, 1, agents(t, h)[0].Answered)
+	})
+}
+
+func TestWaitersAreServedByPriorityThenInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		var waiting []func() (remote.Slot, error)
+		order := make(chan string, 10)
+		for _, w := range []*remote.Want{
+			{ID: "low", Tool: "chat", Priority: "low"}, {ID: "1", Tool: "chat"}, {ID: "other tool", Tool: "look"},
+			{ID: "2", Tool: "chat", Priority: "normal"}, {ID: "high", Tool: "chat", Priority: "high"}, {ID: "3", Tool: "chat"},
+		} {
+			wait := reserving(t.Context(), h, w)
+			waiting = append(waiting, func() (remote.Slot, error) {
+				s, err := wait()
+				order <- w.ID
+				return s, err
+			})
+			synctest.Wait()
+		}
+		var all sync.WaitGroup
+		for _, wait := range waiting {
+			all.Go(func() {
+				if s, err := wait(); err == nil {
+					time.Sleep(time.Second)
+					s.Release()
+				}
+			})
+		}
+		_ = join(h, "a", 1)
+		var got []string
+		for range 6 {
+			got = append(got, <-order)
+		}
+		all.Wait()
+		require.Equal(t, []string{"high", "1", "other tool", "2", "3", "low"}, got)
+		require.Zero(t, h.queue.waiting)
+	})
+}
+
+func TestAgentsHaveNoMoreThanTheyTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		join(h, "a", 2, "chat")
+		join(h, "b", 1, "look")
+		var slots []remote.Slot
+		for i := range 2 {
+			slots = append(slots, reserve(t, h, want(fmt.Sprint(i))))
+		}
+		third := reserving(t.Context(), h, want("2"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		fourth := reserving(ctx, h, want("3"))
+		synctest.Wait()
+		require.Equal(t, 2, h.queue.waiting)
+		cancel(errors.New("enough"))
+		_, err := fourth()
+		require.EqualError(t, err, "enough")
+		slots[0].Release()
+		s, err := third()
+		require.NoError(t, err)
+		require.Equal(t, "a", s.ClientID())
+		require.Zero(t, h.queue.waiting)
+	})
+}
+
+func TestAgentsTakeTurns(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Options{})
+	for _, id := range []string{"a", "b", "c"} {
+		join(h, id, 2)
+	}
+	got := map[string]int{}
+	for i := range 3 {
+		got[reserve(t, h, want(fmt.Sprint(i))).ClientID()]++
+	}
+	require.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, got)
+}
+
+func TestOnlyClientsThatAreNamedGetIt(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Options{})
+	join(h, "base-1:tab", 1)
+	join(h, "base-2", 1)
+	w := want("x")
+	w.Clients = []string{"base-2"}
+	require.Equal(t, "base-2", reserve(t, h, w).ClientID())
+	w = want("y")
+	w.Clients = []string{"base-1"}
+	require.Equal(t, "base-1:tab", reserve(t, h, w).ClientID())
+}
+
+func TestAgentsThatAreNotReadyGetNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c, n := register(h, "a", 1)
+		require.Zero(t, n)
+		wait := reserving(t.Context(), h, want("x"))
+		synctest.Wait()
+		require.Equal(t, remote.Registered, agents(t, h)[0].State)
+		require.Equal(t, 1, h.queue.waiting)
+		c.Ready()
+		s, err := wait()
+		require.NoError(t, err)
+		require.Equal(t, "a", s.ClientID())
+	})
+}
+
+// An agent that comes back within the grace time gets what it had, by the same id.
+func TestAgentComesBack(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*client){
+		"after its connection broke":  func(c *client) { c.Left() },
+		"before its connection broke": func(*client) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, Options{})
+				c := join(h, "a", 1)
+				result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+				first := <-c.got
+				leave(c)
+				time.Sleep(9 * time.Second)
+				back, n := register(h, "a", 1)
+				require.Equal(t, 1, n)
+				synctest.Wait()
+				require.Empty(t, back.got, "nothing is sent before the agent is ready")
+				back.Ready()
+				again := <-back.got
+				require.Equal(t, first, again)
+				time.Sleep(time.Minute)
+				c.Left() // late, and of no effect
+				require.Equal(t, Counted, back.answers(again, `"done"`))
+				require.Equal(t, Twice, c.answers(first, `"late"`))
+				a, err := result()
+				require.NoError(t, err)
+				require.Equal(t, `"done"`, string(a.Result))
+				require.Equal(t, 0, agents(t, h)[0].Running)
+			})
+		})
+	}
+}
+
+func TestNewerConnectionTakesOver(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Options{})
+	c := join(h, "a", 1)
+	join(h, "a", 1)
+	require.Equal(t, []string{"dropped"}, c.ended())
+	require.Len(t, agents(t, h), 1)
+	// Registering twice by the same connection drops nothing.
+	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 1})
+	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 2})
+	require.Equal(t, []string{"dropped"}, c.ended())
+}
+
+func TestVanishedAgentsEvaluationGoesBackToTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		first := <-c.got
+		start := time.Now()
+		c.Left()
+		require.Equal(t, remote.Gone, agents(t, h)[0].State)
+		_, err := result()
+		requireAgain(t, err, "vanished")
+		require.Equal(t, 10*time.Second, time.Since(start))
+		require.Empty(t, agents(t, h))
+
+		// Another agent gets it, and the first one's answer counts all the same.
+		b := join(h, "b", 1)
+		result = evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		second := <-b.got
+		require.Equal(t, first.id, second.id)
+		c = join(h, "a", 1)
+		require.Equal(t, Counted, c.answers(first, `1`))
+		a, err := result()
+		require.NoError(t, err)
+		require.Equal(t, "a", a.ClientID)
+		// b still works on it, and keeps its room for a while.
+		require.Equal(t, 1, agents(t, h)[1].Running)
+		require.Equal(t, Twice, b.answers(second, `2`))
+		require.Equal(t, 0, agents(t, h)[1].Running)
+	})
+}
+
+func TestAgentThatIsRegisteredButNotReadyDoesNotKeepEvaluations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{Grace: 3 * time.Second})
+		c := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		<-c.got
+		c.Left()
+		c, _ = register(h, "a", 1)
+		_, err := result()
+		requireAgain(t, err, "vanished")
+		require.Equal(t, remote.Registered, agents(t, h)[0].State)
+		c.Ready()
+		synctest.Wait()
+		require.Empty(t, c.got)
+	})
+}
+
+// An agent that comes back with less to offer keeps what it still offers.
+func TestAgentComesBackSmaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 3)
+		look := &remote.Want{ID: "look", Tool: "look"}
+		one := evaluating(t.Context(), reserve(t, h, look), "look")
+		two := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		three := evaluating(t.Context(), reserve(t, h, want("y")), "y")
+		synctest.Wait()
+		require.Len(t, c.got, 3)
+		c, n := register(h, "a", 2, "chat")
+		require.Equal(t, 1, n)
+		_, err := one()
+		requireAgain(t, err, "takes it no more")
+		_, err = three()
+		requireAgain(t, err, "takes it no more")
+		c.Ready()
+		require.Equal(t, Counted, c.answers(<-c.got, `1`))
+		_, err = two()
+		require.NoError(t, err)
+	})
+}
+
+func TestPausedAgentIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for data, pause := range map[string]time.Duration{
+		`{"retryAfter":2500}`: 2500 * time.Millisecond, ``: time.Second, `{}`: time.Second, `{"retryAfter":"soon"}`: time.Second,
+		`{"retryAfter":0}`: 100 * time.Millisecond, `{"retryAfter":-1}`: 100 * time.Millisecond, `{"retryAfter":1e300}`: 10 * time.Minute,
+	} {
+		t.Run(data, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, Options{})
+				c := join(h, "a", 5)
+				result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+				start := time.Now()
+				require.Equal(t, TurnedAway, c.fails(<-c.got, remote.CodeRateLimited, data))
+				_, err := result()
+				requireAgain(t, err, "too much to do")
+				require.Equal(t, remote.Paused, agents(t, h)[0].State)
+				reserve(t, h, want("x"))
+				require.Equal(t, pause, time.Since(start))
+				require.Equal(t, remote.Ready, agents(t, h)[0].State)
+			})
+		})
+	}
+}
+
+func TestToolThatAnAgentLacksIsOfferedToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		a := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		b, _ := register(h, "b", 1)
+		waiting := reserving(t.Context(), h, want("y"))
+		synctest.Wait()
+		require.Equal(t, TurnedAway, a.fails(<-a.got, remote.CodeInvalidTool, ""))
+		_, err := result()
+		requireAgain(t, err, "lacks the tool chat")
+		require.Equal(t, []string{"chat"}, agents(t, h)[0].Lacks)
+
+		synctest.Wait()
+		require.Equal(t, 1, h.queue.waiting, "b may have it, when it is ready")
+		b.Ready()
+		s, err := waiting()
+		require.NoError(t, err)
+		require.Equal(t, "b", s.ClientID())
+		result = evaluating(t.Context(), s, "y")
+		waiting = reserving(t.Context(), h, want("z"))
+		synctest.Wait()
+		require.Equal(t, TurnedAway, b.fails(<-b.got, remote.CodeInvalidTool, ""))
+		_, err = result()
+		requireAgain(t, err, "lacks the tool")
+		_, err = waiting()
+		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "one that waits")
+		_, err = h.Reserve(t.Context(), want("z"))
+		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "one that comes after")
+		reserve(t, h, &remote.Want{ID: "look", Tool: "look"}).Release()
+
+		// Who registers again may have got it.
+		join(h, "b", 1)
+		require.Equal(t, "b", reserve(t, h, want("z")).ClientID())
+	})
+}
+
+// The last agent that may have the tool leaves; the others have said to lack it.
+func TestLastAgentWithAToolLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		a := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		a.fails(<-a.got, remote.CodeInvalidTool, "")
+		_, err := result()
+		requireAgain(t, err, "lacks")
+		b, _ := register(h, "b", 1)
+		waiting := reserving(t.Context(), h, want("y"))
+		synctest.Wait()
+		b.Left()
+		_, err = waiting()
+		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err)
+	})
+}
+
+func TestAbandonedEvaluationKeepsItsRoomForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]bool{"until the agent answers": true, "at most 30 s": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, Options{})
+				c := join(h, "a", 1)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too late"))
+				defer cancel()
+				result := evaluating(ctx, reserve(t, h, want("x")), "x")
+				got := <-c.got
+				_, err := result()
+				require.EqualError(t, err, "too late")
+				start := time.Now()
+				waiting := reserving(t.Context(), h, want("y"))
+				if answers {
+					time.Sleep(7 * time.Second)
+					require.Equal(t, Cancelled, c.answers(got, `1`))
+				}
+				_, err = waiting()
+				require.NoError(t, err)
+				if answers {
+					require.Equal(t, 7*time.Second, time.Since(start))
+				} else {
+					require.Equal(t, 30*time.Second, time.Since(start))
+				}
+				require.NotEqual(t, Counted, c.answers(got, `1`))
+			})
+		})
+	}
+}
+
+// A deadline that passes while the agent is away is not the agent's fault.
+func TestContextEndsWhileTheAgentIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		result := evaluating(ctx, reserve(t, h, want("x")), "x")
+		<-c.got
+		c.Left()
+		_, err := result()
+		requireAgain(t, err, "vanished")
+		require.Empty(t, agents(t, h))
+	})
+}
+
+func TestEvaluationThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 1)
+		c.fault = errors.New("input: not JSON")
+		_, err := evaluating(t.Context(), reserve(t, h, want("x")), "x")()
+		require.EqualError(t, err, "input: not JSON")
+		require.Equal(t, 0, agents(t, h)[0].Running)
+	})
+}
+
+func TestKickedAgentsEvaluationsGoElsewhereAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "base:1", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		<-c.got
+		require.EqualError(t, h.Kick(t.Context(), "other", "why"), `agent "other": not connected`)
+		require.NoError(t, h.Kick(t.Context(), "base", "it hangs"))
+		require.Equal(t, []string{"kicked: it hangs"}, c.ended())
+		_, err := result()
+		requireAgain(t, err, "it hangs")
+		c.Left()
+		require.Empty(t, agents(t, h))
+	})
+}
+
+func TestStrangeAnswersAreIgnored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		c := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		got := <-c.got
+		for _, id := range []string{"", "x", "x.", ".", "x.AAAAAAAAAAAAAAAA", "y" + got.id[1:], got.id + "A"} {
+			require.Equal(t, Unknown, c.answers(sent{id: id}, `1`), id)
+			require.Equal(t, Unknown, c.fails(sent{id: id}, remote.CodeRateLimited, ""), id)
+		}
+		require.Equal(t, Counted, c.answers(got, `1`))
+		_, err := result()
+		require.NoError(t, err)
+		require.Equal(t, Unknown, c.fails(got, remote.CodeInvalidTool, ""))
+		require.Empty(t, agents(t, h)[0].Lacks)
+	})
+}
+
+func TestWatchersSeeTheNewestState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		join(h, "a", 1)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		seen := make(chan string)
+		ended := make(chan error)
+		go func() {
+			ended <- h.Watch(ctx, func(a *remote.Agent) { seen <- fmt.Sprint(a.ClientID, " ", a.State, " ", a.Running) })
+		}()
+		require.Equal(t, "a ready 0", <-seen)
+		c, _ := register(h, "b", 1)
+		require.Equal(t, "b registered 0", <-seen)
+		synctest.Wait()
+		c.Ready()
+		require.Equal(t, "b ready 0", <-seen)
+		synctest.Wait()
+		s := reserve(t, h, want("x"))
+		require.Equal(t, "a ready 1", <-seen)
+		synctest.Wait() // the watcher waits for us, and misses what is between
+		s.Release()
+		require.Equal(t, "a ready 0", <-seen)
+		synctest.Wait()
+		c.Left()
+		require.Equal(t, "b gone 0", <-seen)
+		cancel(errors.New("seen enough"))
+		require.EqualError(t, <-ended, "seen enough")
+		require.Empty(t, h.watchers)
+	})
+}

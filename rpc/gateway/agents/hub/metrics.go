@@ -1,0 +1,36 @@
+package hub
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// counters are the hub's metrics that only grow; the others are read when asked for.
+type counters struct {
+	evaluations *prometheus.CounterVec // by outcome
+	ignored     *prometheus.CounterVec // by reason
+}
+
+func newCounters(r prometheus.Registerer, h *Hub) counters {
+	c := counters{
+		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waza_agents_evaluations_total", Help: "Evaluations that agents were asked for, by outcome: answered, again (sent back to the queue), ended (by a deadline or a cancel).",
+		}, []string{"outcome"}),
+		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waza_agents_ignored_total", Help: "Answers and updates of agents that had no effect, by reason.",
+		}, []string{"reason"}),
+	}
+	if r == nil {
+		return c
+	}
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return float64(value())
+		})
+	}
+	r.MustRegister(c.evaluations, c.ignored,
+		gauge("waza_agents_known", "Agents that are connected, or that evaluations wait for.", func() int { return len(h.agents) }),
+		gauge("waza_agents_running", "Evaluations that agents have now.", func() int { return h.occupied }),
+		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", func() int { return h.queue.waiting }),
+	)
+	return c
+}

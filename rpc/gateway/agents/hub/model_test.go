@@ -1,0 +1,267 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waza/runner/executor"
+	"waza/runner/executor/remote"
+)
+
+// world is a hub, the clients that use it and the trials that want to be counted. Each
+// trial asks again until it is counted or cancelled, as a run does.
+type world struct {
+	t       *rapid.T
+	h       *Hub
+	clients map[string]*client
+	has     map[string][]sent // what a client that is connected has got and not answered
+	old     []sent            // what was answered, or went with a connection
+	trials  []*modelTrial
+}
+
+type modelTrial struct {
+	id      string
+	cancel  context.CancelFunc
+	counted int
+	over    chan struct{}
+}
+
+var errEnough = errors.New("cancelled")
+
+func (w *world) start(priority string) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	tr := &modelTrial{id: fmt.Sprintf("r/t/%d/1", len(w.trials)), cancel: func() { cancel(errEnough) }, over: make(chan struct{})}
+	w.trials = append(w.trials, tr)
+	want := &remote.Want{ID: tr.id, Tool: "chat", Priority: priority}
+	go func() {
+		defer close(tr.over)
+		for {
+			s, err := w.h.Reserve(ctx, want)
+			if err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				time.Sleep(time.Second) // all agents lack the tool
+				continue
+			}
+			_, err = s.Evaluate(ctx, eval(tr.id), nil)
+			s.Release()
+			switch {
+			case err == nil:
+				tr.counted++
+				return
+			case executor.AsAgain(err) == nil || ctx.Err() != nil:
+				return
+			}
+		}
+	}()
+}
+
+// collect takes what clients have got.
+func (w *world) collect() {
+	synctest.Wait()
+	for id, c := range w.clients {
+		for len(c.got) > 0 {
+			w.has[id] = append(w.has[id], <-c.got)
+		}
+	}
+}
+
+func (w *world) join(id string, most int) {
+	w.old = append(w.old, w.has[id]...)
+	delete(w.has, id)
+	w.clients[id] = join(w.h, id, most)
+}
+
+func (w *world) leave(id string) {
+	w.clients[id].Left()
+	delete(w.clients, id)
+	w.old = append(w.old, w.has[id]...)
+	delete(w.has, id)
+}
+
+func (w *world) answer(id string, i int, code int64) {
+	got := w.has[id][i]
+	w.has[id] = slices.Delete(w.has[id], i, i+1)
+	if code != 0 {
+		w.clients[id].fails(got, code, `{"retryAfter":5000}`)
+		return
+	}
+	w.old = append(w.old, got)
+	w.clients[id].answers(got, `1`)
+}
+
+// check holds the invariants that hold whenever nothing moves.
+func (w *world) check() {
+	h := w.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	occupied := 0
+	for id, a := range h.agents {
+		require.LessOrEqual(w.t, len(a.slots), a.MaxConcurrency, id)
+		require.True(w.t, a.client != nil || len(a.slots) > 0, "%s is gone and nothing waits for it", id)
+		occupied += len(a.slots)
+		for _, s := range a.slots {
+			require.Same(w.t, a, s.agent)
+			require.True(w.t, s.held || s.asked, "a slot of nobody")
+			require.True(w.t, s.held || s.lingerEnd != nil, "a slot that nobody gives back")
+			require.Equal(w.t, s.asked, s.eval != nil && slices.Contains(h.asked[s.eval.ID], s))
+		}
+	}
+	require.Equal(w.t, h.occupied, occupied)
+	waiting := 0
+	for _, c := range h.queue.classes {
+		fit, lack := 0, 0
+		for _, a := range h.agents {
+			switch {
+			case c.want.Fits(&a.Agent):
+				fit++
+				require.True(w.t, c.waiting == 0 || a.room() == 0, "somebody waits for an agent that has room")
+				_, listed := c.isFree[a]
+				require.True(w.t, listed || a.room() == 0, "an agent has room that its class does not know of")
+			case a.lacks(c.want):
+				lack++
+			}
+		}
+		require.Equal(w.t, c.fit, fit)
+		require.Equal(w.t, c.lack, lack)
+		require.False(w.t, c.noTool() && c.waiting > 0)
+		waiting += c.waiting
+	}
+	for _, parked := range h.queue.parked {
+		waiting += len(parked)
+	}
+	require.Equal(w.t, h.queue.waiting, waiting)
+	for _, tr := range w.trials {
+		require.LessOrEqual(w.t, tr.counted, 1)
+	}
+	// Requests may be open at one agent twice only when it registered again.
+	for id, got := range w.has {
+		if a := h.agents[id]; a != nil {
+			require.LessOrEqual(w.t, len(got), a.MaxConcurrency+len(w.old))
+		}
+	}
+}
+
+// Agents come, vanish, answer late, twice or not at all and turn evaluations away; trials
+// come and are cancelled. No agent has too much, no waiter is forgotten, each trial is
+// counted once, and in the end the queue is empty.
+func TestAnySequenceOfEvents(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60).Draw(rt, "steps")
+		synctest.Test(t, func(t *testing.T) {
+			h := newHub(t, Options{Store: newMemory()})
+			w := &world{t: rt, h: h, clients: map[string]*client{}, has: map[string][]sent{}}
+			for _, s := range steps {
+				w.step(s)
+				w.collect()
+				w.check()
+			}
+			w.finish()
+		})
+	})
+}
+
+type step struct {
+	What     string
+	Client   string
+	N        int
+	Priority string
+}
+
+func drawStep(t *rapid.T) step {
+	return step{
+		What:     rapid.SampledFrom([]string{"start", "start", "start", "join", "join", "leave", "answer", "answer", "answer", "answer old", "busy", "lacks", "cancel", "time", "long time", "kick", "register"}).Draw(t, "what"),
+		Client:   rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "client"),
+		N:        rapid.IntRange(0, 50).Draw(t, "n"),
+		Priority: rapid.SampledFrom([]string{"", "high", "low"}).Draw(t, "priority"),
+	}
+}
+
+func (w *world) step(s step) {
+	connected := w.clients[s.Client] != nil
+	has := len(w.has[s.Client])
+	switch s.What {
+	case "start":
+		w.start(s.Priority)
+	case "join":
+		w.join(s.Client, 1+s.N%3)
+	case "register":
+		w.join(s.Client, 1)
+		w.leave(s.Client)
+		w.clients[s.Client], _ = register(w.h, s.Client, 2)
+	case "leave":
+		if connected {
+			w.leave(s.Client)
+		}
+	case "kick":
+		if connected {
+			_ = w.h.Kick(context.Background(), s.Client, "no reason")
+			w.leave(s.Client)
+		}
+	case "answer":
+		if connected && has > 0 {
+			w.answer(s.Client, s.N%has, 0)
+		}
+	case "answer old":
+		if connected && len(w.old) > 0 {
+			w.clients[s.Client].answers(w.old[s.N%len(w.old)], `2`)
+		}
+	case "busy":
+		if connected && has > 0 {
+			w.answer(s.Client, s.N%has, remote.CodeRateLimited)
+		}
+	case "lacks":
+		if connected && has > 0 {
+			w.answer(s.Client, s.N%has, remote.CodeInvalidTool)
+		}
+	case "cancel":
+		if len(w.trials) > 0 {
+			w.trials[s.N%len(w.trials)].cancel()
+		}
+	case "time":
+		time.Sleep(time.Duration(s.N) * 100 * time.Millisecond)
+	case "long time":
+		time.Sleep(time.Duration(s.N) * time.Second)
+	}
+}
+
+// finish lets one good agent do all that is left.
+func (w *world) finish() {
+	for _, id := range []string{"a", "b", "c"} {
+		if w.clients[id] != nil {
+			w.leave(id)
+		}
+	}
+	w.join("d", 2)
+	for range 10 * (len(w.trials) + 10) {
+		w.collect()
+		w.check()
+		if len(w.has["d"]) > 0 {
+			w.answer("d", 0, 0)
+		} else {
+			time.Sleep(10 * time.Second)
+		}
+	}
+	for _, tr := range w.trials {
+		<-tr.over
+		tr.cancel()
+	}
+	synctest.Wait()
+	w.check()
+	require.Zero(w.t, w.h.queue.waiting)
+	require.Zero(w.t, w.h.occupied)
+	require.Empty(w.t, w.h.asked)
+	for _, tr := range w.trials {
+		require.LessOrEqual(w.t, tr.counted, 1)
+	}
+}

@@ -1,0 +1,386 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/executor/remote"
+)
+
+// slot is the room for one evaluation at an agent. It implements [remote.Slot].
+//
+//	reserved ──Evaluate──► asked ──answer──► answered ──Release──► given back
+//	                         │
+//	                         └─ctx ends, Release──► lingers ──answer, or a while──► given back
+//
+// An agent that vanishes for good, or turns the evaluation away, ends the call of
+// Evaluate; the first also takes the room away.
+type slot struct {
+	hub      *Hub
+	clientID string
+	want     *remote.Want
+
+	agent     *agent // nil when the room is given back, or lost
+	why       string // it was lost
+	held      bool   // by a caller, until Release
+	asked     bool   // the agent has yet to answer
+	eval      *remote.Evaluation
+	requestID string
+	caller    *caller // who waits for the answer
+	lingerEnd *time.Timer
+
+	// A slot without an agent gives an answer that came while nobody waited for it: the
+	// one that is here, or the one of this id in the store.
+	early *remote.Answer
+	kept  string
+}
+
+// caller is a call of Evaluate.
+type caller struct {
+	outcome chan outcome // holds one
+	status  chan remote.Status
+}
+
+type outcome struct {
+	answer *remote.Answer
+	err    error
+}
+
+// Reserve implements [remote.Hub].
+func (h *Hub) Reserve(ctx context.Context, want *remote.Want) (remote.Slot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := &waiter{want: want, rank: rank(want.Priority), result: make(chan reserved, 1)}
+	h.mu.Lock()
+	h.queue.seq++
+	w.seq = h.queue.seq
+	h.admitLocked(w)
+	h.mu.Unlock()
+	select {
+	case r := <-w.result:
+		return r.get()
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	served := !h.leaveLocked(w)
+	h.mu.Unlock()
+	if served {
+		if slot, err := (<-w.result).get(); err == nil {
+			slot.Release()
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+func (r reserved) get() (remote.Slot, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.slot, nil
+}
+
+// admitLocked serves a waiter, or lets it wait in the right place.
+func (h *Hub) admitLocked(w *waiter) {
+	id := w.want.ID
+	if clientID, ok := h.kept[id]; ok {
+		delete(h.kept, id)
+		w.result <- reserved{slot: &slot{hub: h, clientID: clientID, want: w.want, held: true, kept: id}}
+		return
+	}
+	if s := h.adoptLocked(w.want); s != nil {
+		w.result <- reserved{slot: s}
+		return
+	}
+	if clientID, ok := h.early[id]; ok && h.earlyEnd != nil {
+		a := h.agents[clientID]
+		if a == nil || !a.ready {
+			h.queue.park(w, clientID)
+			return
+		}
+		delete(h.early, id)
+		if a.room() > 0 && w.want.Fits(&a.Agent) {
+			h.giveLocked(a, w)
+			return
+		}
+	}
+	h.placeLocked(w)
+}
+
+// adoptLocked finds an agent that still works on the evaluation, for a caller that has gone.
+func (h *Hub) adoptLocked(want *remote.Want) *slot {
+	for _, s := range h.asked[want.ID] {
+		if s.held || s.agent == nil || !s.agent.ready || !want.Fits(&s.agent.Agent) {
+			continue
+		}
+		stop(&s.lingerEnd)
+		s.held, s.want = true, want
+		h.ended.remove(want.ID)
+		return s
+	}
+	return nil
+}
+
+// giveLocked gives a waiter, who is not in the queue, room of an agent that has some.
+func (h *Hub) giveLocked(a *agent, w *waiter) {
+	s := &slot{hub: h, clientID: a.ClientID, want: w.want, held: true, agent: a}
+	a.slots = append(a.slots, s)
+	h.occupied++
+	h.changedLocked(a)
+	w.result <- reserved{slot: s}
+}
+
+// vacateLocked takes the slot from its agent, which forgets it.
+func (h *Hub) vacateLocked(s *slot) {
+	a := s.agent
+	if a == nil {
+		return
+	}
+	h.settleLocked(s)
+	stop(&s.lingerEnd)
+	a.slots = slices.DeleteFunc(a.slots, func(other *slot) bool { return other == s })
+	s.agent = nil
+	h.occupied--
+	h.changedLocked(a)
+}
+
+// giveBackLocked gives the room of a slot to others.
+func (h *Hub) giveBackLocked(s *slot) {
+	a := s.agent
+	if a == nil {
+		return
+	}
+	h.vacateLocked(s)
+	h.offerLocked(a)
+	h.forgetLocked(a)
+}
+
+// loseLocked takes the slot from its agent and sends the caller back to the queue.
+func (h *Hub) loseLocked(s *slot, why string) {
+	s.why = why
+	h.vacateLocked(s)
+	s.end(outcome{err: again(s.clientID, why)})
+}
+
+// settleLocked ends that the agent has yet to answer.
+func (h *Hub) settleLocked(s *slot) {
+	if !s.asked {
+		return
+	}
+	s.asked = false
+	id := s.eval.ID
+	if others := slices.DeleteFunc(h.asked[id], func(other *slot) bool { return other == s }); len(others) > 0 {
+		h.asked[id] = others
+	} else {
+		delete(h.asked, id)
+	}
+}
+
+// end ends the call of Evaluate, if there is one.
+func (s *slot) end(o outcome) {
+	if s.caller != nil {
+		s.caller.outcome <- o
+		s.caller = nil
+	}
+}
+
+func again(clientID, why string) error {
+	return &executor.AgainError{Why: fmt.Sprintf("agent %s: %s", clientID, why)}
+}
+
+// ClientID implements [remote.Slot].
+func (s *slot) ClientID() string { return s.clientID }
+
+// Release implements [remote.Slot].
+func (s *slot) Release() {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !s.held {
+		return
+	}
+	s.held = false
+	switch {
+	case s.kept != "":
+		h.kept[s.kept] = s.clientID
+	case s.agent == nil:
+	case s.asked && s.agent.client != nil:
+		h.afterLocked(&s.lingerEnd, h.linger, func() { h.giveBackLocked(s) })
+	default:
+		h.giveBackLocked(s)
+	}
+}
+
+// Evaluate implements [remote.Slot].
+func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
+	h := s.hub
+	if answer, err := s.answerBefore(ctx, e.ID); answer != nil || err != nil {
+		return answer, err
+	}
+	c := &caller{make(chan outcome, 1), make(chan remote.Status, mostStatus)}
+	h.mu.Lock()
+	conn, err := h.askLocked(s, e, c)
+	h.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if h.store != nil {
+		h.store.Assign(e.ID, s.clientID)
+	}
+	if conn != nil {
+		h.send(conn, s)
+	}
+	o := s.wait(ctx, c, status)
+	if h.store != nil && !errors.Is(o.err, remote.ErrCallerGone) {
+		h.store.Unassign(e.ID)
+	}
+	h.count.evaluations.WithLabelValues(o.label()).Inc()
+	return o.answer, o.err
+}
+
+// askLocked notes that c waits for the agent's answer, and returns the connection to ask
+// it by; nil when the agent is gone, or has been asked already.
+func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) {
+	a := s.agent
+	switch {
+	case !s.held || s.caller != nil:
+		return nil, errors.New("the slot is released, or in use")
+	case a == nil:
+		return nil, again(s.clientID, cmp.Or(s.why, "the room was given back"))
+	case a.paused:
+		return nil, again(s.clientID, "the agent has too much to do")
+	case !s.want.Fits(&a.Agent):
+		return nil, again(s.clientID, "the agent lacks the tool")
+	}
+	s.caller = c
+	if s.asked && s.eval.ID == e.ID {
+		return nil, nil
+	}
+	h.settleLocked(s)
+	s.eval, s.requestID, s.asked = e, h.requestID(e.ID), true
+	h.asked[e.ID] = append(h.asked[e.ID], s)
+	h.ended.remove(e.ID)
+	if !a.ready {
+		return nil, nil
+	}
+	return a.client.conn, nil
+}
+
+// send asks the agent. An evaluation that can be sent to nobody ends the call.
+func (h *Hub) send(conn Conn, s *slot) {
+	h.mu.Lock()
+	e, id, asked := s.eval, s.requestID, s.asked
+	h.mu.Unlock()
+	if !asked {
+		return
+	}
+	err := conn.Send(id, e)
+	if err == nil {
+		return
+	}
+	h.log.Error("evaluation cannot be sent", "evaluation", e.ID, "client", s.clientID, "error", err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settleLocked(s)
+	s.end(outcome{err: err})
+}
+
+// wait returns how the call ended. It is the only one that calls status.
+func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) outcome {
+	if status == nil {
+		status = func(remote.Status) {}
+	}
+	for {
+		select {
+		case st := <-c.status:
+			status(st)
+		case o := <-c.outcome:
+			for {
+				select {
+				case st := <-c.status:
+					status(st)
+					continue
+				default:
+				}
+				return o
+			}
+		case <-ctx.Done():
+			return s.abandon(ctx, c)
+		}
+	}
+}
+
+// abandon ends a call whose context has ended.
+func (s *slot) abandon(ctx context.Context, c *caller) outcome {
+	h, cause := s.hub, context.Cause(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case o := <-c.outcome:
+		return o
+	default:
+	}
+	s.caller = nil
+	if s.agent == nil || s.agent.client == nil || !s.agent.ready {
+		h.settleLocked(s)
+		return outcome{err: again(s.clientID, "the agent vanished")}
+	}
+	if !errors.Is(cause, remote.ErrCallerGone) {
+		h.ended.add(s.eval.ID, "cancelled")
+	}
+	return outcome{err: cause}
+}
+
+// answerBefore returns the answer that was there before the slot, or has come since.
+func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, error) {
+	h := s.hub
+	h.mu.Lock()
+	early, kept := s.early, s.kept
+	s.early, s.kept = nil, ""
+	if kept == "" && h.kept[id] != "" {
+		kept = id
+		delete(h.kept, id)
+	}
+	h.mu.Unlock()
+	if early != nil {
+		h.count.evaluations.WithLabelValues("answered").Inc()
+		return early, nil
+	}
+	if kept == "" {
+		return nil, nil
+	}
+	clientID, data, ok, err := h.store.TakeAnswer(context.WithoutCancel(ctx), kept)
+	answer := &remote.Answer{}
+	if ok && err == nil {
+		err = json.Unmarshal(data, answer)
+	}
+	switch {
+	case err != nil:
+		h.log.Error("answer that was kept is lost", "evaluation", kept, "error", err)
+	case ok && kept == id:
+		answer.ClientID = clientID
+		h.mu.Lock()
+		h.ended.add(id, "twice")
+		h.mu.Unlock()
+		h.count.evaluations.WithLabelValues("answered").Inc()
+		return answer, nil
+	}
+	return nil, nil
+}
+
+// label is how metrics name the outcome.
+func (o outcome) label() string {
+	switch {
+	case o.err == nil:
+		return "answered"
+	case executor.AsAgain(o.err) != nil:
+		return "again"
+	}
+	return "ended"
+}

@@ -1,0 +1,266 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor/remote"
+)
+
+// memory is a store that outlives hubs.
+type memory struct {
+	mu       sync.Mutex
+	answers  map[string]*remote.Answer
+	assigned map[string]string
+	fault    error
+}
+
+func newMemory() *memory {
+	return &memory{answers: map[string]*remote.Answer{}, assigned: map[string]string{}}
+}
+
+func (m *memory) Secret(_ context.Context, name string) ([]byte, error) {
+	return bytes.Repeat([]byte(name[:1]), 32), m.fault
+}
+
+func (m *memory) SaveAnswer(_ context.Context, id, clientID string, answer []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := &remote.Answer{}
+	if err := json.Unmarshal(answer, a); err != nil {
+		return err
+	}
+	a.ClientID = clientID
+	m.answers[id] = a
+	return m.fault
+}
+
+func (m *memory) TakeAnswer(_ context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.answers[id]
+	if a == nil || m.fault != nil {
+		return "", nil, false, m.fault
+	}
+	delete(m.answers, id)
+	data, err := json.Marshal(a)
+	return a.ClientID, data, true, err
+}
+
+func (m *memory) Answers(context.Context) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := map[string]string{}
+	for id, a := range m.answers {
+		ids[id] = a.ClientID
+	}
+	return ids, nil
+}
+
+func (m *memory) Assign(id, clientID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.assigned[id] = clientID
+}
+
+func (m *memory) Unassign(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.assigned, id)
+}
+
+func (m *memory) Assignments(context.Context) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.assigned), nil
+}
+
+// asked leaves a store as a server leaves it that was killed while client a had x, and
+// returns the request.
+func asked(t *testing.T, m *memory) sent {
+	h := newHub(t, Options{Store: m})
+	c := join(h, "a", 1)
+	ctx, kill := context.WithCancelCause(t.Context())
+	result := evaluating(ctx, reserve(t, h, want("x")), "x")
+	got := <-c.got
+	kill(remote.ErrCallerGone)
+	_, err := result()
+	require.ErrorIs(t, err, remote.ErrCallerGone)
+	h.Close()
+	return got
+}
+
+func TestAnswerAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T, h *Hub, m *memory, got sent){
+		"before anybody asks": func(t *testing.T, h *Hub, m *memory, got sent) {
+			c := join(h, "a", 1)
+			require.Equal(t, Kept, c.answers(got, `"kept"`))
+			require.Equal(t, Kept, c.answers(got, `"kept"`))
+			other := join(h, "b", 1)
+			s := reserve(t, h, want("x"))
+			s.Release() // who does not want it leaves it to the next
+			s = reserve(t, h, want("x"))
+			require.Equal(t, "a", s.ClientID())
+			a, err := evaluating(t.Context(), s, "x")()
+			require.NoError(t, err)
+			require.Equal(t, &remote.Answer{ClientID: "a", Result: json.RawMessage(`"kept"`)}, a)
+			require.Equal(t, Twice, c.answers(got, `"late"`))
+			require.Empty(t, other.got)
+			require.Empty(t, m.answers)
+		},
+		"and after another restart": func(t *testing.T, h *Hub, m *memory, got sent) {
+			require.Equal(t, Kept, join(h, "a", 1).answers(got, `null`))
+			h = newHub(t, Options{Store: m})
+			a, err := evaluating(t.Context(), reserve(t, h, want("x")), "x")()
+			require.NoError(t, err)
+			require.Equal(t, &remote.Answer{ClientID: "a", Result: json.RawMessage(`null`)}, a)
+		},
+		"while the run waits for the agent": func(t *testing.T, h *Hub, m *memory, got sent) {
+			waiting := reserving(t.Context(), h, want("x"))
+			synctest.Wait()
+			c, n := register(h, "a", 1)
+			require.Equal(t, 1, n)
+			require.Equal(t, Counted, c.answers(got, `1`))
+			s, err := waiting()
+			require.NoError(t, err)
+			a, err := evaluating(t.Context(), s, "x")()
+			require.NoError(t, err)
+			require.Equal(t, "1", string(a.Result))
+			require.Empty(t, m.answers)
+		},
+		"while another agent works on it": func(t *testing.T, h *Hub, m *memory, got sent) {
+			time.Sleep(11 * time.Second)
+			b := join(h, "b", 1)
+			result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+			<-b.got
+			require.Equal(t, Counted, join(h, "a", 1).answers(got, `1`))
+			a, err := result()
+			require.NoError(t, err)
+			require.Equal(t, "a", a.ClientID)
+		},
+		"between Reserve and Evaluate": func(t *testing.T, h *Hub, m *memory, got sent) {
+			c := join(h, "a", 1)
+			s := reserve(t, h, want("x"))
+			require.Equal(t, Kept, c.answers(got, `1`))
+			a, err := evaluating(t.Context(), s, "x")()
+			require.NoError(t, err)
+			require.Equal(t, "1", string(a.Result))
+			require.Empty(t, c.got)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				got := asked(t, m)
+				test(t, newHub(t, Options{Store: m}), m, got)
+			})
+		})
+	}
+}
+
+// After a restart an evaluation waits for the agent that had it, and for no other.
+func TestAgentComesBackAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		got := asked(t, m)
+		h := newHub(t, Options{Store: m})
+		b := join(h, "b", 1)
+		waiting := reserving(t.Context(), h, want("x"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancelled := reserving(ctx, h, want("x"))
+		synctest.Wait()
+		require.Equal(t, 2, h.queue.waiting)
+		cancel()
+		_, err := cancelled()
+		require.ErrorIs(t, err, context.Canceled)
+		a := join(h, "a", 1)
+		s, err := waiting()
+		require.NoError(t, err)
+		result := evaluating(t.Context(), s, "x")
+		require.Equal(t, got, <-a.got)
+		require.Empty(t, b.got)
+		require.Equal(t, Counted, a.answers(got, `1`))
+		_, err = result()
+		require.NoError(t, err)
+		require.Empty(t, m.assigned)
+	})
+}
+
+func TestAgentDoesNotComeBackAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		asked(t, m)
+		h := newHub(t, Options{Store: m})
+		start := time.Now()
+		join(h, "b", 1)
+		require.Equal(t, "b", reserve(t, h, want("x")).ClientID())
+		require.Equal(t, 10*time.Second, time.Since(start))
+		require.Empty(t, m.assigned)
+	})
+}
+
+// A run that another process took over finds the agent at work, and does not ask again.
+func TestCallerIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, early := range map[string]bool{"before the answer": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, Options{Store: newMemory()})
+				c := join(h, "a", 1)
+				ctx, kill := context.WithCancelCause(t.Context())
+				result := evaluating(ctx, reserve(t, h, want("x")), "x")
+				got := <-c.got
+				kill(remote.ErrCallerGone)
+				_, err := result()
+				require.ErrorIs(t, err, remote.ErrCallerGone)
+				if early {
+					require.Equal(t, Kept, c.answers(got, `1`))
+				}
+				s := reserve(t, h, want("x"))
+				result = evaluating(t.Context(), s, "x")
+				if !early {
+					synctest.Wait()
+					require.Empty(t, c.got)
+					require.Equal(t, Counted, c.answers(got, `1`))
+				}
+				a, err := result()
+				require.NoError(t, err)
+				require.Equal(t, "1", string(a.Result))
+				require.Equal(t, 0, agents(t, h)[0].Running)
+			})
+		})
+	}
+}
+
+func TestStoreThatFails(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	m.fault = errors.New("disk full")
+	_, err := New(t.Context(), Options{Store: m})
+	require.EqualError(t, err, "secret of evaluation ids: disk full")
+
+	m.fault = nil
+	h := newHub(t, Options{Store: m})
+	c := join(h, "a", 1)
+	m.fault = errors.New("disk full")
+	require.Equal(t, Unknown, c.answers(sent{id: h.requestID("x")}, `1`))
+	m.fault = nil
+	require.Equal(t, Kept, c.answers(sent{id: h.requestID("x")}, `1`))
+	m.fault = errors.New("disk broken")
+	_, err = evaluating(t.Context(), reserve(t, h, want("x")), "x")()
+	requireAgain(t, err, "given back")
+}
