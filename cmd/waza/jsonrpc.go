@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
-	"runtime"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +13,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/secret"
 	"waza/rpc"
 	"waza/rpc/host"
 	"waza/runner"
@@ -132,57 +130,16 @@ func listening(log *slog.Logger, token bool) func(net.Addr) {
 // flag itself, as everybody can read those of running programs.
 func token(c *cli.Context) (string, error) {
 	file, env := c.String("token-file"), c.String("token-env")
-	if c.IsSet("token-file") && c.IsSet("token-env") {
-		return "", exit.Usagef("name one of them", "--token-file and --token-env do not go together")
-	}
-	var token, from string
 	switch {
+	case c.IsSet("token-file") && c.IsSet("token-env"):
+		return "", exit.Usagef("name one of them", "--token-file and --token-env do not go together")
 	case c.IsSet("token-file"):
-		from = "--token-file " + file
-		f, err := os.Open(file)
-		if err != nil {
-			return "", exit.Usagef("", "--token-file: %v", err)
-		}
-		defer f.Close()
-		if err := private(f); err != nil {
-			return "", err
-		}
-		content, err := io.ReadAll(io.LimitReader(f, maxToken))
-		if err != nil {
-			return "", exit.Usagef("", "--token-file: %v", err)
-		}
-		token = string(content)
+		return secret.TokenFile("--token-file", file, rpc.MinToken)
 	case c.IsSet("token-env"):
-		from = "--token-env " + env
-		token = os.Getenv(env)
-		os.Unsetenv(env) // agents, graders and hooks get the rest of the environment, and records what they print
-	default:
-		return "", nil
+		return secret.Token("--token-env "+env, secret.Take(env), rpc.MinToken)
 	}
-	if token = strings.TrimSpace(token); token == "" {
-		return "", exit.Usagef("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
-	}
-	if len(token) < rpc.MinToken {
-		return "", exit.Usagef("openssl rand -hex 32 prints a good one", "%s: the token has %d characters, it must have at least %d", from, len(token), rpc.MinToken)
-	}
-	return token, nil
+	return "", nil
 }
-
-// private checks that a token file is for this user alone. What is no regular file,
-// such as a pipe of the shell, has no mode that says so.
-func private(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return exit.Usagef("", "--token-file: %v", err)
-	}
-	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return exit.Usagef(fmt.Sprintf("chmod 600 %s", f.Name()), "--token-file: %s has mode %#o, other users must not have access to it", f.Name(), mode.Perm())
-	}
-	return nil
-}
-
-// maxToken is how much of a token file is read.
-const maxToken = 4096
 
 // protocolFiles are what the protocol is spoken on. Nothing but the daemon can
 // write to its stdout any more.
