@@ -94,6 +94,16 @@ func defaults(s *jsonschema.Schema, fresh any) {
 	}
 }
 
+// fill adds the defaults of a struct and of the structs in it.
+func fill(defs jsonschema.Definitions, v reflect.Value) {
+	defaults(defs[typeName(v.Type())], v.Addr().Interface())
+	for _, f := range decode.FieldsOf(v.Type()) {
+		if child := v.FieldByIndex(f.Index); child.Kind() == reflect.Struct {
+			fill(defs, child)
+		}
+	}
+}
+
 // isPlain reports whether a value is a number, a text, true or a list, and not zero.
 func isPlain(v reflect.Value) bool {
 	switch v.Kind() {

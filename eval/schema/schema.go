@@ -6,6 +6,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -31,14 +32,10 @@ const (
 // fields, read from the Go sources below root, the directory of the module. An
 // empty root leaves descriptions out.
 func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
-	comments := map[string]string{}
-	if root != "" {
-		var err error
-		if comments, err = readComments(root, "waza"); err != nil {
-			return nil, err
-		}
+	g, err := newGenerator(v, root)
+	if err != nil {
+		return nil, err
 	}
-	g := &generator{vocabulary: v, comments: comments}
 	out := map[string][]byte{}
 	for _, file := range []struct {
 		name, title string
@@ -57,9 +54,33 @@ func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
 	return out, nil
 }
 
+// Of returns the schema of a file that defaults, a pointer to a struct, is decoded
+// into. What the struct and the structs in it hold are the defaults of their keys; root
+// is that of [Generate].
+func Of(title string, defaults any, root string) ([]byte, error) {
+	g, err := newGenerator(nil, root)
+	if err != nil {
+		return nil, err
+	}
+	r := g.reflector()
+	s := r.Reflect(defaults)
+	s.Title = title
+	fill(s.Definitions, reflect.ValueOf(defaults).Elem())
+	return encode(s)
+}
+
 type generator struct {
 	vocabulary *eval.Vocabulary
 	comments   map[string]string
+}
+
+func newGenerator(v *eval.Vocabulary, root string) (*generator, error) {
+	g := &generator{vocabulary: v, comments: map[string]string{}}
+	var err error
+	if root != "" {
+		g.comments, err = readComments(root, "waza")
+	}
+	return g, err
 }
 
 func (g *generator) file(title string, of any) ([]byte, error) {
@@ -67,6 +88,11 @@ func (g *generator) file(title string, of any) ([]byte, error) {
 	s := r.Reflect(of)
 	s.Title = title
 	g.complete(r, s.Definitions, of)
+	return encode(s)
+}
+
+// encode finishes a schema and writes it.
+func encode(s *jsonschema.Schema) ([]byte, error) {
 	for _, def := range s.Definitions {
 		relax(def)
 	}
@@ -137,6 +163,9 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		}}
 	case reflect.TypeFor[yaml.Node]():
 		return &jsonschema.Schema{}
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) && t.Kind() != reflect.Struct {
+		return &jsonschema.Schema{Type: "string"}
 	}
 	own := t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()) ||
 		t.Implements(reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }]())

@@ -206,3 +206,32 @@ func properties(t *testing.T, data []byte) map[string]map[string]string {
 	}
 	return out
 }
+
+type limits struct {
+	// Time a client may be silent.
+	Idle pause `yaml:"idle"`
+	Most int   `yaml:"most" jsonschema:"minimum=1"`
+}
+
+type serverFile struct {
+	Limits limits `yaml:"limits"`
+}
+
+// pause is a time that is written as a text.
+type pause int
+
+func (p *pause) UnmarshalText([]byte) error  { *p = 1; return nil }
+func (p pause) MarshalText() ([]byte, error) { return []byte("1s"), nil }
+
+func TestSchemaOfAStruct(t *testing.T) {
+	t.Parallel()
+	data, err := schema.Of("Limits", &serverFile{Limits: limits{Idle: 1, Most: 5}}, "")
+	require.NoError(t, err)
+	s := compile(t, data)
+	require.NoError(t, s.Validate(document(t, []byte("limits: {idle: 60s, most: 2}"))))
+	for _, wrong := range []string{"limits: {idle: []}", "limits: {most: 0}", "limits: {unknown: 1}", "other: 1"} {
+		require.Error(t, s.Validate(document(t, []byte(wrong))), wrong)
+	}
+	require.Contains(t, string(data), `"default": "1s"`)
+	require.Contains(t, string(data), `"default": 5`)
+}
