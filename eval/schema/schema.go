@@ -88,14 +88,14 @@ func (g *generator) file(title string, of any) ([]byte, error) {
 	s := r.Reflect(of)
 	s.Title = title
 	g.complete(r, s.Definitions, of)
+	for _, def := range s.Definitions {
+		relax(def)
+	}
 	return encode(s)
 }
 
 // encode finishes a schema and writes it.
 func encode(s *jsonschema.Schema) ([]byte, error) {
-	for _, def := range s.Definitions {
-		relax(def)
-	}
 	prune(s)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
