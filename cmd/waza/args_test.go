@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/complete"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
@@ -145,9 +146,9 @@ func TestComplete(t *testing.T) {
 		"guar":                  "",
 		"tasks x --":            "--task --tag --json --help",
 	} {
-		got := complete(app, strings.Split(in, " "))
+		got := complete.Words(app, strings.Split(in, " "), completions)
 		require.Equal(t, want, strings.Join(got, " "), "%q", in)
 	}
-	require.Contains(t, complete(app, nil), "run")
-	require.NotContains(t, complete(app, nil), "guard")
+	require.Contains(t, complete.Words(app, nil, completions), "run")
+	require.NotContains(t, complete.Words(app, nil, completions), "guard")
 }

@@ -4,11 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/complete"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
@@ -80,7 +80,7 @@ func completeCommand(e *env) *cli.Command {
 			if len(words) > 0 && words[0] == "--" {
 				words = words[1:] // it parts them from what is meant for us
 			}
-			for _, word := range complete(c.App, words) {
+			for _, word := range complete.Words(c.App, words, completions) {
 				fmt.Fprintln(e.stdout, word)
 			}
 			return nil
@@ -88,72 +88,8 @@ func completeCommand(e *env) *cli.Command {
 	}
 }
 
-// complete returns the words that the last of words may become.
-func complete(app *cli.App, words []string) []string {
-	words = joinEquals(words)
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	before, word := words[:len(words)-1], words[len(words)-1]
-	at := flags.Arrangement{Name: "waza", Flags: app.Flags, Commands: app.Commands}
-	var wants cli.Flag // the flag of which the word is the value
-	for _, w := range before {
-		switch {
-		case wants != nil:
-			wants = nil
-		case w == "--":
-			return nil // only arguments follow
-		case strings.HasPrefix(w, "-"):
-			if f := flags.Find(at.Flags, strings.TrimLeft(w, "-")); f != nil && flags.TakesValue(f) {
-				wants = f
-			}
-		default:
-			if c := at.Command(w); c != nil {
-				at.Name, at.Flags, at.Commands = c.HelpName, c.Flags, c.Subcommands
-			} else {
-				at.Rest = append(at.Rest, w)
-			}
-		}
-	}
-	if name, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
-		if f := flags.Find(at.Flags, strings.TrimLeft(name, "-")); f != nil {
-			return startingWith(value, valuesOf(f))
-		}
-		return nil
-	}
-	switch {
-	case wants != nil:
-		return startingWith(word, valuesOf(wants))
-	case strings.HasPrefix(word, "-"):
-		return startingWith(word, flagWords(at.Flags))
-	}
-	return startingWith(word, argumentsOf(app, at))
-}
-
-// joinEquals puts --flag=value together again, which bash takes apart.
-func joinEquals(words []string) []string {
-	var out []string
-	for i := 0; i < len(words); i++ {
-		if words[i] == "=" && len(out) > 0 && strings.HasPrefix(out[len(out)-1], "-") {
-			out[len(out)-1] += "="
-			if i+1 < len(words) {
-				i++
-				out[len(out)-1] += words[i]
-			}
-			continue
-		}
-		out = append(out, words[i])
-	}
-	return out
-}
-
-func flagWords(flags []cli.Flag) []string {
-	var words []string
-	for _, f := range flags {
-		words = append(words, "--"+f.Names()[0])
-	}
-	return words
-}
+// completions are what flags and commands take.
+var completions = complete.Source{Values: valuesOf, Arguments: argumentsOf}
 
 // valuesOf are the values a flag takes, where these are a few words.
 func valuesOf(f cli.Flag) []string {
@@ -173,18 +109,10 @@ func valuesOf(f cli.Flag) []string {
 	return nil
 }
 
-// argumentsOf are the subcommands and other fixed words that may stand here.
-func argumentsOf(app *cli.App, at flags.Arrangement) []string {
-	var words []string
-	if len(at.Rest) > 0 {
-		return nil
-	}
-	for _, c := range at.Commands {
-		if !c.Hidden {
-			words = append(words, c.Name)
-		}
-	}
-	switch at.Name {
+// argumentsOf are the fixed words, beside subcommands, that may be the first argument
+// of a command.
+func argumentsOf(command string) (words []string) {
+	switch command {
 	case "waza completion":
 		for _, s := range shells {
 			words = append(words, s.name)
@@ -193,10 +121,8 @@ func argumentsOf(app *cli.App, at flags.Arrangement) []string {
 		for _, s := range schemas {
 			words = append(words, s.name)
 		}
-	case "waza help":
-		return argumentsOf(app, flags.Arrangement{Name: "waza", Commands: app.Commands})
 	case "waza runs show", "waza runs follow", "waza runs cancel", "waza runs rm", "waza compare", "waza grade", "waza review":
-		words = append(words, runIDs()...)
+		return runIDs()
 	}
 	return words
 }
@@ -215,8 +141,4 @@ func runIDs() []string {
 		ids = append(ids, i.RunID)
 	}
 	return ids
-}
-
-func startingWith(prefix string, words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, prefix) })
 }
