@@ -85,6 +85,7 @@ var importRules = []struct {
 	{"rpc/gateway/browser/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/router/..."), "a door does not know the others", true},
 	{"rpc/gateway/router/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/..."), "a door does not know the others", true},
 	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "it holds what all doors share", true},
+	{"rpc/gateway/store/...", waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows rows only", true},
 	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},
 	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
 }

@@ -1,0 +1,18 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+)
+
+// Secret returns the secret of a name: 32 random bytes that are made at first use and
+// stay the same.
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+	value := make([]byte, 32)
+	_, _ = rand.Read(value) // never fails
+	if err := s.durably(ctx, "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, value); err != nil {
+		return nil, s.explain(err)
+	}
+	err := s.read.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = ?", name).Scan(&value)
+	return value, s.explain(err)
+}

@@ -1,0 +1,146 @@
+// Package store holds what the doors of waza serve remember when the process ends, in the
+// SQLite database serve.db of the state directory. Call [Open] first; the methods of
+// [Store] are grouped by table, one file each.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// File is the name of the database in the state directory.
+const File = "serve.db"
+
+// Store is an open database. It is safe for concurrent use, and intact whenever the
+// process is killed: what a method has written when it returns is there after a restart.
+// Its goroutine writes assignments; Close waits for it.
+type Store struct {
+	path  string
+	write *sql.DB // one connection, so that writers wait here and not for the file's lock
+	read  *sql.DB
+	now   func() time.Time
+
+	answers     answers
+	assignments assignments
+	agentsSeen  atomic.Int64
+}
+
+// Open opens the database in a directory, and makes both when they do not exist. Files
+// have mode 0600. An older database is migrated; a newer one than this program knows is
+// refused. The caller closes the Store.
+func Open(dir string) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, File), now: time.Now}
+	if err := s.open(dir); err != nil {
+		_ = s.closePools()
+		return nil, fmt.Errorf("%s: %w", s.path, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	// SQLite gives its other files the mode of this one.
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Chmod(0o600), f.Close())
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if s.write, err = s.pool(1, "_txlock=immediate"); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.write); err != nil {
+		return err
+	}
+	if s.read, err = s.pool(2, "_pragma=query_only(1)"); err != nil {
+		return err
+	}
+	return errors.Join(s.answers.load(ctx, s.write, s.now()), s.assignments.load(ctx, s))
+}
+
+// pool opens connections. Synchronous NORMAL keeps the database intact and loses nothing
+// when the process is killed; when the machine loses power, the last writes may be lost.
+// [Store.durably] writes those that must not.
+func (s *Store) pool(connections int, setting string) (*sql.DB, error) {
+	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path)}).String()
+	if !filepath.IsAbs(s.path) {
+		name = (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(s.path)}).EscapedPath()}).String()
+	}
+	db, err := sql.Open("sqlite", name+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)"+
+		"&_pragma=journal_size_limit(16777216)&"+setting)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// Close writes what is left to write and closes the database.
+func (s *Store) Close() error {
+	err := s.assignments.close()
+	return errors.Join(err, s.closePools())
+}
+
+func (s *Store) closePools() error {
+	var err error
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	return err
+}
+
+// transact runs do in a transaction that writes.
+func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it says that the transaction is committed
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// durably executes a statement so that it survives a loss of power, too.
+func (s *Store) durably(ctx context.Context, statement string, args ...any) error {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, statement, args...)
+	_, undo := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
+	return errors.Join(err, undo)
+}
+
+// explain names the database in an error.
+func (s *Store) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.path, err)
+}
+
+// milliseconds is a time as tables hold it.
+func milliseconds(t time.Time) int64 { return t.UnixMilli() }
