@@ -1,0 +1,93 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"waza/runner/executor/remote"
+)
+
+// The messages of the server. Their shapes are in schemas/server.json.
+type (
+	welcome struct {
+		Type      string `json:"type"`
+		ServerID  string `json:"serverId"`
+		Version   string `json:"version"`
+		Timestamp string `json:"timestamp"`
+	}
+	registrationAck struct {
+		Type             string `json:"type"`
+		ClientID         string `json:"clientId"`
+		Status           string `json:"status"`
+		Message          string `json:"message"`
+		EvaluationsCount int    `json:"evaluationsCount"`
+		Reason           string `json:"reason,omitempty"`
+		TabID            string `json:"tabId,omitempty"`
+		IsComposite      bool   `json:"isComposite,omitempty"`
+	}
+	pong struct {
+		Type      string `json:"type"`
+		Timestamp string `json:"timestamp"`
+	}
+	evaluate struct {
+		JSONRPC string             `json:"jsonrpc"`
+		Method  string             `json:"method"`
+		Params  *remote.Evaluation `json:"params"`
+		ID      string             `json:"id"`
+	}
+	result struct {
+		JSONRPC string          `json:"jsonrpc,omitempty"`
+		ID      json.RawMessage `json:"id"`
+		Result  struct{}        `json:"result"`
+	}
+	failure struct {
+		JSONRPC string          `json:"jsonrpc"`
+		Error   failureBody     `json:"error"`
+		ID      json.RawMessage `json:"id"`
+	}
+	failureBody struct {
+		Code    int            `json:"code"`
+		Message string         `json:"message"`
+		Data    map[string]any `json:"data,omitempty"`
+	}
+)
+
+// now is the time as messages have it.
+func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// encode makes a message that fits its schema. An error is a fault of ours.
+func encode(name string, message any) ([]byte, error) {
+	data, err := json.Marshal(message)
+	if err == nil {
+		_, err = serverSchemas.check(name, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("message %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// encode makes the answer to a message that could not be taken.
+func (f *fault) encode() ([]byte, error) {
+	id := f.id
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return encode("error", &failure{"2.0", failureBody{f.code, f.message, f.data}, id})
+}
+
+// encodeEvaluation makes the request for an evaluation.
+func encodeEvaluation(id string, e *remote.Evaluation) ([]byte, error) {
+	params := *e
+	if params.Metadata.Tags == nil {
+		params.Metadata.Tags = []string{}
+	}
+	if params.Metadata.Priority == "" {
+		params.Metadata.Priority = "normal"
+	}
+	if len(params.Input) == 0 {
+		params.Input = json.RawMessage("{}")
+	}
+	return encode(methodEvaluate, &evaluate{"2.0", methodEvaluate, &params, id})
+}
