@@ -54,6 +54,25 @@ func (s *Store) Answer(ctx context.Context, id string) (clientID string, answer 
 	return clientID, answer, err == nil, s.explain(err)
 }
 
+// Answers are the clients whose answers are kept, by the ids of the evaluations. The
+// caller owns the map.
+func (s *Store) Answers(ctx context.Context) (map[string]string, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT id, client_id FROM answers WHERE saved_at > ?", oldestAnswer(s.now()))
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close()
+	clients := map[string]string{}
+	for rows.Next() {
+		var id, clientID string
+		if err := rows.Scan(&id, &clientID); err != nil {
+			return nil, s.explain(err)
+		}
+		clients[id] = clientID
+	}
+	return clients, s.explain(rows.Err())
+}
+
 // TakeAnswer returns the answer that is kept for an evaluation and forgets it. Of several
 // callers one gets it.
 func (s *Store) TakeAnswer(ctx context.Context, id string) (clientID string, answer []byte, ok bool, err error) {

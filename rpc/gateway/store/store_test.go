@@ -146,6 +146,9 @@ func TestAnswers(t *testing.T) {
 		require.Equal(t, "client", client)
 		require.Equal(t, `{"first":1}`, string(answer))
 	}
+	kept, err := s.Answers(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"x": "client", "empty": "client"}, kept)
 	for _, want := range []bool{true, false} {
 		_, _, ok, err := s.TakeAnswer(ctx, "x")
 		require.NoError(t, err)
