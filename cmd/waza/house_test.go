@@ -121,6 +121,7 @@ var rooms = map[string]string{
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
 
+	"rpc/gateway/agents":     "the door of evaluation agents",
 	"rpc/gateway/agents/hub": "gives evaluations to agents",
 	"rpc/gateway/store":      "what the doors remember when the process ends",
 	"rpc/gateway/door":       "what the WebSocket doors of waza serve share",

@@ -21,6 +21,7 @@ import (
 
 	"waza/rpc/gateway/agents/hub"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/store"
 	"waza/runner/executor/remote"
 )
 
@@ -63,11 +64,11 @@ func Defaults() Config {
 	return c
 }
 
-// Store is what the door remembers after a restart. *store.Store implements it.
+// Store is what the door remembers after a restart. [*store.Store] implements it.
 type Store interface {
 	hub.Store
 	// SawAgent notes that an agent has registered.
-	SawAgent(ctx context.Context, row AgentRow) error
+	SawAgent(ctx context.Context, row store.AgentRow) error
 }
 
 // Options of a server. The zero value works, and remembers nothing after a restart.

@@ -11,6 +11,7 @@ import (
 
 	"waza/rpc/gateway/agents/hub"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/store"
 	"waza/runner/executor/remote"
 )
 
@@ -220,8 +221,8 @@ func (s *session) register(ctx context.Context, id string, tree map[string]any, 
 	s.client, ack.EvaluationsCount = s.server.hub.Register(s, r)
 	s.send("registration_ack", ack)
 	s.conn.Log().Info("agent registered", "tools", len(r.Tools), "maxConcurrency", r.MaxConcurrency, "version", r.Version, "evaluations", ack.EvaluationsCount)
-	if store := s.server.options.Store; store != nil {
-		err := store.SawAgent(context.WithoutCancel(ctx), AgentRow{ClientID: id, Version: r.Version, Tools: r.Tools, MaxConcurrency: r.MaxConcurrency, Address: r.Address})
+	if remember := s.server.options.Store; remember != nil {
+		err := remember.SawAgent(context.WithoutCancel(ctx), store.AgentRow{ClientID: id, Version: r.Version, Tools: r.Tools, MaxConcurrency: r.MaxConcurrency, Address: r.Address})
 		if err != nil {
 			s.conn.Log().Error("agent cannot be remembered", "error", err)
 		}

@@ -31,10 +31,9 @@ type client struct {
 	id  string
 	got chan sent
 
-	mu     sync.Mutex
-	fault  error
-	ends   []string
-	onKick func()
+	mu    sync.Mutex
+	fault error
+	ends  []string
 }
 
 func (c *client) Send(id string, e *remote.Evaluation) error {
@@ -599,7 +598,7 @@ func TestWatchersSeeTheNewestState(t *testing.T) {
 		c.Ready()
 		require.Equal(t, "b ready 0", <-seen)
 		synctest.Wait()
-		s := reserve(t, h, want("x"))
+		s := reserve(t, h, &remote.Want{ID: "x", Tool: "chat", Clients: []string{"a"}})
 		require.Equal(t, "a ready 1", <-seen)
 		synctest.Wait() // the watcher waits for us, and misses what is between
 		s.Release()
