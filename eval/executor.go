@@ -98,6 +98,32 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 	return o
 }
 
+// remote reports whether trials of the suite may be done by an executor that is
+// [Kind.Remote], and whether others may do some. Without a vocabulary, both may be.
+func (l *loader) remote() (some, others bool) {
+	v := l.options.Vocabulary
+	if v == nil {
+		return true, true
+	}
+	names := []string{l.suite.Config.Executor}
+	if l.options.Executor == "" {
+		for _, p := range l.suite.Config.Matrix {
+			if p.Name != ParamExecutor {
+				continue
+			}
+			names = nil
+			for _, value := range p.Values {
+				names = append(names, ParamText(value))
+			}
+		}
+	}
+	for _, name := range names {
+		k, ok := v.Executor(name)
+		some, others = some || k.Remote, others || ok && !k.Remote
+	}
+	return some, others
+}
+
 // agentKey is the option in which executors take an agent.
 const agentKey = "agent"
 

@@ -27,6 +27,10 @@ type Kind struct {
 	// Params says what an executor does with parameters of config.matrix that are
 	// none of its options.
 	Params ParamUse
+	// Remote: an executor's agents live elsewhere. They take what tasks say under tool,
+	// url, input and priority, and need no prompt where there is a tool or an input; they
+	// get no files and no follow-up prompts.
+	Remote bool
 }
 
 // Referrer is a type of options that name files whose content changes what the

@@ -50,6 +50,8 @@ type Suite struct {
 	Tasks []*Task `yaml:"-"`
 	// Triggers is trigger_tests.yaml beside the suite; nil when there is none.
 	Triggers *TriggerTests `yaml:"-"`
+	// Unpaced: neither the suite nor .waza.yaml says how many trials run at once.
+	Unpaced bool `yaml:"-"`
 	// Instructions are the files of config.instruction_files.
 	Instructions []InstructionFile `yaml:"-"`
 	// ExecutorOptions holds, by canonical executor name, the options that

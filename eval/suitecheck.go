@@ -86,8 +86,14 @@ func (l suiteCheck) workers() {
 	if n == nil {
 		key, n = decode.LookupPair(config, "max_workers")
 	}
+	parallel := decode.Lookup(config, "parallel")
+	defaults := ProjectDefaults{}
+	if p := l.suite.Project; p != nil {
+		defaults = p.Defaults
+	}
+	l.suite.Unpaced = n == nil && defaults.Workers == nil && (l.suite.Config.Parallel || parallel == nil && defaults.Parallel == nil)
 	switch c := l.suite.Config; {
-	case c.Parallel || c.Workers < 0 || c.Workers == 1 || decode.Lookup(config, "parallel") != nil:
+	case c.Parallel || c.Workers < 0 || c.Workers == 1 || parallel != nil:
 	case n != nil && decode.Follow(n).Tag != "!!null":
 		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
 	}

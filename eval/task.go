@@ -52,6 +52,14 @@ type Inputs struct {
 	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour"`
 	// Further prompts, in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
+	// Tool that a remote agent is to use; chat when absent. May use template variables. This key and the next three have an effect with executor remote only.
+	Tool string `yaml:"tool"`
+	// Address that the tool of a remote agent is to work on. May use template variables.
+	URL string `yaml:"url"`
+	// What the tool of a remote agent is given: any value, whose texts may use template variables; {message: PROMPT} when absent.
+	Input any `yaml:"input"`
+	// How soon remote agents are given the task, compared with others that wait; normal when absent.
+	Priority string `yaml:"priority" jsonschema:"enum=low,enum=normal,enum=high"`
 	// Files put into the workspace.
 	Files []InputFile `yaml:"files"`
 	// Facts for templates and graders.

@@ -36,6 +36,7 @@ func (c *taskCheck) check() {
 		t.SkillDirectories[i] = c.directory(dir)
 	}
 	c.prompt()
+	c.remote()
 	c.files()
 	c.environment()
 	t.Graders = graderLoader{l}.load(t.Graders, t)
@@ -75,7 +76,43 @@ func (c *taskCheck) prompt() {
 		// Scaffolds write one for the edge case, and agents are asked it.
 		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.input("prompt"), "the prompt of task %q is empty, and is sent as it is", text.Clip(c.task.ID, 80))
 	default:
+		missingPrompt(c)
+	}
+}
+
+// missingPrompt reports a task without a prompt, unless it is one for remote agents. To try
+// such a task out with another executor is no fault.
+func missingPrompt(c *taskCheck) {
+	remote, others := c.loader.remote()
+	asks := c.task.Inputs.Tool != "" || c.task.Inputs.Input != nil
+	switch {
+	case asks && remote && !others:
+	case asks && (remote || c.loader.options.Executor != ""):
+		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.input("prompt"), "task %q has no prompt, so an executor other than remote is sent an empty one", text.Clip(c.task.ID, 80))
+	default:
 		c.reportf(decode.Error, decode.CodeMissingPrompt, c.input("prompt"), "task %q has no prompt", text.Clip(c.task.ID, 80))
+	}
+}
+
+// remote reports inputs that agents of the suite's executor do not get.
+func (c *taskCheck) remote() {
+	in := &c.task.Inputs
+	remote, others := c.loader.remote()
+	if !remote && c.loader.options.Executor == "" {
+		for _, key := range []string{"tool", "url", "input", "priority"} {
+			if c.has(c.input(key)) {
+				c.reportf(decode.Warning, decode.CodeNoEffect, c.input(key), "%s has no effect with executor %s: only remote agents get it", key, text.Clip(c.loader.suite.Config.Executor, 60))
+			}
+		}
+	}
+	if others {
+		return
+	}
+	if len(in.FollowUpPrompts) > 0 {
+		c.reportf(decode.Warning, decode.CodeNoEffect, c.input("follow_up_prompts"), "follow_up_prompts has no effect with executor %s: its agents are asked once", c.loader.suite.Config.Executor)
+	}
+	if len(in.Files) > 0 {
+		c.reportf(decode.Warning, decode.CodeNoEffect, c.input("files"), "executor %s sends its agents no files; only graders find these", c.loader.suite.Config.Executor)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -249,6 +251,9 @@ func (c *taskCheck) templates() {
 	} else {
 		c.template(c.src, decode.Place(c.node, c.input("prompt")...), in.Prompt)
 	}
+	checkTexts(c, in.Tool, c.input("tool"))
+	checkTexts(c, in.URL, c.input("url"))
+	checkTexts(c, in.Input, c.input("input"))
 	for i, p := range in.FollowUpPrompts {
 		c.template(c.src, decode.Place(c.node, c.input("follow_up_prompts", i)...), p)
 	}
@@ -257,6 +262,44 @@ func (c *taskCheck) templates() {
 			c.length(c.src, decode.Place(c.node, c.input("files", i, "content")...), *f.Content)
 		}
 	}
+}
+
+// checkTexts checks the variables of all texts in a value that stands at a place of the task.
+func checkTexts(c *taskCheck, value any, at decode.Path) {
+	switch v := value.(type) {
+	case string:
+		c.template(c.src, decode.Place(c.node, at...), v)
+	case []any:
+		for i, one := range v {
+			checkTexts(c, one, append(at[:len(at):len(at)], i))
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			checkTexts(c, v[key], append(at[:len(at):len(at)], key))
+		}
+	}
+}
+
+// ExpandTexts returns a value as JSON has it with each text in it, keys aside, put
+// through expand. The value stays as it is.
+func ExpandTexts(value any, expand func(text string) string) any {
+	switch v := value.(type) {
+	case string:
+		return expand(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, one := range v {
+			list[i] = ExpandTexts(one, expand)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, one := range v {
+			m[key] = ExpandTexts(one, expand)
+		}
+		return m
+	}
+	return value
 }
 
 // template reports the unknown variables of a text that stands at a node, or is

@@ -63,6 +63,10 @@ type taskDetails struct {
 	Description     string        `json:"description"`
 	Prompt          string        `json:"prompt" doc:"What the agent is asked; template variables are not filled in."`
 	FollowUpPrompts []string      `json:"follow_up_prompts,omitempty"`
+	Tool            string        `json:"tool,omitempty" doc:"Tool that a remote agent is to use."`
+	URL             string        `json:"url,omitempty" doc:"Address that a remote agent is to work on."`
+	Input           any           `json:"input,omitempty" doc:"What the tool of a remote agent is given; template variables are not filled in."`
+	Priority        string        `json:"priority,omitempty" doc:"low, normal or high: how soon remote agents are given the task."`
 	Graders         []graderShown `json:"graders" doc:"The graders that apply to the task, those of the suite included."`
 	File            string        `json:"file" doc:"File that declares the task, relative to the suite's directory."`
 	Line            int           `json:"line" doc:"Line where the task begins, from 1."`
@@ -97,6 +101,7 @@ func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) 
 	}
 	d := &taskDetails{
 		ID: t.ID, Name: t.Name, Description: t.Description, Prompt: t.Inputs.Prompt, FollowUpPrompts: t.Inputs.FollowUpPrompts,
+		Tool: t.Inputs.Tool, URL: t.Inputs.URL, Input: t.Inputs.Input, Priority: t.Inputs.Priority,
 		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, TimeoutSeconds: t.TimeoutSeconds,
 	}
 	for _, g := range t.Effective {

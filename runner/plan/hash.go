@@ -187,10 +187,14 @@ func (d *Digests) execution(suite string, t *eval.Task) (string, error) {
 		}
 		skills = append(skills, tree)
 	}
-	return digestJSON([]any{
+	sum, err := digestJSON([]any{
 		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,
 		t.Inputs.Environment, t.Vars, skills,
 	})
+	if in := &t.Inputs; err == nil && (in.Tool != "" || in.URL != "" || in.Input != nil || in.Priority != "") {
+		sum, err = digestJSON([]any{sum, "remote", in.Tool, in.URL, in.Input, in.Priority})
+	}
+	return sum, err
 }
 
 // grading is what says how a task's trials are scored.
