@@ -198,7 +198,9 @@ func trialEnv(r *Run) *trial.Env {
 			return
 		}
 		e := logEvent(nil, n.Level, n.Message)
-		e.TaskID, e.TaskName, e.TaskNum = o.TaskID, r.rec.Tasks[o.TaskNum-1].Name, o.TaskNum
+		if o != nil {
+			e.TaskID, e.TaskName, e.TaskNum = o.TaskID, r.rec.Tasks[o.TaskNum-1].Name, o.TaskNum
+		}
 		if n.Attempt > 0 {
 			e.TrialNum, e.Attempt = o.Num, n.Attempt
 		}

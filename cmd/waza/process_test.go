@@ -355,7 +355,7 @@ complete -p waza`
 	require.Equal(t, `validate
 --fail-fast --fail-on
 mock
-mock command acp copilot-sdk openai anthropic
+mock command acp copilot-sdk openai anthropic remote
 
 complete -o bashdefault -o default -F _waza waza
 `, string(out))

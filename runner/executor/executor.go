@@ -54,6 +54,9 @@ type Kind struct {
 	Capabilities func(s Settings) Capabilities
 	// Open starts the executor for one run.
 	Open func(ctx context.Context, s Settings) (Executor, error)
+	// Waits: trials wait until one of the executor's agents is free, see [Admitter], so
+	// that many may be handed over at once. Its agents say how many they take.
+	Waits bool
 	// Preflight looks for what would keep the executor from working on this
 	// machine, such as a missing program: a warning, for the trials' verdict
 	// will be error. Nil means nothing can be missing.
@@ -117,7 +120,8 @@ type Admitter interface {
 type Admission struct {
 	*record.Order
 	Attempt int // 1-based
-	// Logf reports something to the run's followers. Never nil.
+	// Logf reports something to the run's followers that concerns more than this trial. It
+	// may be called until the executor is closed. Never nil.
 	Logf func(level, format string, args ...any)
 }
 

@@ -39,6 +39,18 @@ func (t *Transcript) Add(e record.Entry) {
 	t.addLocked(e)
 }
 
+// AddAt is as Add, for what happened at a time that is known only afterwards: it is
+// taken for the nearest time between the beginning of the record and now. The zero time
+// means now.
+func (t *Transcript) AddAt(e record.Entry, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.addLocked(e) && !at.IsZero() {
+		added := &t.entries[len(t.entries)-1]
+		added.AtMS = min(max(at.Sub(t.start).Milliseconds(), 0), added.AtMS)
+	}
+}
+
 // addLocked returns whether the entry was taken.
 func (t *Transcript) addLocked(e record.Entry) bool {
 	if t.closed {

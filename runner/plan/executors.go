@@ -6,6 +6,7 @@ import (
 	"waza/runner/executor/command"
 	"waza/runner/executor/mock"
 	"waza/runner/executor/model"
+	"waza/runner/executor/remote"
 )
 
 // AgentExecutor is the executor for those who name only the agent.
@@ -19,4 +20,5 @@ var Executors = executor.NewRegistry(
 	acp.CopilotKind,
 	model.OpenAI,
 	model.Anthropic,
+	remote.New(nil),
 )

@@ -29,6 +29,9 @@ import (
 const (
 	MaxTrials  = 500_000 // of all tasks together
 	MaxWorkers = 10_000
+	// MaxWaiting is how many trials are handed at once to an executor for whose agents
+	// trials wait, unless the suite or the request says how many run at once.
+	MaxWaiting = 1024
 )
 
 // shareOfTrials is the limit on each of n things that share MaxTrials.
@@ -158,13 +161,16 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		return nil, err
 	}
 	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: defaultJudge(&req, suite)}
-	p.Config = planConfig(suite, req, kind.Name)
+	p.Config = planConfig(suite, req, kind)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
 		return nil, err
 	}
 	if err := p.planTasks(req); err != nil {
 		return nil, err
+	}
+	if kind.Waits && p.Config.Workers == 0 {
+		p.Config.ActualWorkers = min(p.Config.ActualWorkers, max(1, p.TotalTrials()))
 	}
 	if err := checkLimits(p); err != nil {
 		return nil, err
@@ -173,7 +179,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		return nil, err
 	}
 	learnSecrets(p)
-	p.env = &grader.Env{Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge}
+	p.env = &grader.Env{Suite: suite, Workers: graderWorkers(kind, p.Config.ActualWorkers), Providers: p.Pool, Executor: kind.Name, Model: p.judge}
 	if req.Cache {
 		p.FindEarlier(r)
 	}
@@ -211,9 +217,9 @@ func (r *Planner) executorKind(suite *eval.Suite, req record.Request) (executor.
 }
 
 // planConfig is the suite's config with what the request changes.
-func planConfig(suite *eval.Suite, req record.Request, executor string) record.Config {
+func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind) record.Config {
 	c := record.Config{Config: suite.Config, TaskFilters: req.Tasks, TagFilters: req.Tags, ContextDir: req.ContextDir}
-	c.Executor = executor
+	c.Executor = kind.Name
 	c.Verbose = c.Verbose || req.Verbose
 	c.FailFast = c.FailFast || req.FailFast
 	c.Model, c.Models = "", models(&req, suite)
@@ -233,6 +239,8 @@ func planConfig(suite *eval.Suite, req record.Request, executor string) record.C
 		c.Parallel, c.Workers = true, req.Workers
 	}
 	switch {
+	case kind.Waits && suite.Unpaced && req.Workers == 0:
+		c.Parallel, c.Workers, c.ActualWorkers = true, 0, MaxWaiting
 	case !c.Parallel:
 		c.ActualWorkers = 1
 	case c.Workers == 0:
@@ -245,6 +253,15 @@ func planConfig(suite *eval.Suite, req record.Request, executor string) record.C
 		c.Trials = 1
 	}
 	return c
+}
+
+// graderWorkers bounds the graders that work at once by what this machine can do,
+// where trials work on others.
+func graderWorkers(kind executor.Kind, workers int) int {
+	if kind.Waits {
+		return min(workers, max(4, runtime.NumCPU()))
+	}
+	return workers
 }
 
 // planTasks chooses the tasks and gives each what it needs.

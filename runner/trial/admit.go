@@ -123,7 +123,7 @@ func (w *work) await(ctx context.Context, n int, waiting executor.Admitter) (roo
 		}
 	})
 	if context.Cause(ctx) == nil {
-		room, err = waiting.Admit(ctx, &executor.Admission{Order: w.Order, Attempt: n, Logf: w.logf})
+		room, err = waiting.Admit(ctx, &executor.Admission{Order: w.Order, Attempt: n, Logf: w.env.logRun})
 	}
 	why := context.Cause(ctx)
 	switch {

@@ -35,7 +35,8 @@ type Env struct {
 	// temporary files are made.
 	Blobs *journal.Blobs
 	Dir   string
-	// Log takes what followers of the run may want to know. Nil discards it.
+	// Log takes what followers of the run may want to know. The order is nil for what
+	// concerns no single trial. A nil Log discards it.
 	Log func(o *record.Order, n Notice)
 	// Begin is called for each trial that is about to begin: when its executor has
 	// admitted the first attempt or, of executors that admit all, at once. A text that is
@@ -268,6 +269,9 @@ func (e *Env) log(o *record.Order, level, format string, args ...any) {
 		e.Log(o, Notice{Level: level, Message: fmt.Sprintf(format, args...)})
 	}
 }
+
+// logRun reports something that concerns no single trial.
+func (e *Env) logRun(level, format string, args ...any) { e.log(nil, level, format, args...) }
 
 func (e *Env) halt(why *executor.StopError) {
 	if e.Halt != nil {

@@ -1,0 +1,284 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+	"waza/runner/executor"
+	"waza/runner/record"
+)
+
+// Bounds on what an answer leaves in a trial.
+const (
+	// maxFault bounds the characters of an agent's error.
+	maxFault = 4000
+	// maxDepth bounds how deep arguments and results of tools are nested: readers of
+	// JSON take 10,000 levels in Go and 1,000 elsewhere.
+	maxDepth = 500
+	// maxCount bounds numbers of tokens, and maxCost US dollars, that an agent reports.
+	maxCount = 1 << 40
+	maxCost  = 1e9
+)
+
+// result is the result of an evaluation, as far as it is an object with a status or an
+// output. Any other value is the output itself.
+type result struct {
+	Status                                          *string
+	Output, Error, Message, Reason                  json.RawMessage
+	ExecutionTime, ToolCalls, Metadata, Usage, Cost json.RawMessage
+}
+
+// outcome makes of an answer what the trial leaves behind. took is how long the agent
+// had the evaluation.
+func outcome(t *executor.Trial, a *Answer, took time.Duration) (executor.Outcome, error) {
+	switch {
+	case a.Error != nil:
+		return executor.Outcome{}, a.fault()
+	case len(bytes.TrimSpace(a.Result)) == 0:
+		return executor.Outcome{}, fmt.Errorf("the agent %s answered with neither a result nor an error", a.ClientID)
+	case !json.Valid(a.Result):
+		return executor.Outcome{}, fmt.Errorf("the agent %s answered with a result that is not JSON", a.ClientID)
+	}
+	r, ok := wrapped(a.Result)
+	if !ok {
+		out := executor.Outcome{Output: asText(a.Result)}
+		t.Transcript.Message("assistant", out.Output)
+		return out, nil
+	}
+	recordCalls(t, r.ToolCalls)
+	out := executor.Outcome{Output: asText(r.Output), Usage: r.usage()}
+	if d := milliseconds(r.ExecutionTime); d > 0 && d < took {
+		out.Startup = took - d
+	}
+	if out.Output != "" {
+		t.Transcript.Message("assistant", out.Output)
+	}
+	if r.Status == nil || strings.EqualFold(*r.Status, "success") {
+		return out, nil
+	}
+	why := fmt.Sprintf("the agent ended with status %q", text.Clip(*r.Status, 80))
+	for _, raw := range []json.RawMessage{r.Error, r.Message, r.Reason} {
+		if said := messageOf(raw); said != "" {
+			why += ": " + text.Clip(said, maxFault)
+			break
+		}
+	}
+	return out, &executor.FailedError{Why: why}
+}
+
+// wrapped decodes a result that is an object with a status or an output; ok is false
+// for any other.
+func wrapped(raw json.RawMessage) (r result, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return r, false
+	}
+	_, hasOutput := members["output"]
+	status, hasStatus := members["status"]
+	if hasStatus && json.Unmarshal(status, &r.Status) != nil {
+		r.Status, hasStatus = nil, false // its status is something else
+	}
+	r = result{
+		Status: r.Status, Output: members["output"], Error: members["error"], Message: members["message"], Reason: members["reason"],
+		ExecutionTime: members["executionTime"], ToolCalls: members["toolCalls"], Metadata: members["metadata"],
+		Usage: members["usage"], Cost: members["cost"],
+	}
+	return r, hasOutput || hasStatus && r.Status != nil
+}
+
+// asText is a value as graders get it: a text as it is, anything else as compact JSON,
+// nothing as an empty text.
+func asText(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	var s string
+	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+// messageOf is the text of an error: itself, or the member message or error of it.
+func messageOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return strings.TrimSpace(s)
+	}
+	var o struct {
+		Message, Error json.RawMessage
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	for _, member := range []json.RawMessage{o.Message, o.Error} {
+		if json.Unmarshal(member, &s) == nil && strings.TrimSpace(s) != "" {
+			return strings.TrimSpace(s)
+		}
+	}
+	return ""
+}
+
+// fault is the error of a trial whose agent answered with one.
+func (a *Answer) fault() error {
+	said := text.Clip(strings.TrimSpace(a.Error.Message), maxFault)
+	if more := messageOf(a.Error.Data); more != "" && !strings.Contains(said, more) {
+		said = strings.TrimPrefix(said+": "+text.Clip(more, maxFault), ": ")
+	}
+	switch a.Error.Code {
+	case CodeToolFailed:
+		if said == "" {
+			said = "the agent failed"
+		}
+		return &executor.FailedError{Why: said}
+	case CodeTimeout:
+		return fmt.Errorf("%w: %s", executor.ErrTimeout, said)
+	case CodeRateLimited:
+		return &executor.AgainError{Why: fmt.Sprintf("the agent %s has too much to do", a.ClientID)}
+	}
+	return errors.New(strings.TrimSuffix(fmt.Sprintf("the agent %s answered with error %d: %s", a.ClientID, a.Error.Code, said), ": "))
+}
+
+// toolCall is one of the calls that an agent reports.
+type toolCall struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Name      string          `json:"name"`
+	Timestamp string          `json:"timestamp"`
+	Duration  json.RawMessage `json:"duration"`
+	Status    string          `json:"status"`
+	Args      json.RawMessage `json:"args"`
+	Arguments json.RawMessage `json:"arguments"`
+	Input     json.RawMessage `json:"input"`
+	Result    json.RawMessage `json:"result"`
+	Output    json.RawMessage `json:"output"`
+	Error     json.RawMessage `json:"error"`
+}
+
+// recordCalls puts the calls that an agent reports into the transcript. What cannot be
+// read is left out, with a warning.
+func recordCalls(t *executor.Trial, raw json.RawMessage) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	var calls []json.RawMessage
+	if json.Unmarshal(raw, &calls) != nil {
+		t.Logf("warning", "toolCalls is not a list; no tool calls are recorded")
+		return
+	}
+	bad := 0
+	for _, one := range calls {
+		var c toolCall
+		if json.Unmarshal(one, &c) != nil || c.Tool+c.Name == "" || jsonwalk.Depth(one) > maxDepth {
+			bad++
+			continue
+		}
+		if c.Tool == "" {
+			c.Tool = c.Name
+		}
+		at, _ := time.Parse(time.RFC3339, c.Timestamp) // else now
+		t.Transcript.AddAt(record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
+			ID: c.ID, Name: c.Tool, Arguments: given(c.Args, c.Arguments, c.Input), Result: given(c.Result, c.Output, c.Error),
+			Status: c.Status, DurationMS: milliseconds(c.Duration).Milliseconds(),
+		}}, at)
+	}
+	if bad > 0 {
+		t.Logf("warning", "%s cannot be read and %s left out", text.Count(bad, "tool call", "tool calls"), text.Plural(bad, "is", "are"))
+	}
+}
+
+// given is the first value that is there, in valid UTF-8; nil when none is.
+func given(values ...json.RawMessage) json.RawMessage {
+	for _, v := range values {
+		if len(v) > 0 && string(v) != "null" {
+			return bytes.ToValidUTF8(v, []byte("\uFFFD"))
+		}
+	}
+	return nil
+}
+
+// milliseconds is a duration in milliseconds; 0 for anything else.
+func milliseconds(raw json.RawMessage) time.Duration {
+	ms := number(raw, float64(math.MaxInt64/2/int64(time.Millisecond)))
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// number is a number from 0 to most; 0 for what is none or negative.
+func number(raw json.RawMessage, most float64) float64 {
+	var f float64
+	if json.Unmarshal(raw, &f) != nil {
+		return 0
+	}
+	return min(max(f, 0), most)
+}
+
+// usage is what the agent says it spent: under usage, metadata.usage, cost or
+// metadata.cost, in the spellings of the APIs of models. It is nil when it says nothing.
+func (r *result) usage() *record.Usage {
+	var metadata struct{ Usage, Cost json.RawMessage }
+	_ = json.Unmarshal(r.Metadata, &metadata) // other values say nothing of usage
+	var u record.Usage
+	for _, raw := range []json.RawMessage{r.Usage, metadata.Usage} {
+		if u = usageOf(raw); u != (record.Usage{}) {
+			break
+		}
+	}
+	for _, raw := range []json.RawMessage{r.Cost, metadata.Cost} {
+		if u.CostUSD == 0 {
+			u.CostUSD = costOf(raw)
+		}
+	}
+	if u == (record.Usage{}) {
+		return nil
+	}
+	return &u
+}
+
+func usageOf(raw json.RawMessage) (u record.Usage) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return u
+	}
+	for key, value := range members {
+		count := int64(number(value, maxCount))
+		switch strings.ToLower(strings.ReplaceAll(key, "_", "")) {
+		case "inputtokens", "prompttokens", "input", "prompt":
+			u.InputTokens = max(u.InputTokens, count)
+		case "outputtokens", "completiontokens", "output", "completion":
+			u.OutputTokens = max(u.OutputTokens, count)
+		case "totaltokens", "total", "tokens":
+			u.TotalTokens = max(u.TotalTokens, count)
+		case "cost", "costusd", "totalcost", "totalcostusd":
+			u.CostUSD = max(u.CostUSD, costOf(value))
+		}
+	}
+	return u
+}
+
+// costOf is a cost in US dollars: a number, or an object with it.
+func costOf(raw json.RawMessage) float64 {
+	if cost := number(raw, maxCost); cost > 0 {
+		return cost
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return 0
+	}
+	for _, key := range []string{"total", "usd", "total_usd", "totalUsd", "total_cost", "totalCost", "cost", "amount"} {
+		if cost := number(members[key], maxCost); cost > 0 {
+			return cost
+		}
+	}
+	return 0
+}
