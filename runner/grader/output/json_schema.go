@@ -81,7 +81,7 @@ func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 	if err := s.OutputCut(); err != nil {
 		return grader.Score{}, err
 	}
-	text := match.WithoutBOM(stripFence(match.WithoutBOM(s.Output)))
+	text := match.JSONText(s.Output)
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return grader.Score{Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), grader.Excerpt(s.Output))}, nil
@@ -114,34 +114,4 @@ func jsonFault(text string, err error) string {
 		return "it ends too early"
 	}
 	return err.Error()
-}
-
-// stripFence removes one Markdown fence that encloses the whole text.
-func stripFence(text string) string {
-	trimmed := strings.TrimSpace(text)
-	mark := fenceMark(trimmed)
-	if mark == "" {
-		return text
-	}
-	_, body, ok := strings.Cut(trimmed, "\n")
-	if !ok {
-		return text
-	}
-	end := strings.LastIndexByte(body, '\n') + 1
-	closing := strings.TrimSpace(body[end:])
-	if len(closing) < len(mark) || strings.Trim(closing, mark[:1]) != "" {
-		return text
-	}
-	return strings.TrimRight(body[:end], "\r\n")
-}
-
-// fenceMark returns the three or more backquotes or tildes that open a text.
-func fenceMark(text string) string {
-	for _, c := range []string{"`", "~"} {
-		rest := strings.TrimLeft(text, c)
-		if n := len(text) - len(rest); n >= 3 {
-			return text[:n]
-		}
-	}
-	return ""
 }

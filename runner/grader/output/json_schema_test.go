@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"waza/runner/grader/gradertest"
+	"waza/runner/grader/match"
 )
 
 func TestJSONSchema(t *testing.T) {
@@ -22,6 +23,8 @@ func TestJSONSchema(t *testing.T) {
 		"schemas/b.json": `{"$defs": {"x": {"type": "string"}}}`,
 	}
 	gradertest.RunCases(t, "json_schema", []gradertest.Case{
+		{"output of a remote agent", "schema: {type: object, properties: {a: {type: integer}}, required: [a]}", nil, gradertest.Subject(`{"a":1}`), gradertest.Passes()},
+		{"falsy output", "schema: {enum: [0, false, null]}", nil, gradertest.Subject(`0`), gradertest.Passes()},
 		{"valid", schema, nil, gradertest.Subject(good), gradertest.Passes()},
 		{"in a fence", schema, nil, gradertest.Subject("```json\n" + good + "\n```\n"), gradertest.Passes()},
 		{"in a fence of tildes", schema, nil, gradertest.Subject("~~~~\n" + good + "\n~~~~"), gradertest.Passes()},
@@ -60,7 +63,7 @@ func FuzzStripFence(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := stripFence(text)
+		got := match.StripFence(text)
 		if !strings.Contains(text, got) {
 			t.Fatalf("%q is no part of %q", got, text)
 		}
@@ -71,7 +74,7 @@ func FuzzStripFence(f *testing.F) {
 			t.Fatalf("%q became %q", text, got)
 		}
 		body := strings.TrimRight(text, "\r\n") // what a fence encloses has no line end
-		if fenced := stripFence("```json\n" + text + "\n```"); fenced != body {
+		if fenced := match.StripFence("```json\n" + text + "\n```"); fenced != body {
 			t.Fatalf("%q came back as %q", body, fenced)
 		}
 	})

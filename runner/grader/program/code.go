@@ -30,8 +30,9 @@ var Code = grader.Kind{
 
 // CodeOptions are the options of the code grader.
 type CodeOptions struct {
-	// Expressions that must be true. They see output, outcome, transcript, tool_calls, errors, duration_ms, context
-	// and files. One that throws an exception, takes more than 5 seconds or too much memory is not true. A promise of
+	// Expressions that must be true. They see output, output_json, outcome, transcript, tool_calls, errors, duration_ms,
+	// context and files. output_json is the value of an output that is one JSON text, with or without a Markdown fence
+	// around it, and None or null for any other. One that throws an exception, takes more than 5 seconds or too much memory is not true. A promise of
 	// JavaScript is awaited: one that is rejected, or never settles, is not true.
 	Assertions []string `yaml:"assertions"`
 	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in WAZA_PYTHON, or javascript,
@@ -126,7 +127,7 @@ func decidable(s *grader.Subject, names []string) error {
 	for _, name := range names {
 		var cut error
 		switch name {
-		case "output":
+		case "output", "output_json":
 			cut = s.OutputCut()
 		case "outcome", "transcript", "tool_calls", "errors":
 			cut = s.TranscriptCut()
@@ -141,6 +142,7 @@ func decidable(s *grader.Subject, names []string) error {
 // scopeNames are the names that assertions see, with what each holds.
 var scopeNames = map[string]func(ctx context.Context, s *grader.Subject) (any, error){
 	"output":      func(_ context.Context, s *grader.Subject) (any, error) { return s.Output, nil },
+	"output_json": func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutputJSON(s), nil },
 	"outcome":     func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutcome(s), nil },
 	"transcript":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeTranscript(s), nil },
 	"tool_calls":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeToolCalls(s), nil },

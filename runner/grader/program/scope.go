@@ -1,12 +1,14 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"unicode/utf8"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/grader"
 	"waza/runner/grader/match"
 	"waza/runner/record"
@@ -18,6 +20,8 @@ const (
 	maxScopeFiles     = 20_000
 	maxScopeFileBytes = 1 << 20
 	maxScopeBytes     = 16 << 20
+	// maxScopeDepth bounds how deep output_json is nested: interpreters recur.
+	maxScopeDepth = 500
 )
 
 // scopeJSON encodes the named parts of the scope as one JSON object on one line.
@@ -31,6 +35,15 @@ func scopeJSON(ctx context.Context, s *grader.Subject, names []string) (json.Raw
 		scope[name] = v
 	}
 	return match.EncodeJSON(scope)
+}
+
+// scopeOutputJSON is the value of an output that is one JSON text; null for any other.
+func scopeOutputJSON(s *grader.Subject) json.RawMessage {
+	text := []byte(match.JSONText(s.Output))
+	if jsonwalk.Depth(text) > maxScopeDepth || !json.Valid(text) {
+		return json.RawMessage("null")
+	}
+	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
 func scopeOutcome(s *grader.Subject) map[string]any {
