@@ -2,6 +2,7 @@ package door
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -24,11 +25,19 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes the duration as [time.Duration.String] does.
+// MarshalText writes the duration as String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// String is that of [time.Duration].
-func (d Duration) String() string { return time.Duration(d).String() }
+// String writes the duration as people do: 1m, not 1m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
 
 // Config has the settings that all doors share. A door starts from [Defaults], because
 // 0 means off or without a limit.
