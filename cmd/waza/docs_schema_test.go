@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/cmd/waza/config"
 	"waza/eval"
 )
 
@@ -323,4 +324,38 @@ of the format are taken as well. Executors and graders have documents of their o
 	tests.section("##", "TriggerTests")
 	tests.mentioned("##")
 	return w.String() + tests.String()
+}
+
+func configurationDocument(t *testing.T, configuration []byte) string {
+	t.Helper()
+	w := newWriter(parseSchema(t, configuration))
+	w.printf(`# The configuration of waza serve
+
+`+"`waza serve --config FILE`"+` reads a YAML or JSON file, `+"`waza serve --check --config FILE`"+` reports what is wrong with it and
+lists the doors. Each door has a block; a key that is left out has its default. `+"`waza schema serve`"+` prints the JSON Schema of
+the file. What the doors do: [serve.md](serve.md).
+
+`+"```yaml"+`
+agents:
+  listen: 127.0.0.1:8080
+  keys_file: keys.yaml      # mode 0600, a line per agent: its client id, a colon and its key
+jobs:
+  listen: off
+`+"```"+`
+
+Names of files are relative to the directory of the configuration. Times are written as `+"`90s`, `5m` or `1h30m`"+`. `+"`listen: off`"+`
+closes a door. A key that waza does not know is an error.
+
+A variable of the environment overrides a key: `+"`%s`"+` overrides `+"`listen`"+` of `+"`agents`"+`. A list
+is separated by commas there. The flags of `+"`waza serve`"+` override both. The variable `+"`WAZA_AGENT_KEY`"+` is the key that all
+agents must show which have none of their own in `+"`keys_file`"+`. waza removes it from its environment, so that agents and
+graders do not inherit it.
+`, config.Variable("agents", "listen"))
+	for _, block := range w.object("config.Config").Properties {
+		o := w.object(refOf(block.schemaNode))
+		require.NotNil(t, o, block.name)
+		w.printf("\n## %s\n\n%s\n\n", block.name, strings.Join(strings.Fields(block.Description), " "))
+		w.keys(o.Properties, o.Required)
+	}
+	return w.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/config"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/reports"
 	"waza/eval"
@@ -86,6 +87,10 @@ func documents(t *testing.T) map[string]string {
 		"docs/executors.md":   executorsDocument(t, v, schemas[schema.SuiteFile]),
 		"docs/suite.md":       suiteDocument(t, v, schemas[schema.SuiteFile], schemas[schema.TriggerTestsFile]),
 	}
+	configuration, err := schema.Of("The configuration of waza serve", config.Default(), repositoryRoot)
+	require.NoError(t, err)
+	docs["cmd/waza/config/serve.schema.json"] = string(configuration)
+	docs["docs/configuration.md"] = configurationDocument(t, configuration)
 	for name, text := range schemas {
 		docs["eval/schema/"+name] = string(text)
 	}

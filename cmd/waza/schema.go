@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/config"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
@@ -17,14 +18,15 @@ import (
 func schemaCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "schema", Category: help.More,
-		Usage:     "print the JSON Schema of suites, task files or trigger tests",
-		ArgsUsage: "[suite|task|trigger_tests]",
+		Usage:     "print the JSON Schema of suites, task files, trigger tests or the configuration of waza serve",
+		ArgsUsage: "[suite|task|trigger_tests|serve]",
 		Description: `Editors that know JSON Schema complete and check YAML files with it. Without an
 argument it is the schema of suites.
 
 Examples:
   waza schema > eval.schema.json
-  waza schema task`,
+  waza schema task
+  waza schema serve > waza.schema.json`,
 		Flags:  []cli.Flag{flags.JSON("print it on one line; a schema is JSON in any case")},
 		Action: e.do(printSchema),
 	}
@@ -38,6 +40,7 @@ var schemas = []struct {
 	{"suite", eval.SuiteSchema},
 	{"task", eval.TaskSchema},
 	{"trigger_tests", eval.TriggerTestsSchema},
+	{"serve", config.Schema},
 }
 
 func printSchema(e *env, c *cli.Context) error {
@@ -52,7 +55,7 @@ func printSchema(e *env, c *cli.Context) error {
 			return writeSchema(e, s.text(), c.Bool("json"))
 		}
 	}
-	hint := "known are suite, task and trigger_tests"
+	hint := "known are suite, task, trigger_tests and serve"
 	if near := decode.Nearest(name, known); near != "" {
 		hint = "did you mean " + near + "?"
 	}

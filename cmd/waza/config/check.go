@@ -1,0 +1,237 @@
+package config
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"waza/eval/decode"
+	"waza/eval/fields"
+	"waza/eval/text"
+	"waza/rpc/gateway/door"
+)
+
+// report adds an error about a key of a block, at the place that set it.
+func (l *loader) report(block, key string, suggestion, format string, args ...any) {
+	d := decode.Diagnostic{File: "waza serve"}
+	if l.source != nil {
+		d.File = l.source.Name
+	}
+	if p, ok := l.places[block+"."+key]; ok {
+		d = p.source.Diagnostic(p.node, "", "", "")
+	}
+	d.Severity, d.Code, d.Suggestion = decode.Error, decode.CodeInvalidValue, suggestion
+	d.Message = block + "." + key + ": " + fmt.Sprintf(format, args...)
+	l.Report(d)
+}
+
+// relative makes the name of a file that the configuration gives relative to its
+// directory.
+func (l *loader) relative(v reflect.Value) {
+	if name := v.String(); name != "" && !filepath.IsAbs(name) {
+		v.SetString(filepath.Join(l.dir, name))
+	}
+}
+
+// check looks for what types alone do not show.
+func (l *loader) check() {
+	for _, b := range l.blocks() {
+		for _, f := range b.fields {
+			l.checkRange(b, f)
+		}
+	}
+	l.checkClosed("browser", "for browser assistants", l.config.Browser.Listen)
+	l.checkClosed("router", "that routes messages", l.config.Router.Listen)
+	l.checkModel()
+	l.readKeys()
+	var open []address
+	for _, d := range l.config.Doors() {
+		if d.Config == nil || !d.Open() {
+			continue
+		}
+		if a, ok := l.checkAddress(d); ok {
+			l.checkFree(a, open)
+			open = append(open, a)
+			l.checkReach(d)
+		}
+	}
+}
+
+// checkRange refuses numbers and times below zero, and times outside the bounds that
+// the tags least and most give.
+func (l *loader) checkRange(b block, f field) {
+	v := b.value.FieldByIndex(f.Index)
+	if f.Type != reflect.TypeFor[door.Duration]() {
+		if n, ok := fields.Number(v); ok && n < 0 && f.Min == nil {
+			l.report(b.name, f.Name, "", "must be at least 0, not %v", n)
+		}
+		return
+	}
+	d := time.Duration(v.Int())
+	bound := func(tag string, otherwise time.Duration) time.Duration {
+		if limit, err := time.ParseDuration(f.tag.Get(tag)); err == nil {
+			return limit
+		}
+		return otherwise
+	}
+	least, most := bound("least", 0), bound("most", 1<<63-1)
+	switch {
+	case d < least:
+		l.report(b.name, f.Name, "", "must be at least %s, not %s", f.limit("least", "0s"), v)
+	case d > most:
+		l.report(b.name, f.Name, "", "must be at most %s, not %s", f.limit("most", ""), v)
+	}
+}
+
+func (f field) limit(tag, otherwise string) string {
+	if s := f.tag.Get(tag); s != "" {
+		return s
+	}
+	return otherwise
+}
+
+// checkClosed refuses to open a door that this version does not have.
+func (l *loader) checkClosed(block, what, listen string) {
+	if listen != off {
+		l.report(block, "listen", off, "this version has no door %s", what)
+	}
+}
+
+func (l *loader) checkModel() {
+	m := l.config.Model
+	if m.Executor == "" && m.Model != "" {
+		l.report("model", "model", "", "model.executor is missing: openai or anthropic")
+	}
+	if m.Executor != "" && m.Model == "" {
+		l.report("model", "executor", "", "model.model is missing: the name of the model")
+	}
+}
+
+// address is where a door listens.
+type address struct{ door, host, port string }
+
+// checkFree refuses the address of a door before it.
+func (l *loader) checkFree(a address, open []address) {
+	for _, other := range open {
+		everywhere := net.ParseIP(a.host).IsUnspecified() || net.ParseIP(other.host).IsUnspecified()
+		if a.port == other.port && a.port != "0" && (a.host == other.host || everywhere) {
+			if _, chosen := l.places[a.door+".listen"]; !chosen { // the default of one is not at fault
+				a, other = other, a
+			}
+			l.report(a.door, "listen", "", "the door %s listens there, too: each needs an address of its own", other.door)
+			return
+		}
+	}
+}
+
+// checkReach refuses doors that other machines reach without encryption, unless that
+// is asked for, or without a secret.
+func (l *loader) checkReach(d Door) {
+	c := d.Config
+	switch {
+	case c.TLSCert != "" && c.TLSKey == "":
+		l.report(d.Name, "tls_cert", "", "%s.tls_key is missing", d.Name)
+		return
+	case c.TLSKey != "" && c.TLSCert == "":
+		l.report(d.Name, "tls_key", "", "%s.tls_cert is missing", d.Name)
+		return
+	case c.TLSCert != "":
+		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+			l.report(d.Name, "tls_cert", "", "%s", certificateFault(err))
+		}
+	}
+	if d.Local() {
+		return
+	}
+	if c.TLSCert == "" && !c.Insecure {
+		l.report(d.Name, "listen", "", "other machines can reach %s: set tls_cert and tls_key, or insecure to do without", c.Listen)
+	}
+	if d.Secret == "" {
+		l.report(d.Name, "listen", "", "other machines can reach %s: set keys_file, or the variable WAZA_AGENT_KEY", c.Listen)
+	}
+}
+
+// certificateFault says why certificates are refused. Errors of crypto/tls name
+// no file but hold nothing of the key.
+func certificateFault(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "tls: ")
+}
+
+// checkAddress takes an address apart. No host means localhost, which is the same as
+// the address it stands for.
+func (l *loader) checkAddress(d Door) (address, bool) {
+	listen := d.Config.Listen
+	suggestion := ""
+	if n, err := strconv.ParseUint(strings.TrimPrefix(listen, ":"), 10, 16); err == nil {
+		suggestion = fmt.Sprintf("127.0.0.1:%d", n)
+	} else if decode.Nearest(listen, []string{off, "false", "none"}) != "" {
+		suggestion = off
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		l.report(d.Name, "listen", suggestion, "must be HOST:PORT or off, not %q", text.Clip(listen, 60))
+		return address{}, false
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		l.report(d.Name, "listen", "", "the port must be a number up to 65535, not %q; 0 means any that is free", text.Clip(port, 60))
+		return address{}, false
+	}
+	if host == "" || strings.EqualFold(host, "localhost") {
+		host = "127.0.0.1"
+	}
+	return address{d.Name, host, port}, true
+}
+
+var loose = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|sec|secs|seconds?|min|mins|minutes?|hours?|days?|milliseconds?)?\s*$`)
+
+// durationAt is how waza writes the time that a finding is about, "" when it is about
+// something else or the time is not understood.
+func (l *loader) durationAt(d decode.Diagnostic) string {
+	for _, b := range l.blocks() {
+		for _, f := range b.fields {
+			p, ok := l.places[b.name+"."+f.Name]
+			if ok && f.Type == reflect.TypeFor[door.Duration]() && p.source.Name == d.File && p.node.Line == d.Line && p.node.Column == d.Column {
+				return looseDuration(decode.Follow(p.node).Value)
+			}
+		}
+	}
+	return ""
+}
+
+// looseDuration writes a time such as 60, 5 min or 1d as waza reads it.
+func looseDuration(s string) string {
+	m := loose.FindStringSubmatch(strings.ToLower(s))
+	if _, err := time.ParseDuration(s); err == nil || m == nil {
+		return ""
+	}
+	unit := "s"
+	switch {
+	case m[2] == "ms", strings.HasPrefix(m[2], "milli"):
+		unit = "ms"
+	case strings.HasPrefix(m[2], "m"):
+		unit = "m"
+	case strings.HasPrefix(m[2], "h"):
+		unit = "h"
+	case strings.HasPrefix(m[2], "d"):
+		days, err := strconv.Atoi(m[1])
+		if err != nil {
+			return ""
+		}
+		return fmt.Sprintf("%dh", 24*days)
+	}
+	return m[1] + unit
+}
+
+func seconds(n int) door.Duration { return door.Duration(time.Duration(n) * time.Second) }

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/fields"
+	"waza/eval/text"
+)
+
+// Prefix begins the variables of the environment that override the file:
+// WAZA_SERVE_AGENTS_LISTEN is listen of agents.
+const Prefix = "WAZA_SERVE_"
+
+// block is a map at the top of the file: the keys of a door, or of the model.
+type block struct {
+	name   string
+	value  reflect.Value // the struct
+	fields []field
+}
+
+type field struct {
+	fields.Field
+	tag reflect.StructTag
+}
+
+// isPath reports whether the key takes the name of a file.
+func (f field) isPath() bool {
+	return f.Name == "tls_cert" || f.Name == "tls_key" || strings.HasSuffix(f.Name, "_file")
+}
+
+// blocks are those of a configuration, in the order in which they are documented.
+func (l *loader) blocks() []block {
+	v := reflect.ValueOf(l.config).Elem()
+	var list []block
+	for _, f := range decode.FieldsOf(v.Type()) {
+		b := block{name: f.Name, value: v.FieldByIndex(f.Index)}
+		for _, key := range decode.FieldsOf(f.Type) {
+			b.fields = append(b.fields, field{key, f.Type.FieldByIndex(key.Index).Tag})
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// Variable is the name of the variable that overrides a key of a block.
+func Variable(block, key string) string {
+	return Prefix + strings.ToUpper(block) + "_" + strings.ToUpper(key)
+}
+
+// environment takes the variables that override the file, in the order of the keys.
+func (l *loader) environment(environ []string) {
+	values := map[string]string{}
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok && strings.HasPrefix(name, Prefix) {
+			values[name] = value
+		}
+	}
+	var known []string
+	for _, b := range l.blocks() {
+		for _, f := range b.fields {
+			name := Variable(b.name, f.Name)
+			known = append(known, name)
+			if value, ok := values[name]; ok {
+				l.set(Setting{From: name, Block: b.name, Key: f.Name, Value: value})
+			}
+		}
+	}
+	for name := range values {
+		if !slices.Contains(known, name) {
+			// Only a warning: a cluster makes variables of the names of its services.
+			l.Report(decode.Diagnostic{
+				File: name, Severity: decode.Warning, Code: decode.CodeNoEffect, Suggestion: decode.Nearest(name, known),
+				Message: "this variable sets no key of waza serve",
+			})
+		}
+	}
+}
+
+// set decodes a value from outside the file as if the file had it. An empty one
+// changes nothing.
+func (l *loader) set(s Setting) {
+	if strings.TrimSpace(s.Value) == "" {
+		return
+	}
+	scalar := func(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+	pair := func(key string, value *yaml.Node) *yaml.Node {
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar(key), value}}
+	}
+	value := scalar(s.Value)
+	source := decode.NewSource(s.From, s.From, "")
+	for _, b := range l.blocks() {
+		for _, f := range b.fields {
+			if b.name != s.Block || f.Name != s.Key {
+				continue
+			}
+			if f.Type.Kind() == reflect.Slice {
+				value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+				for part := range strings.SplitSeq(s.Value, ",") {
+					if part = strings.TrimSpace(part); part != "" {
+						value.Content = append(value.Content, scalar(part))
+					}
+				}
+			}
+			l.places[b.name+"."+f.Name] = place{source, value}
+			decode.NewDecoder(source, &l.Findings).Into(pair(b.name, pair(f.Name, value)), l.config)
+			return
+		}
+	}
+	l.Report(decode.Diagnostic{
+		File: s.From, Severity: decode.Error, Code: decode.CodeUnknownKey,
+		Message: fmt.Sprintf("no key %s.%s", text.Clip(s.Block, 40), text.Clip(s.Key, 40)),
+	})
+}
