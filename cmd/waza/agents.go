@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -12,14 +13,20 @@ import (
 )
 
 func agentsCommand(e *env) *cli.Command {
-	return roster.Command(roster.Options{Stdout: e.stdout, Stderr: e.stderr, Connect: func() (remote.Directory, func(), error) {
-		dir, err := stateDir()
-		if err != nil {
-			return nil, nil, err
-		}
-		client := link.NewClient(dir)
-		return client, client.Close, nil
+	return roster.Command(roster.Options{Stdout: e.stdout, Stderr: e.stderr, Connect: func() (remote.Directory, func()) {
+		client := serverLink()
+		return client, client.Close
 	}})
+}
+
+// serverLink reaches the server of the state directory, to which it connects when it is
+// used first.
+func serverLink() *link.Client {
+	dir, err := stateDir()
+	if err != nil { // runner.New reports it
+		dir = os.DevNull
+	}
+	return link.NewClient(dir)
 }
 
 // stateDir is the state directory as the server and its clients name it.

@@ -134,6 +134,7 @@ func TestComplete(t *testing.T) {
 		"run e":                 "",
 		"run --task ":           "",
 		"schema t":              "task trigger_tests",
+		"schema s":              "suite serve",
 		"completion ":           "bash zsh fish",
 		"completion bash ":      "",
 		"help sche":             "schema",

@@ -14,6 +14,8 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
 	"waza/runner"
+	"waza/runner/executor/remote"
+	"waza/runner/plan"
 	"waza/runner/report"
 	"waza/runner/report/formats"
 )
@@ -45,8 +47,15 @@ func (e *env) newRunner() (*runner.Runner, error) {
 	return runner.New(e.runnerOptions())
 }
 
+// runnerOptions reach remote agents by the server of the state directory, to which
+// nothing connects before a suite needs it.
 func (e *env) runnerOptions() runner.Options {
-	return runner.Options{Reports: formats.Always(), Logger: e.logger(slog.LevelWarn, false)}
+	return e.runnerOptionsWith(serverLink(), e.logger(slog.LevelWarn, false))
+}
+
+// runnerOptionsWith are those of all runners of the program. hub has the remote agents.
+func (e *env) runnerOptionsWith(hub remote.Hub, log *slog.Logger) runner.Options {
+	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hub)), Logger: log}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

@@ -16,8 +16,6 @@ import (
 	"waza/cmd/waza/secret"
 	"waza/rpc"
 	"waza/rpc/host"
-	"waza/runner"
-	"waza/runner/report/formats"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -74,11 +72,8 @@ func serve(e *env, c *cli.Context) error {
 }
 
 func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
-	if err := flags.OneOf("log-level", c.String("log-level"), logLevels...); err != nil {
-		return o, d, nil, err
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+	level, err := logLevel(c)
+	if err != nil {
 		return o, d, nil, err
 	}
 	o.Logger = e.logger(level, c.Bool("json"))
@@ -102,11 +97,20 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	}
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
-	if o.Runner, w, err = newRecordingRunner(c, runner.Options{Reports: formats.Always(), Logger: o.Logger}); err != nil {
+	agents := serverLink()
+	o.Agents = agents
+	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(agents, o.Logger)); err != nil {
 		return o, d, nil, err
 	}
 	o.Metrics = w.registry()
 	return o, d, w, nil
+}
+
+func logLevel(c *cli.Context) (level slog.Level, err error) {
+	if err := flags.OneOf("log-level", c.String("log-level"), logLevels...); err != nil {
+		return level, err
+	}
+	return level, level.UnmarshalText([]byte(c.String("log-level")))
 }
 
 // listening logs each listener in one line that says who can connect. Without a

@@ -132,14 +132,14 @@ func startWazaIn(t *testing.T, dir string, env []string, args ...string) *comman
 	return c
 }
 
-// says waits for a line of stderr that holds the text.
-func (c *command) says(t *testing.T, text string) {
+// says waits for a line of stderr that holds the text, and returns it.
+func (c *command) says(t *testing.T, text string) string {
 	t.Helper()
 	for {
 		line, err := c.stderr.ReadString('\n')
 		require.NoError(t, err, "stderr ended without %q", text)
 		if strings.Contains(line, text) {
-			return
+			return line
 		}
 	}
 }

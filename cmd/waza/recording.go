@@ -53,7 +53,7 @@ func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watc
 			return nil, nil, exit.Usagef("give the URL of a collector, or env", "--traces: %v", err)
 		}
 	}
-	if c.IsSet("metrics") {
+	if c.IsSet("metrics") || c.Command.Name == "serve" {
 		w.metrics = telemetry.NewMetrics()
 	}
 	rn, err := runner.New(o)

@@ -28,7 +28,7 @@ type Options struct {
 	Stderr io.Writer
 	// Connect reaches the server. The command calls the function that it returns when it
 	// is done.
-	Connect func() (remote.Directory, func(), error)
+	Connect func() (remote.Directory, func())
 }
 
 // Command is waza agents with its subcommands.
@@ -94,12 +94,9 @@ func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 		if name := c.Args().First(); name != "" && c.Command.Name == "agents" {
 			return flags.UnknownCommand("waza agents", name, c.Command.Subcommands)
 		}
-		directory, done, err := o.Connect()
-		if err != nil {
-			return err
-		}
+		directory, done := o.Connect()
 		defer done()
-		err = do(&call{o, c, directory})
+		err := do(&call{o, c, directory})
 		if errors.Is(err, remote.ErrNoServer) {
 			return exit.New(exit.Error, errors.New("no waza server is running"), "start one with waza serve")
 		}

@@ -54,7 +54,7 @@ func agents(d *directory, args ...string) (stdout, stderr string, err error) {
 	done := false
 	app := &cli.App{Commands: []*cli.Command{roster.Command(roster.Options{
 		Stdout: output.New(&out), Stderr: &errs,
-		Connect: func() (remote.Directory, func(), error) { return d, func() { done = true }, nil },
+		Connect: func() (remote.Directory, func()) { return d, func() { done = true } },
 	})}, ExitErrHandler: func(*cli.Context, error) {}}
 	err = app.Run(append([]string{"waza", "agents"}, args...))
 	if !done && err == nil {

@@ -1,0 +1,91 @@
+package serving
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"waza/cmd/waza/config"
+	"waza/cmd/waza/output"
+	"waza/eval/decode"
+	"waza/runner/report"
+)
+
+// DoorInfo is what a check prints of a door.
+type DoorInfo struct {
+	Name string `json:"name"`
+	// Listen is an address, or off.
+	Listen string `json:"listen"`
+	// URL is where clients connect; empty when the door is closed.
+	URL string `json:"url,omitempty"`
+	// Secret is what clients show: key or token; empty for nothing.
+	Secret string `json:"secret,omitempty"`
+	// Clients says who may connect.
+	Clients string `json:"clients,omitempty"`
+	TLS     bool   `json:"tls"`
+}
+
+// Checked is what `waza serve --check --json` prints.
+type Checked struct {
+	Valid       bool               `json:"valid"`
+	Errors      int                `json:"errors"`
+	Warnings    int                `json:"warnings"`
+	Diagnostics decode.Diagnostics `json:"diagnostics"`
+	// Doors are empty when the configuration is invalid.
+	Doors []DoorInfo `json:"doors"`
+}
+
+// Check describes a configuration and the findings about it.
+func Check(c *config.Config, ds decode.Diagnostics) Checked {
+	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}}
+	for _, d := range ds {
+		switch d.Severity {
+		case decode.Error:
+			checked.Errors++
+		case decode.Warning:
+			checked.Warnings++
+		}
+	}
+	if !checked.Valid {
+		return checked
+	}
+	for _, d := range c.Doors() {
+		info := DoorInfo{Name: d.Name, Listen: "off"}
+		if d.Open() {
+			info = DoorInfo{Name: d.Name, Listen: d.Config.Listen, URL: d.URL(), Secret: d.Secret, Clients: d.Clients(), TLS: d.TLS()}
+		}
+		checked.Doors = append(checked.Doors, info)
+	}
+	return checked
+}
+
+// Write prints the findings and, when there are no errors, a line per door.
+func (c Checked) Write(w io.Writer, o report.Options) error {
+	if err := report.Diagnostics(w, c.Diagnostics, o); err != nil {
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, d := range c.Doors {
+		if d.URL == "" {
+			fmt.Fprintf(tw, "%s\toff\n", d.Name)
+			continue
+		}
+		encryption := "not encrypted"
+		if d.TLS {
+			encryption = "TLS"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", d.Name, output.Clean(d.URL), encryption, d.Clients)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	line := "the configuration is valid"
+	if !c.Valid {
+		line = "the configuration is invalid"
+	}
+	if sum := report.DiagnosticsSummary(c.Diagnostics); sum != "" {
+		line += "; " + sum
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}

@@ -1,0 +1,251 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"waza/cmd/waza/config"
+	"waza/cmd/waza/exit"
+	"waza/rpc"
+	"waza/rpc/gateway/agents"
+	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/link"
+	"waza/rpc/gateway/owned"
+	"waza/rpc/gateway/store"
+	"waza/runner"
+	"waza/runner/executor/remote"
+)
+
+// Options say what is served. All are required.
+type Options struct {
+	Config *config.Config
+	// StateDir is absolute.
+	StateDir string
+	Version  string
+	Log      *slog.Logger
+	// NewRunner makes the runner whose suites reach agents by the hub, and the registry
+	// of its metrics. The server closes the runner.
+	NewRunner func(hub remote.Hub) (*runner.Runner, *prometheus.Registry, error)
+}
+
+// protocol is what serves the clients of a door.
+type protocol interface{ Door() *door.Door }
+
+// protocols are the doors of this version, in the order in which they are opened. Each
+// may use what those above it have set in the server. A further door is one line here
+// and one in [config.Config.Doors].
+var protocols = []func(s *Server) (protocol, error){
+	(*Server).openAgents,
+}
+
+// The times that the steps of a shutdown may take.
+const (
+	runsTime  = 4 * time.Second // until the runs have ended
+	doorsTime = 3 * time.Second // then, until clients have been sent what waits for them
+)
+
+// Server is the process of `waza serve`. Its goroutines are one per door and one for
+// the link; Serve waits for all.
+type Server struct {
+	o       Options
+	link    *link.Server
+	store   *store.Store
+	agents  *agents.Server
+	runner  *runner.Runner
+	rpc     *rpc.Server
+	metrics *prometheus.Registry // of the doors
+	all     prometheus.Gatherers // of the doors and the runner
+	doors   []*door.Door         // those of protocols
+	kept    func()               // ends owned.Keep and waits for it; nil before
+}
+
+// Open makes this process the server of the state directory and opens all doors, or
+// none. The error is a [*link.RunningError] when there is a server already.
+func Open(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{o: o, metrics: prometheus.NewRegistry()}
+	if err := s.open(); err != nil {
+		s.close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	if s.link, err = link.Listen(s.o.StateDir); err != nil {
+		return err
+	}
+	if s.store, err = store.Open(s.o.StateDir); err != nil {
+		return err
+	}
+	for _, open := range protocols {
+		served, err := open(s)
+		if err != nil {
+			return err
+		}
+		s.doors = append(s.doors, served.Door())
+	}
+	addresses := map[string]net.Addr{}
+	for _, d := range s.doors {
+		if addresses[d.Name()], err = d.Listen(); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.o.Config.Doors() {
+		if a := addresses[d.Name]; a != nil {
+			s.o.Log.Info("listening", "door", d.Name, "address", a.String(), "tls", d.TLS(), "clients", d.Clients())
+		}
+	}
+	return nil
+}
+
+// openAgents also makes what needs the agents: the runner and the methods of JSON-RPC.
+func (s *Server) openAgents() (protocol, error) {
+	var err error
+	c := s.o.Config
+	s.agents, err = agents.New(c.Agents, agents.Options{
+		Key: c.Key, Keys: c.Keys, Store: s.store, Log: s.o.Log, Metrics: s.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var metrics *prometheus.Registry
+	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub()); err != nil {
+		return nil, err
+	}
+	s.all = prometheus.Gatherers{s.metrics, metrics}
+	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub()})
+	return s.agents, err
+}
+
+// Serve serves all clients until ctx ends or a door fails. Then it ends in steps: the
+// runs, which can be resumed; other processes of waza, which wait for the next server;
+// the clients. It returns whether runs were interrupted, and what failed.
+func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
+	failed := make(chan error, len(s.doors)+1)
+	var all sync.WaitGroup
+	serve := func(f func() error) {
+		all.Go(func() {
+			if err := f(); err != nil {
+				failed <- err
+			}
+		})
+	}
+	// Clients are disconnected by close, in its order.
+	served := context.WithoutCancel(ctx)
+	s.keep(ctx, serve)
+	serve(func() error { return s.link.Serve(s.agents.Hub(), s.o.Log) })
+	for _, d := range s.doors {
+		serve(func() error { return d.Serve(served) })
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	interrupted = !s.runner.Idle()
+	s.close(ctx)
+	all.Wait()
+	return interrupted, err
+}
+
+// keep lets the next server take up the runs of this one, and takes up those of the
+// last.
+func (s *Server) keep(ctx context.Context, serve func(func() error)) {
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	kept := owned.Keep(keeping, s.runner, s.store, s.o.Log)
+	s.kept = func() { stop(); kept() }
+	serve(func() error {
+		if err := owned.Resume(ctx, s.runner, s.store, s.o.Log); err != nil && ctx.Err() == nil {
+			s.o.Log.Error("runs of an earlier server are not taken up again", "error", err)
+		}
+		return nil
+	})
+}
+
+// close ends what was opened, in the order that Serve describes.
+func (s *Server) close(ctx context.Context) {
+	within := func(limit time.Duration, what string, f func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			s.o.Log.Warn("shutdown", "of", what, "error", err)
+		}
+	}
+	switch {
+	case s.rpc != nil:
+		within(runsTime, "runs", s.rpc.Shutdown)
+	case s.runner != nil:
+		within(runsTime, "runs", s.runner.Close)
+	}
+	if s.kept != nil {
+		within(time.Second, "owned runs", s.waitKept)
+	}
+	if s.link != nil {
+		if err := s.link.Close(); err != nil {
+			s.o.Log.Warn("shutdown", "of", "link", "error", err)
+		}
+	}
+	within(doorsTime, "doors", func(ctx context.Context) error {
+		var all sync.WaitGroup
+		errs := make([]error, len(s.doors))
+		for i, d := range s.doors {
+			all.Go(func() {
+				if err := d.Shutdown(ctx); err != nil {
+					errs[i] = fmt.Errorf("%s: %w", d.Name(), err)
+				}
+			})
+		}
+		all.Wait()
+		return errors.Join(errs...)
+	})
+	if s.agents != nil {
+		s.agents.Close()
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.o.Log.Warn("shutdown", "of", "store", "error", err)
+		}
+	}
+}
+
+// waitKept waits until it is written which runs the next server takes up.
+func (s *Server) waitKept(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.kept()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Main serves until ctx ends and returns nil, or an error with the exit code of the
+// program and, where there is one, a hint.
+func Main(ctx context.Context, o Options) error {
+	s, err := Open(ctx, o)
+	var running *link.RunningError
+	switch {
+	case errors.As(err, &running):
+		return exit.New(exit.Usage, err, "")
+	case err != nil:
+		return exit.Usagef("waza serve --check prints what would be opened", "%v", err)
+	}
+	interrupted, err := s.Serve(ctx)
+	switch {
+	case err != nil:
+		return exit.New(exit.Error, err, "")
+	case interrupted:
+		return exit.With(exit.Interrupted)
+	}
+	return nil
+}
