@@ -27,29 +27,40 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 		d.refuse(w, r, "full", http.StatusServiceUnavailable, "too many connections; try again later")
 		return
 	}
-	c := &Conn{door: d, place: at, request: r, since: time.Now(), done: make(chan struct{})}
+	c := &Conn{door: d, guest: at.guest, request: r}
+	c.ctx, c.cancel = context.WithCancel(r.Context())
+	c.pulse.out, c.pulse.config, c.pulse.since = &c.out, &d.config, time.Now()
+	c.out.config, c.out.metrics, c.out.conn, c.out.done = &d.config, d.metrics, at.conn, make(chan struct{})
+	c.out.close = func() {
+		_ = c.guest.Close()
+		c.cancel()
+	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       d.options.Subprotocols,
 		InsecureSkipVerify: true, // guard has checked the Origin
-		OnPingReceived:     c.pinged,
-		OnPongReceived:     c.ponged,
+		OnPingReceived: func(_ context.Context, payload []byte) bool {
+			c.pulse.beats()
+			c.out.pong(payload)
+			return false // coder/websocket sends no pong of its own
+		},
+		OnPongReceived: func(context.Context, []byte) { c.pulse.beats() },
 	})
 	if err != nil {
+		c.cancel()
 		d.metrics.refused.WithLabelValues("handshake").Inc()
 		d.log.Debug("request refused", "client", r.RemoteAddr, "why", "handshake", "error", err)
 		return
 	}
 	ws.SetReadLimit(-1) // Read has the limit
-	c.ws = ws
-	c.ctx, c.cancel = context.WithCancel(r.Context())
-	c.heard.Store(c.clock())
+	c.out.ws = ws
 	d.guests.attach(at.guest, c)
+	d.metrics.accepted.Inc()
+	defer c.finish()
 	if !d.enter(c) {
 		c.Drop()
+		return
 	}
-	d.metrics.accepted.Inc()
-	c.startTimers()
-	defer c.finish()
+	c.pulse.start(d.options.IdleCode)
 	serve(c.ctx, c)
 }
 
@@ -73,5 +84,5 @@ func (d *Door) evict(in *guest) {
 		in.Close()
 		return
 	}
-	c.end(ending{code: int(websocket.StatusTryAgainLater), reason: "too many connections that have not identified themselves", discard: true, hasty: true})
+	c.out.end(ending{code: int(websocket.StatusTryAgainLater), reason: "too many connections that have not identified themselves", discard: true, hasty: true})
 }

@@ -1,7 +1,6 @@
 package door
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,47 +28,20 @@ const unidentifiedBytes = 64 << 10
 // A connection ends in one of two ways. Close sends what is queued, then a close frame,
 // and waits Config.CloseTimeout for that of the client. Drop closes the TCP connection.
 type Conn struct {
-	door    *Door
-	place   *place
-	ws      *websocket.Conn
-	request *http.Request
-	since   time.Time
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the connection is over
-
-	heard    atomic.Int64 // clock when the client was last heard
+	door     *Door
+	guest    *guest
+	request  *http.Request
+	ctx      context.Context // ends with the connection
+	cancel   context.CancelFunc
+	out      outbox
+	pulse    pulse
 	received atomic.Int64 // messages
-	sent     atomic.Int64 // messages
 
-	mu       sync.Mutex // guards the fields below
-	name     string     // "" until identified
-	log      *slog.Logger
-	rate     *limiter
-	queue    [][]byte
-	queued   int64         // bytes in the queue, and of the message that is being written
-	room     chan struct{} // closed when bytes have left the queue; nil when nobody waits
-	pong     []byte        // payload of a pong to send; nil for none
-	ping     bool          // a ping is to be sent
-	writing  bool          // the writer runs
-	written  chan struct{} // closed when the writer that runs has ended
-	ending   *ending       // how the connection ends; nil while it is open
-	dropped  bool
-	idle     *time.Timer // nil without
-	beat     *time.Timer // nil without
-	pingedAt int64       // clock of the last ping that has no answer; 0 for none
+	mu   sync.Mutex // guards the fields below
+	name string     // "" until identified
+	log  *slog.Logger
+	rate *limiter
 }
-
-// ending is how a connection ends.
-type ending struct {
-	code    int // 0 is without a close frame
-	reason  string
-	discard bool // without what is queued
-	hasty   bool // without waiting for the close frame of the client
-}
-
-// clock is the time since the connection was accepted, in nanoseconds.
-func (c *Conn) clock() int64 { return int64(time.Since(c.since)) }
 
 // Request is the request that the connection came from. Its context must not be used.
 func (c *Conn) Request() *http.Request { return c.request }
@@ -78,10 +50,10 @@ func (c *Conn) Request() *http.Request { return c.request }
 func (c *Conn) Addr() string { return c.request.RemoteAddr }
 
 // Subprotocol is the one that client and door agreed on; empty when there is none.
-func (c *Conn) Subprotocol() string { return c.ws.Subprotocol() }
+func (c *Conn) Subprotocol() string { return c.out.ws.Subprotocol() }
 
 // Done is closed when the connection is over.
-func (c *Conn) Done() <-chan struct{} { return c.done }
+func (c *Conn) Done() <-chan struct{} { return c.out.done }
 
 // Log is the door's log with the address and name of the client.
 func (c *Conn) Log() *slog.Logger {
@@ -101,7 +73,7 @@ func (c *Conn) Log() *slog.Logger {
 // there is no place left, it closes the connection with code 1013 and returns false. A
 // further call changes the name. Connections of one name share a rate limit.
 func (c *Conn) Identify(name string) bool {
-	if !c.door.guests.promote(c.place.guest) {
+	if !c.door.guests.promote(c.guest) {
 		c.Close(int(websocket.StatusTryAgainLater), "too many connections")
 		return false
 	}
@@ -133,6 +105,30 @@ func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
 	return rate.allow()
 }
 
+// SetIdle replaces the idle timeout of the Config for this connection. Messages and
+// pings of the client count.
+func (c *Conn) SetIdle(idle Idle) { c.pulse.setIdle(idle) }
+
+// Send queues a text message and returns at once. Messages are sent in the order of the
+// calls. The caller leaves msg unchanged. When more than Config.SendQueueBytes wait, the
+// connection is closed with code 1013, without what is queued. A message that is larger than
+// that passes when nothing waits.
+func (c *Conn) Send(msg []byte) error { return c.out.send(msg, false) }
+
+// Close sends what is queued, then a close frame, and ends the connection when the client
+// has answered it. It returns at once; Done is closed when the connection is over. The
+// first Close or Drop decides. Code 1000 becomes 1001, because clients stay away after 1000.
+// The reason is cut to the 123 bytes that a close frame holds.
+func (c *Conn) Close(code int, reason string) {
+	if code == int(websocket.StatusNormalClosure) {
+		code = int(websocket.StatusGoingAway)
+	}
+	c.out.end(ending{code: code, reason: reason})
+}
+
+// Drop ends the connection at once, without a close frame.
+func (c *Conn) Drop() { c.out.end(ending{reason: "dropped"}) }
+
 // Read waits for the next text message and returns it; the caller may keep it. A binary
 // message closes the connection with code 1003, text that is not UTF-8 with 1007, a
 // message that is too large with 1009. Nothing is returned after Close or Drop. When
@@ -143,8 +139,8 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 	}
 	for {
 		// coder/websocket drops the connection when the context of a read ends, and makes
-		// one more timer per frame: timers of ours close it with a close frame.
-		kind, r, err := c.ws.Reader(context.Background())
+		// a timer per frame: timers of ours close it with a close frame.
+		kind, r, err := c.out.ws.Reader(context.Background())
 		if err != nil {
 			return nil, c.lost(err)
 		}
@@ -155,7 +151,7 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 			return nil, err
 		case err != nil:
 			return nil, c.lost(err)
-		case c.isEnding():
+		case c.out.isEnding():
 			continue // until the client has answered the close frame
 		case kind != websocket.MessageText:
 			c.Close(int(websocket.StatusUnsupportedData), "messages must be text")
@@ -164,7 +160,7 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 			c.Close(int(websocket.StatusInvalidFramePayloadData), "text must be UTF-8")
 			return nil, errors.New("the client sent text that is not UTF-8")
 		}
-		c.heard.Store(c.clock())
+		c.pulse.beats()
 		c.received.Add(1)
 		c.door.metrics.received.Inc()
 		c.door.metrics.receivedBytes.Add(float64(len(msg)))
@@ -190,7 +186,7 @@ func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 			return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
 		}
 		if len(b) >= alive {
-			c.heard.Store(c.clock())
+			c.pulse.beats()
 			alive = len(b) + aliveBytes
 		}
 		switch {
@@ -207,61 +203,41 @@ func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 // limit is the most bytes that a message may have now; 0 is no limit.
 func (c *Conn) limit() int64 {
 	limit := c.door.config.MaxMessageBytes
-	if limit <= unidentifiedBytes && limit > 0 {
+	if limit > 0 && limit <= unidentifiedBytes || c.Name() != "" {
 		return limit
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.name == "" {
-		return unidentifiedBytes
-	}
-	return limit
+	return unidentifiedBytes
 }
 
 // lost makes the error of a read that failed, and drops what is left of the connection
 // unless it is being closed.
 func (c *Conn) lost(err error) error {
-	if c.isEnding() {
+	if c.out.isEnding() {
 		return ErrClosed
 	}
 	if code := websocket.CloseStatus(err); code != -1 {
-		c.end(ending{reason: "closed by the client"})
+		c.out.end(ending{reason: "closed by the client"})
 		return fmt.Errorf("the client closed the connection with code %d", code)
 	}
-	c.end(ending{reason: "lost"})
+	c.out.end(ending{reason: "lost"})
 	return fmt.Errorf("the connection was lost: %w", err)
-}
-
-func (c *Conn) isEnding() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ending != nil
 }
 
 // finish ends the connection after its handler has returned, and waits for the writer.
 func (c *Conn) finish() {
 	c.Close(int(websocket.StatusGoingAway), "")
-	c.mu.Lock()
-	written := c.written
-	c.mu.Unlock()
-	if written != nil {
-		<-written
-	}
+	c.out.wait()
 	c.Drop()
-	_ = c.ws.CloseNow() // gives its buffers back
+	c.pulse.stop()
+	c.cancel()
+	_ = c.out.ws.CloseNow() // gives its buffers back
 	c.mu.Lock()
-	how, name, rate := *c.ending, c.name, c.rate
+	name, rate := c.name, c.rate
 	c.mu.Unlock()
+	how := *c.out.ending // nobody changes it any more
 	c.door.rates.leave(rate, name)
 	c.door.metrics.closed(how)
-	c.door.leave(c)
 	c.Log().Debug("connection over", "code", how.code, "why", how.reason,
-		"received", c.received.Load(), "sent", c.sent.Load(), "duration", time.Since(c.since).Round(time.Millisecond))
-}
-
-// line makes a message one line: outside of strings, which hold no raw line ends, JSON
-// takes a space as well.
-func line(msg []byte) []byte {
-	msg = bytes.ReplaceAll(msg, []byte("\n"), []byte(" "))
-	return append(bytes.ReplaceAll(msg, []byte("\r"), []byte(" ")), '\n')
+		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))
+	c.door.leave(c)
 }

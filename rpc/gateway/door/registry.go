@@ -25,12 +25,13 @@ type Info struct {
 func (d *Door) List() []Info {
 	var list []Info
 	for _, c := range d.list() {
-		c.mu.Lock()
+		c.out.mu.Lock()
+		queued := c.out.queued
+		c.out.mu.Unlock()
 		list = append(list, Info{
-			Name: c.name, Address: c.Addr(), Since: c.since, QueuedBytes: c.queued,
-			Received: c.received.Load(), Sent: c.sent.Load(),
+			Name: c.Name(), Address: c.Addr(), Since: c.pulse.since, QueuedBytes: queued,
+			Received: c.received.Load(), Sent: c.out.sent.Load(),
 		})
-		c.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b Info) int { return a.Since.Compare(b.Since) })
 	return list

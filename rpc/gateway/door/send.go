@@ -3,7 +3,10 @@ package door
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -15,72 +18,96 @@ var errSlow = errors.New("the client does not read its messages")
 // hastyTime is how long the last bytes may take to a client that is not waited for.
 const hastyTime = time.Second
 
-// Send queues a text message and returns at once. Messages are sent in the order of the
-// calls. The caller leaves msg unchanged. When more than Config.SendQueueBytes wait, the
-// connection is closed with code 1013, without what is queued. A message that is larger than
-// that passes when nothing waits.
-func (c *Conn) Send(msg []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sendLocked(msg)
+// maxReason is how many bytes of a reason a close frame holds.
+const maxReason = 123
+
+// outbox sends what a connection has to send, and ends it. One goroutine writes, and only
+// while there is something to write; [outbox.wait] waits for it.
+//
+//	send, ping, pong ──► queue ──► write ──► TCP
+//	end(code) ─────────► ending ──► write, after the queue ──► close frame ──► over
+//	end(0) ────────────► over: TCP closed, reader and writer fail
+type outbox struct {
+	config  *Config
+	metrics *metrics
+	conn    net.Conn      // below the WebSocket, with TLS
+	close   func()        // closes the TCP connection; called once
+	done    chan struct{} // closed when the connection is over
+	ws      *websocket.Conn
+	sent    atomic.Int64 // messages
+
+	mu      sync.Mutex // guards the fields below
+	queue   [][]byte
+	queued  int64         // bytes in the queue, and of the message that is being written
+	room    chan struct{} // closed when bytes have left the queue; nil when nobody waits
+	pongs   []byte        // payload of a pong to send; nil for none
+	pings   bool          // a ping is to be sent
+	writing bool          // the writer runs
+	written chan struct{} // closed when the last writer that was started has ended
+	ending  *ending       // how the connection ends; nil while it is open
+	dropped bool          // the TCP connection is closed
 }
 
-func (c *Conn) sendLocked(msg []byte) error {
-	switch {
-	case c.ending != nil:
-		return ErrClosed
-	case !c.fitsLocked(msg):
-		c.endLocked(ending{code: int(websocket.StatusTryAgainLater), reason: "messages are not read fast enough", discard: true})
-		return errSlow
+// ending is how a connection ends.
+type ending struct {
+	code    int // 0 is without a close frame
+	reason  string
+	discard bool // without what is queued
+	hasty   bool // without waiting for the close frame of the client
+}
+
+// send queues a message. When there is no room in the queue, it waits for some, or ends
+// the connection.
+func (o *outbox) send(msg []byte, wait bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.ending == nil && !o.fitsLocked(msg) {
+		if !wait {
+			o.endLocked(ending{code: int(websocket.StatusTryAgainLater), reason: "messages are not read fast enough", discard: true})
+			return errSlow
+		}
+		room := o.roomLocked()
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-o.done:
+		}
+		o.mu.Lock()
 	}
-	c.queue = append(c.queue, msg)
-	c.queued += int64(len(msg))
-	c.writeLocked()
+	if o.ending != nil {
+		return ErrClosed
+	}
+	o.queue = append(o.queue, msg)
+	o.queued += int64(len(msg))
+	o.startLocked()
 	return nil
 }
 
-func (c *Conn) fitsLocked(msg []byte) bool {
-	most := c.door.config.SendQueueBytes
-	return most == 0 || c.queued == 0 || c.queued+int64(len(msg)) <= most
-}
-
-// sendWait is Send, but waits for room in the queue.
-func (c *Conn) sendWait(msg []byte) error {
-	for {
-		c.mu.Lock()
-		if c.ending != nil || c.fitsLocked(msg) {
-			defer c.mu.Unlock()
-			return c.sendLocked(msg)
-		}
-		room := c.roomLocked()
-		c.mu.Unlock()
-		select {
-		case <-room:
-		case <-c.done:
-		}
-	}
+func (o *outbox) fitsLocked(msg []byte) bool {
+	most := o.config.SendQueueBytes
+	return most == 0 || o.queued == 0 || o.queued+int64(len(msg)) <= most
 }
 
 // roomLocked is closed as soon as bytes have left the queue.
-func (c *Conn) roomLocked() <-chan struct{} {
-	if c.room == nil {
-		c.room = make(chan struct{})
+func (o *outbox) roomLocked() <-chan struct{} {
+	if o.room == nil {
+		o.room = make(chan struct{})
 	}
-	return c.room
+	return o.room
 }
 
 // drain waits until nothing is queued, the connection is over, or ctx ends.
-func (c *Conn) drain(ctx context.Context) {
+func (o *outbox) drain(ctx context.Context) {
 	for {
-		c.mu.Lock()
-		queued, room := c.queued, c.roomLocked()
-		c.mu.Unlock()
+		o.mu.Lock()
+		queued, room := o.queued, o.roomLocked()
+		o.mu.Unlock()
 		if queued == 0 {
 			return
 		}
 		select {
 		case <-room:
-		case <-c.done:
+		case <-o.done:
 			return
 		case <-ctx.Done():
 			return
@@ -88,199 +115,204 @@ func (c *Conn) drain(ctx context.Context) {
 	}
 }
 
-// Close sends what is queued, then a close frame, and ends the connection when the client
-// has answered it. It returns at once; Done is closed when the connection is over. The
-// first Close or Drop decides. Code 1000 becomes 1001, because clients stay away after 1000.
-// The reason is cut to the 123 bytes that a close frame holds.
-func (c *Conn) Close(code int, reason string) {
-	if code == int(websocket.StatusNormalClosure) {
-		code = int(websocket.StatusGoingAway)
+// ping has a ping sent.
+func (o *outbox) ping() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ending == nil {
+		o.pings = true
+		o.startLocked()
 	}
-	c.end(ending{code: code, reason: reason})
 }
 
-// Drop ends the connection at once, without a close frame.
-func (c *Conn) Drop() { c.end(ending{reason: "dropped"}) }
-
-func (c *Conn) end(how ending) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(how.reason) > 123 {
-		how.reason = strings.ToValidUTF8(how.reason[:123], "")
+// pong has the answer to a ping sent. Of several that wait, the last counts.
+func (o *outbox) pong(payload []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ending == nil {
+		o.pongs = append(make([]byte, 0, len(payload)), payload...)
+		o.startLocked()
 	}
-	c.endLocked(how)
+}
+
+// end ends the connection.
+func (o *outbox) end(how ending) {
+	if len(how.reason) > maxReason {
+		how.reason = strings.ToValidUTF8(how.reason[:maxReason], "")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.endLocked(how)
 }
 
 // endLocked starts the end of the connection. Only an end without a close frame overrides
 // one that has started.
-func (c *Conn) endLocked(how ending) {
-	if c.dropped || c.ending != nil && how.code != 0 {
+func (o *outbox) endLocked(how ending) {
+	if o.dropped || o.ending != nil && how.code != 0 {
 		return
 	}
-	if c.ending == nil {
-		c.ending = &how
+	if o.ending == nil {
+		o.ending = &how
 	}
 	if how.code == 0 {
-		c.overLocked()
+		o.overLocked()
 		return
 	}
 	// The time limit is for all that is left to write, not for each message.
 	if how.discard {
-		c.clearLocked()
-		_ = c.place.conn.SetWriteDeadline(time.Now().Add(hastyTime))
-	} else if timeout := c.door.config.WriteTimeout; timeout > 0 {
-		_ = c.place.conn.SetWriteDeadline(time.Now().Add(time.Duration(timeout)))
+		o.clearLocked()
+		_ = o.conn.SetWriteDeadline(time.Now().Add(hastyTime))
+	} else if timeout := o.config.WriteTimeout; timeout > 0 {
+		_ = o.conn.SetWriteDeadline(time.Now().Add(time.Duration(timeout)))
 	}
-	c.writeLocked()
+	o.startLocked()
 }
 
 // clearLocked forgets what is queued and not yet being written.
-func (c *Conn) clearLocked() {
-	for _, msg := range c.queue {
-		c.queued -= int64(len(msg))
+func (o *outbox) clearLocked() {
+	for _, msg := range o.queue {
+		o.queued -= int64(len(msg))
 	}
-	c.queue = nil
+	o.queue = nil
 }
 
 // overLocked closes the TCP connection, which ends reader and writer.
-func (c *Conn) overLocked() {
-	if c.dropped {
+func (o *outbox) overLocked() {
+	if o.dropped {
 		return
 	}
-	c.dropped = true
-	c.clearLocked()
-	for _, timer := range []*time.Timer{c.idle, c.beat} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-	// A TLS connection sends an alert when it is closed, which may wait for the client.
-	_ = c.place.guest.Close()
-	c.cancel()
-	close(c.done)
+	o.dropped = true
+	o.clearLocked()
+	o.close()
+	close(o.done)
 }
 
-// writeLocked starts the writer, unless it runs.
-func (c *Conn) writeLocked() {
-	if c.writing || c.dropped {
+// startLocked starts the writer, unless it runs.
+func (o *outbox) startLocked() {
+	if o.writing || o.dropped {
 		return
 	}
-	c.writing = true
-	c.written = make(chan struct{})
-	go c.write(c.written)
+	o.writing = true
+	o.written = make(chan struct{})
+	go o.write(o.written)
+}
+
+// wait waits for the writer, after the end has started.
+func (o *outbox) wait() {
+	o.mu.Lock()
+	written := o.written
+	o.mu.Unlock()
+	if written != nil {
+		<-written
+	}
 }
 
 // write sends what is there to be sent, and then ends: a connection without traffic has
 // no writer. It alone writes messages, pings and pongs; coder/websocket itself only
 // answers close frames.
-func (c *Conn) write(written chan struct{}) {
+func (o *outbox) write(written chan struct{}) {
 	defer close(written)
 	for {
-		c.mu.Lock()
-		var err error
-		switch {
-		case c.dropped:
-			c.writing = false
-			c.mu.Unlock()
-			return
-		case c.pong != nil:
-			pong := c.pong
-			c.pong = nil
-			c.deadlineLocked()
-			c.mu.Unlock()
-			err = c.writeControl(opPong, pong)
-		case c.ping:
-			c.ping = false
-			c.deadlineLocked()
-			c.mu.Unlock()
-			err = c.writeControl(opPing, nil)
-		case len(c.queue) > 0:
-			msg := c.queue[0]
-			c.queue[0] = nil
-			c.queue = c.queue[1:]
-			if len(c.queue) == 0 {
-				c.queue = nil
-			}
-			c.deadlineLocked()
-			c.mu.Unlock()
-			err = c.ws.Write(context.Background(), websocket.MessageText, msg)
-			c.wrote(msg)
-		case c.ending != nil:
-			how := *c.ending
-			c.mu.Unlock()
-			c.sayGoodbye(how)
-			c.mu.Lock()
-			c.overLocked()
-			c.mu.Unlock()
-			return
-		default:
-			c.writing = false
-			c.mu.Unlock()
+		send := o.next()
+		if send == nil {
 			return
 		}
-		if err != nil {
-			c.end(ending{reason: "not reading"})
+		if err := send(); err != nil {
+			o.end(ending{reason: "not reading"})
 		}
 	}
 }
 
-// wrote counts a message that was written.
-func (c *Conn) wrote(msg []byte) {
-	c.sent.Add(1)
-	c.door.metrics.sent.Inc()
-	c.door.metrics.sentBytes.Add(float64(len(msg)))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queued -= int64(len(msg))
-	if c.room != nil {
-		close(c.room)
-		c.room = nil
+// next is what the writer does next; nil when there is nothing, and the writer ends.
+func (o *outbox) next() func() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.dropped:
+	case o.pongs != nil:
+		payload := o.pongs
+		o.pongs = nil
+		o.deadlineLocked()
+		return func() error { return o.writeControl(opPong, payload) }
+	case o.pings:
+		o.pings = false
+		o.deadlineLocked()
+		return func() error { return o.writeControl(opPing, nil) }
+	case len(o.queue) > 0:
+		msg := o.queue[0]
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+		if len(o.queue) == 0 {
+			o.queue = nil // connections at rest keep no array
+		}
+		o.deadlineLocked()
+		return func() error { return o.writeMessage(msg) }
+	case o.ending != nil:
+		how := *o.ending
+		return func() error { return o.sayGoodbye(how) }
 	}
+	o.writing = false
+	return nil
 }
 
 // deadlineLocked limits the time of the next write, unless the end has set a limit.
-func (c *Conn) deadlineLocked() {
-	if timeout := c.door.config.WriteTimeout; timeout > 0 && c.ending == nil {
-		_ = c.place.conn.SetWriteDeadline(time.Now().Add(time.Duration(timeout)))
+func (o *outbox) deadlineLocked() {
+	if timeout := o.config.WriteTimeout; timeout > 0 && o.ending == nil {
+		_ = o.conn.SetWriteDeadline(time.Now().Add(time.Duration(timeout)))
 	}
 }
 
-// The control frames that are written here, final and without a mask.
+func (o *outbox) writeMessage(msg []byte) error {
+	err := o.ws.Write(context.Background(), websocket.MessageText, msg)
+	if err == nil {
+		o.sent.Add(1)
+		o.metrics.sent.Inc()
+		o.metrics.sentBytes.Add(float64(len(msg)))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queued -= int64(len(msg))
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
+	return err
+}
+
+// The first bytes of control frames: final, without a mask.
 const (
+	opClose = 0x88
 	opPing  = 0x89
 	opPong  = 0x8a
-	opClose = 0x88
 )
 
 // writeControl writes a control frame with one call, between the frames that
 // coder/websocket writes. Its own Ping and pong would wait, with the reader, while a
 // large message is on its way to a slow client.
-func (c *Conn) writeControl(op byte, payload []byte) error {
-	frame := append([]byte{op, byte(len(payload))}, payload...)
-	_, err := c.place.conn.Write(frame)
+func (o *outbox) writeControl(op byte, payload []byte) error {
+	_, err := o.conn.Write(append([]byte{op, byte(len(payload))}, payload...))
 	return err
 }
 
-// sayGoodbye sends the close frame and waits for the client's.
-func (c *Conn) sayGoodbye(how ending) {
-	timeout := time.Duration(c.door.config.CloseTimeout)
+// sayGoodbye sends the close frame, waits for the client's, and closes the connection.
+func (o *outbox) sayGoodbye(how ending) error {
+	timeout := time.Duration(o.config.CloseTimeout)
 	if how.hasty || timeout == 0 {
-		_ = c.place.conn.SetWriteDeadline(time.Now().Add(hastyTime))
-		_ = c.writeControl(opClose, append([]byte{byte(how.code >> 8), byte(how.code)}, how.reason...))
-		return
+		_ = o.conn.SetWriteDeadline(time.Now().Add(hastyTime))
+		_ = o.writeControl(opClose, append([]byte{byte(how.code >> 8), byte(how.code)}, how.reason...))
+	} else {
+		_ = o.conn.SetDeadline(time.Now().Add(timeout))
+		_ = o.ws.Close(websocket.StatusCode(how.code), how.reason)
 	}
-	_ = c.place.conn.SetDeadline(time.Now().Add(timeout))
-	_ = c.ws.Close(websocket.StatusCode(how.code), how.reason)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.overLocked()
+	return nil
 }
 
-// pinged answers a ping by the writer.
-func (c *Conn) pinged(_ context.Context, payload []byte) bool {
-	c.heard.Store(c.clock())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ending == nil {
-		c.pong = append(make([]byte, 0, len(payload)), payload...)
-		c.writeLocked()
-	}
-	return false
+// isEnding reports whether the connection is over or will be soon.
+func (o *outbox) isEnding() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ending != nil
 }

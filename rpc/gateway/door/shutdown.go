@@ -55,7 +55,7 @@ func (d *Door) Shutdown(ctx context.Context) error {
 func (d *Door) drain(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, c := range d.list() {
-		wg.Go(func() { c.drain(ctx) })
+		wg.Go(func() { c.out.drain(ctx) })
 	}
 	wg.Wait()
 }

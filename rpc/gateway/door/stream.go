@@ -57,10 +57,17 @@ func (s *stream) Write(p []byte) (int, error) {
 		if len(bytes.TrimSpace(msg)) == 0 {
 			continue
 		}
-		if err := s.conn.sendWait(msg); err != nil {
+		if err := s.conn.out.send(msg, true); err != nil {
 			return written, err
 		}
 	}
+}
+
+// line makes a message one line: outside of strings, which hold no raw line ends, JSON
+// takes a space as well.
+func line(msg []byte) []byte {
+	msg = bytes.ReplaceAll(msg, []byte("\n"), []byte(" "))
+	return append(bytes.ReplaceAll(msg, []byte("\r"), []byte(" ")), '\n')
 }
 
 func (s *stream) Close() error {
