@@ -31,10 +31,7 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 	c.ctx, c.cancel = context.WithCancel(r.Context())
 	c.pulse.out, c.pulse.config, c.pulse.since = &c.out, &d.config, time.Now()
 	c.out.config, c.out.metrics, c.out.conn, c.out.done = &d.config, d.metrics, at.conn, make(chan struct{})
-	c.out.close = func() {
-		_ = c.guest.Close()
-		c.cancel()
-	}
+	c.out.guest, c.out.cancel = c.guest, c.cancel
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       d.options.Subprotocols,
 		InsecureSkipVerify: true, // guard has checked the Origin

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -219,8 +220,13 @@ func (c *Conn) lost(err error) error {
 		c.out.end(ending{reason: "closed by the client"})
 		return fmt.Errorf("the client closed the connection with code %d", code)
 	}
-	c.out.end(ending{reason: "lost"})
-	return fmt.Errorf("the connection was lost: %w", err)
+	var network net.Error
+	if errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		c.out.end(ending{reason: "lost"})
+		return fmt.Errorf("the connection was lost: %w", err)
+	}
+	c.Close(int(websocket.StatusProtocolError), "malformed frame")
+	return fmt.Errorf("the client sent a malformed frame: %w", err)
 }
 
 // finish ends the connection after its handler has returned, and waits for the writer.

@@ -1,8 +1,12 @@
 package door_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -72,4 +76,69 @@ func TestShutdown(t *testing.T) {
 		require.NoError(t, <-d.done)
 		d.done <- nil
 	}
+}
+
+// A stream has one message per line, in both directions.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	got := make(chan string)
+	d := open(t, door.Defaults(), door.Options{}, named(func(_ context.Context, c *door.Conn) {
+		s := c.Stream()
+		for _, part := range []string{"on", "e\ntwo\n\nthr", "ee\n", "never sent"} {
+			n, err := io.WriteString(s, part)
+			require.NoError(t, err)
+			require.Equal(t, len(part), n)
+		}
+		lines := bufio.NewScanner(s)
+		for lines.Scan() {
+			got <- lines.Text()
+			if lines.Text() == "end" {
+				s.Close()
+			}
+		}
+		_, err := s.Write([]byte("late\n"))
+		require.ErrorIs(t, err, door.ErrClosed)
+		close(got)
+	}))
+	ws := d.dial()
+	for _, want := range []string{"one", "two", "three"} {
+		require.Equal(t, want, hear(t, ws))
+	}
+	say(t, ws, "{\n  \"a\": 1\r\n}")
+	require.Equal(t, `{   "a": 1  }`, <-got)
+	say(t, ws, "end")
+	require.Equal(t, "end", <-got)
+	require.EqualValues(t, 1001, closeCode(t, ws))
+	_, more := <-got
+	require.False(t, more)
+}
+
+// A stream whose client reads slowly waits, where Send would close the connection.
+func TestStreamWaits(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.SendQueueBytes = 1000
+	const messages = 2000
+	d := open(t, c, door.Options{}, named(func(_ context.Context, c *door.Conn) {
+		s := c.Stream()
+		for range messages {
+			_, err := s.Write(append(bytes.Repeat([]byte("x"), 10_000), '\n'))
+			require.NoError(t, err)
+		}
+	}))
+	ws := d.dial()
+	for range messages {
+		require.Len(t, hear(t, ws), 10_000)
+	}
+	require.EqualValues(t, 1001, closeCode(t, ws))
+}
+
+// A handler that panics ends its connection only.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	d := open(t, door.Defaults(), door.Options{}, func(context.Context, *door.Conn) { panic("test") })
+	for range 3 {
+		require.Error(t, func() error { _, _, err := d.dial().Read(t.Context()); return err }())
+	}
+	require.Eventually(t, func() bool { return len(d.List()) == 0 }, 10*time.Second, time.Millisecond)
 }

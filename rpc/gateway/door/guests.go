@@ -4,8 +4,10 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,6 +35,7 @@ type guest struct {
 	net.Conn
 	guests *guests
 	since  time.Time
+	linger atomic.Bool // the first Close reads what is left until the client closes, too
 
 	// The fields below are guarded by guests.mu.
 	element *list.Element // nil when the guest is not among the pending
@@ -156,6 +159,12 @@ func (in *guest) Close() error {
 		in.guests.named--
 	}
 	in.guests.mu.Unlock()
+	if half, ok := in.Conn.(interface{ CloseWrite() error }); in.linger.Swap(false) && ok {
+		// When there are unread bytes, closing resets the connection, and the client may
+		// lose the close frame that it has yet to read. The read deadline limits this.
+		_ = half.CloseWrite()
+		_, _ = io.Copy(io.Discard, in.Conn)
+	}
 	return in.Conn.Close()
 }
 

@@ -30,9 +30,10 @@ const maxReason = 123
 type outbox struct {
 	config  *Config
 	metrics *metrics
-	conn    net.Conn      // below the WebSocket, with TLS
-	close   func()        // closes the TCP connection; called once
-	done    chan struct{} // closed when the connection is over
+	conn    net.Conn           // below the WebSocket, with TLS
+	guest   *guest             // the TCP connection
+	cancel  context.CancelFunc // of the connection's context
+	done    chan struct{}      // closed when the connection is over
 	ws      *websocket.Conn
 	sent    atomic.Int64 // messages
 
@@ -183,7 +184,8 @@ func (o *outbox) overLocked() {
 	}
 	o.dropped = true
 	o.clearLocked()
-	o.close()
+	_ = o.guest.Close()
+	o.cancel()
 	close(o.done)
 }
 
@@ -302,6 +304,8 @@ func (o *outbox) sayGoodbye(how ending) error {
 		_ = o.writeControl(opClose, append([]byte{byte(how.code >> 8), byte(how.code)}, how.reason...))
 	} else {
 		_ = o.conn.SetDeadline(time.Now().Add(timeout))
+		// After a malformed frame, the client's close frame cannot be found.
+		o.guest.linger.Store(how.code == int(websocket.StatusProtocolError))
 		_ = o.ws.Close(websocket.StatusCode(how.code), how.reason)
 	}
 	o.mu.Lock()

@@ -1,0 +1,263 @@
+package door_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"waza/rpc/gateway/door"
+)
+
+// tcp connects a client that speaks byte by byte.
+func (d *opened) tcp() net.Conn {
+	d.t.Helper()
+	conn, err := net.Dial("tcp", d.addr.String())
+	require.NoError(d.t, err)
+	d.t.Cleanup(func() { conn.Close() })
+	require.NoError(d.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	return conn
+}
+
+// Whatever a client sends, it gets a close frame that says why, and others are served.
+func TestAttackMessages(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.MaxMessageBytes, c.CloseTimeout = 1<<20, door.Duration(time.Second)
+	bystander := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+		if c.Request().URL.Path != "/stranger" {
+			c.Identify("client")
+		}
+		echo(ctx, c)
+	})
+	good := bystander.dial()
+	for name, attack := range map[string]struct {
+		path  string
+		bytes []byte
+		code  int
+		text  string
+	}{
+		"binary":                   {"/", frame(0x82, 2, "hi"), 1003, "messages must be text"},
+		"no UTF-8":                 {"/", frame(0x81, 2, "\xff\xfe"), 1007, "text must be UTF-8"},
+		"too large":                {"/", frame(0x81, 2<<20, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
+		"too large, half":          {"/", frame(0x81, 1<<40, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
+		"too large in fragments":   {"/", bytes.Join([][]byte{frame(0x01, 1<<20, strings.Repeat("x", 1<<20)), frame(0x80, 1, "x")}, nil), 1009, "message too large: the limit is 1048576 bytes"},
+		"too large for a stranger": {"/stranger", frame(0x81, 1<<20, strings.Repeat("x", 1<<20)), 1009, "message too large: the limit is 65536 bytes"},
+		"no mask":                  {"/", []byte{0x81, 2, 'h', 'i'}, 1002, "malformed frame"},
+		"reserved bit":             {"/", frame(0xc1, 2, "hi"), 1002, "received header with unexpected rsv bits set: true:false:false"},
+		"unknown opcode":           {"/", frame(0x83, 2, "hi"), 1002, "received unknown opcode opcode(3)"},
+		"fragmented ping":          {"/", frame(0x09, 2, "hi"), 1002, "received fragmented control frame"},
+		"large ping":               {"/", frame(0x89, 126, strings.Repeat("x", 126)), 1002, "received control frame payload with invalid length: 126"},
+		"continuation of none":     {"/", frame(0x80, 2, "hi"), 1002, "received continuation frame without text or binary frame"},
+		"message within message":   {"/", append(frame(0x01, 2, "hi"), frame(0x81, 2, "hi")...), 1002, "received new data message without finishing the previous message"},
+		"close code 1":             {"/", frame(0x88, 2, "\x00\x01"), 1002, "received invalid close payload: invalid status code StatusCode(1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := bystander.tcp()
+			_, err := io.WriteString(conn, strings.Replace(upgrade, "GET /", "GET "+attack.path, 1))
+			require.NoError(t, err)
+			_, err = io.ReadFull(conn, make([]byte, len("HTTP/1.1 101")))
+			require.NoError(t, err)
+			_, err = conn.Write(attack.bytes)
+			require.NoError(t, err)
+			answer := make([]byte, 1000)
+			want := goodbye(attack.code, attack.text)
+			for seen := ""; !strings.Contains(seen, "\x88"+string(rune(len(want)))+want); {
+				n, err := conn.Read(answer)
+				require.NoError(t, err, "%q", seen)
+				seen += string(answer[:n])
+			}
+			_, err = conn.Write(frame(0x88, 2, goodbye(1000, "")))
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, conn)
+			require.NoError(t, err)
+		})
+		say(t, good, name)
+		require.Equal(t, name, hear(t, good))
+	}
+}
+
+// A client that does not read is closed once its queue is full, and slows nobody.
+func TestAttackClientThatStopsReading(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.SendQueueBytes = 1 << 20
+	slow := make(chan error, 1)
+	deaf := make(chan *door.Conn, 1)
+	d := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+		if !c.Identify(c.Addr()) {
+			return
+		}
+		if c.Request().URL.Path == "/deaf" {
+			deaf <- c
+			_, err := c.Read(ctx)
+			slow <- err
+			return
+		}
+		to := <-deaf
+		for {
+			msg, err := c.Read(ctx)
+			if err != nil {
+				return
+			}
+			to.Send(bytes.Repeat([]byte("x"), 100_000))
+			c.Send(msg)
+		}
+	})
+	conn := d.tcp()
+	_, err := io.WriteString(conn, strings.Replace(upgrade, "GET /", "GET /deaf", 1))
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 1))
+	require.NoError(t, err)
+	good := d.dial()
+	start := time.Now()
+	for i := 0; ; i++ {
+		say(t, good, fmt.Sprint(i))
+		require.Equal(t, fmt.Sprint(i), hear(t, good))
+		select {
+		case err := <-slow:
+			require.ErrorIs(t, err, door.ErrClosed)
+			require.Less(t, time.Since(start), 15*time.Second)
+			return
+		default:
+		}
+	}
+}
+
+// Thousands of connections that never register do not keep a client out.
+func TestAttackConnectionsThatNeverRegister(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.MaxConnections, c.MaxUnidentified = 2, 500
+	metrics := prometheus.NewRegistry()
+	d := open(t, c, door.Options{Metrics: metrics}, func(ctx context.Context, c *door.Conn) {
+		if _, err := c.Read(ctx); err == nil && c.Identify("good") {
+			c.Send([]byte("welcome"))
+			echo(ctx, c)
+		}
+	})
+	first := d.dial()
+	say(t, first, "register")
+	require.Equal(t, "welcome", hear(t, first))
+	var silent []net.Conn
+	for i := range 1000 {
+		conn := d.tcp()
+		if i%2 == 0 { // half of them upgrade, half of them send nothing at all
+			_, err := io.WriteString(conn, upgrade)
+			require.NoError(t, err)
+		}
+		silent = append(silent, conn)
+	}
+	ws := d.dial()
+	say(t, ws, "register")
+	require.Equal(t, "welcome", hear(t, ws))
+	say(t, first, "still there")
+	require.Equal(t, "still there", hear(t, first))
+
+	answer, err := io.ReadAll(silent[0])
+	require.NoError(t, err)
+	require.Contains(t, string(answer), goodbye(1013, "too many connections that have not identified themselves"))
+	require.LessOrEqual(t, len(d.List()), c.MaxConnections+c.MaxUnidentified)
+
+	for range 3 { // all places are taken
+		_, response, err := d.try(nil)
+		require.Error(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+		text, _ := io.ReadAll(response.Body)
+		require.Equal(t, "too many connections; try again later\n", string(text))
+	}
+	require.NoError(t, testutil.GatherAndCompare(metrics, strings.NewReader(`
+		# HELP waza_door_connections Clients that are connected and have identified themselves.
+		# TYPE waza_door_connections gauge
+		waza_door_connections{door="test"} 2
+	`), "waza_door_connections"))
+	ws.CloseNow()
+	for { // the place is free again
+		if ws, _, err := d.try(nil); err == nil {
+			say(t, ws, "register")
+			require.Equal(t, "welcome", hear(t, ws))
+			return
+		}
+		require.NoError(t, t.Context().Err())
+	}
+}
+
+// A client that identifies itself when all places are taken is closed.
+func TestNoPlaceLeft(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.MaxConnections = 1
+	d := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+		if _, err := c.Read(ctx); err == nil && c.Identify("x") {
+			c.Send([]byte("in"))
+			echo(ctx, c)
+		}
+	})
+	one, two := d.dial(), d.dial()
+	say(t, one, "")
+	require.Equal(t, "in", hear(t, one))
+	say(t, two, "")
+	_, _, err := two.Read(t.Context())
+	var got websocket.CloseError
+	require.True(t, errors.As(err, &got), err)
+	require.Equal(t, websocket.CloseError{Code: 1013, Reason: "too many connections"}, got)
+}
+
+// A flood of messages and pings of one client does not keep others from being served.
+func TestAttackFlood(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.MessagesPerMinute = 100
+	refused := make(chan int, 1)
+	d := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+		c.Identify(c.Addr())
+		n := 0
+		for {
+			msg, err := c.Read(ctx)
+			if err != nil {
+				if n > 0 {
+					refused <- n
+				}
+				return
+			}
+			if _, ok := c.Allow(); !ok {
+				n++
+				continue
+			}
+			c.Send(msg)
+		}
+	})
+	conn := d.tcp()
+	_, err := io.WriteString(conn, upgrade)
+	require.NoError(t, err)
+	go io.Copy(io.Discard, conn)
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		flood := bytes.Repeat(append(frame(0x81, 4, "spam"), frame(0x89, 4, "ping")...), 1000)
+		for range 100 {
+			if _, err := conn.Write(flood); err != nil {
+				return
+			}
+		}
+	}()
+	good := d.dial()
+	for i := range 100 {
+		say(t, good, fmt.Sprint(i))
+		require.Equal(t, fmt.Sprint(i), hear(t, good))
+	}
+	<-stop
+	conn.Close()
+	require.Positive(t, <-refused)
+}
