@@ -177,6 +177,7 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	if err == nil {
 		err = h.store.SaveAnswer(context.Background(), id, answer.ClientID, data)
 	}
+	h.store.Unassign(id)
 	if err != nil {
 		h.log.Error("answer cannot be kept", "evaluation", id, "error", err)
 		return h.ignore(c, id, Unknown)

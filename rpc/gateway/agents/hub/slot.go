@@ -211,7 +211,12 @@ func (s *slot) Release() {
 		h.kept[s.kept] = s.clientID
 	case s.agent == nil:
 	case s.asked && s.agent.client != nil:
-		h.afterLocked(&s.lingerEnd, h.linger, func() { h.giveBackLocked(s) })
+		h.afterLocked(&s.lingerEnd, h.linger, func() {
+			if h.store != nil {
+				h.store.Unassign(s.eval.ID)
+			}
+			h.giveBackLocked(s)
+		})
 	default:
 		h.giveBackLocked(s)
 	}
@@ -237,7 +242,8 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 		h.send(conn, s)
 	}
 	o := s.wait(ctx, c, status)
-	if h.store != nil && !errors.Is(o.err, remote.ErrCallerGone) {
+	// The run that takes over from a caller that is gone asks for the same agent.
+	if callerGone := ctx.Err() != nil && errors.Is(context.Cause(ctx), remote.ErrCallerGone); h.store != nil && (o.err == nil || !callerGone) {
 		h.store.Unassign(e.ID)
 	}
 	h.count.evaluations.WithLabelValues(o.label()).Inc()
