@@ -1,0 +1,41 @@
+// player.mjs DIR plays the clients of dialogues with the package ws of npm, which is in
+// DIR/node_modules. It reads what to do from stdin, one JSON object a line, and writes what
+// happens to stdout in the same way.
+import {createRequire} from 'node:module';
+import {createInterface} from 'node:readline';
+
+const WebSocket = createRequire(process.argv[2] + '/')('ws');
+const sockets = new Map();
+
+const report = (event) => process.stdout.write(JSON.stringify(event) + '\n');
+
+const connect = ({name, url, header}) => {
+	const {Origin: origin, ...headers} = header ?? {};
+	const ws = new WebSocket(url, {origin, headers, perMessageDeflate: false, maxPayload: 0});
+	let open = false;
+	sockets.set(name, ws);
+	ws.on('open', () => { open = true; report({name, event: 'open'}); });
+	ws.on('message', (data) => report({name, event: 'message', text: data.toString()}));
+	ws.on('unexpected-response', (request, response) => {
+		report({name, event: 'refused', code: response.statusCode});
+		request.destroy();
+	});
+	ws.on('error', () => {});
+	ws.on('close', (code, reason) => { if (open) report({name, event: 'closed', code, reason: reason.toString()}); });
+};
+
+const actions = {
+	connect,
+	say: ({name, text}) => sockets.get(name).send(text),
+	binary: ({name, text}) => sockets.get(name).send(Buffer.from(text)),
+	drop: ({name}) => sockets.get(name).terminate(),
+	close: ({name, code, reason}) => sockets.get(name).close(code, reason),
+	pause: ({name}) => sockets.get(name).pause(),
+	resume: ({name}) => sockets.get(name).resume(),
+};
+
+for await (const line of createInterface({input: process.stdin})) {
+	const action = JSON.parse(line);
+	actions[action.do](action);
+}
+for (const ws of sockets.values()) ws.terminate();
