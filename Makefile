@@ -6,9 +6,10 @@
 # make simulate  measure what the numbers promise, and write the table of docs/statistics.md
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
+# make test-doors  speak to the doors of waza serve with npm's ws  (NODE=directory ws is installed into)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
 # make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, at length  (CRASH=ci for a fifth of it, ATTACKS=3, WAZA_TEST_SEED=of a test that failed)
-# make tools   install what test-agents, test-browser and test-editors want
+# make tools   install what test-agents, test-browser, test-doors and test-editors want
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -21,6 +22,7 @@ BENCHFLAGS ?=
 FUZZTIME   ?= 5s
 AGENTS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-agents
 BROWSER    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-browser
+NODE       ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-node
 CRASH      ?= 1
 ATTACKS    ?= 3
 EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
@@ -30,7 +32,7 @@ LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd editors eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser test-editors test-crash tools bench fuzz simulate docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-doors test-editors test-crash tools bench fuzz simulate docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -86,6 +88,10 @@ test-agents:
 test-browser:
 	@GO='$(GO)' .ci/test-browser '$(BROWSER)'
 
+# The same for the dialogues of the doors.
+test-doors:
+	@GO='$(GO)' .ci/test-doors '$(NODE)'
+
 # The same for the editors; screenshots are left in .ci/out/editors.
 test-editors:
 	@GO='$(GO)' .ci/test-editors '$(EDITORS)'
@@ -94,6 +100,7 @@ test-editors:
 tools:
 	@.ci/agents '$(AGENTS)'
 	@.ci/browser '$(BROWSER)'
+	@.ci/node '$(NODE)'
 	@.ci/editors '$(EDITORS)'
 
 # What make test does of this in little. A seed that is printed repeats it.
