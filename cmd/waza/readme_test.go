@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/cmd/waza/config"
 	"waza/cmd/waza/exit"
 )
 
@@ -39,4 +40,38 @@ tasks:
 	_, example, _ := strings.Cut(section, "```\n")
 	example, _, _ = strings.Cut(example, "```")
 	require.Contains(t, untimed(out), untimed(example))
+}
+
+// fenced returns the blocks of a document in a language that begin with a text.
+func fenced(t *testing.T, document, language, begin string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(document)))
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if strings.HasPrefix(m[1], begin) {
+			blocks = append(blocks, m[1])
+		}
+	}
+	return blocks
+}
+
+func TestServeExamples(t *testing.T) {
+	t.Parallel()
+	const command = "$ waza serve --check\n"
+	examples := fenced(t, "docs/serve.md", "console", command)
+	require.Len(t, examples, 1)
+	out, code := waza(t, environment(t), "serve", "--check")
+	require.Equal(t, exit.Passed, code)
+	require.Equal(t, strings.TrimPrefix(examples[0], command), out)
+
+	examples = append(fenced(t, "docs/serve.md", "yaml", "agents:"), fenced(t, "docs/configuration.md", "yaml", "agents:")...)
+	require.Len(t, examples, 2)
+	for _, example := range examples {
+		file := filepath.Join(t.TempDir(), "waza.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(example), 0o600))
+		_, findings := config.Load(config.Options{File: file})
+		for _, d := range findings {
+			require.Contains(t, d.Message, "no such file or directory", "an example has a mistake")
+		}
+	}
 }
