@@ -143,6 +143,8 @@ func TestComplete(t *testing.T) {
 		"jsonrpc --log-level d": "debug",
 		"jsonrpc --fsync a":     "always",
 		"run -- --js":           "",
+		"serve --jobs ":         "off",
+		"agents ":               "list show kick watch",
 		"nonsense ":             "",
 		"guar":                  "",
 		"tasks x --":            "--task --tag --json --help",

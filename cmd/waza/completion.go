@@ -98,6 +98,8 @@ func valuesOf(f cli.Flag) []string {
 		return plan.Executors.Names()
 	case "fsync":
 		return journal.SyncNames()
+	case "agents", "jobs", "browser", "router":
+		return []string{"off"}
 	case "log-level":
 		return logLevels
 	case "fail-on":

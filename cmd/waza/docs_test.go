@@ -120,6 +120,8 @@ empty. Messages for people go to stderr in any case, as text, and the exit code 
 | variable | meaning |
 |---|---|
 | ` + "`WAZA_STATE`" + ` | the state directory, where runs are recorded; else waza below ` + "`$XDG_STATE_HOME`, else `~/.local/state/waza`" + ` |
+| ` + "`WAZA_AGENT_KEY`" + ` | the key that agents show ` + "`waza serve`" + ` |
+| ` + "`WAZA_SERVE_…`" + ` | keys of the configuration of ` + "`waza serve`" + `, see [configuration.md](configuration.md) |
 | ` + "`NO_COLOR`" + ` | not empty: no colours |
 | ` + "`CLICOLOR_FORCE`" + ` | neither empty nor 0: colours also where there is no terminal, unless NO_COLOR forbids them |
 | ` + "`TERM`" + ` | dumb: no colours, and lines in place of the block that is drawn anew |

@@ -170,6 +170,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"browser: {listen: ''}":                                      `serve.yaml:1:19: error: browser.listen: this version has no door for browser assistants (did you mean "off"?) [invalid-value]`,
 		"router: {listen: 127.0.0.1:9473}":                           `serve.yaml:1:18: error: router.listen: this version has no door that routes messages (did you mean "off"?) [invalid-value]`,
 		"browser: {tool_timeout: 500ms}":                             `serve.yaml:1:25: error: browser.tool_timeout: must be at least 1s, not 500ms [invalid-value]`,
+		"agents: {max_concurrency: 0}":                               `serve.yaml:1:27: error: agents.max_concurrency must be at least 1, not 0 [invalid-value]`,
 		"router: {history: -1}":                                      `serve.yaml:1:19: error: router.history: must be at least 0, not -1 [invalid-value]`,
 		"model: {executor: opnai, model: x}":                         `serve.yaml:1:19: error: model.executor must be one of openai, anthropic, not "opnai" (did you mean "openai"?) [invalid-value]`,
 		"model: {model: x}":                                          `serve.yaml:1:16: error: model.model: model.executor is missing: openai or anthropic [invalid-value]`,

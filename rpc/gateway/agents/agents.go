@@ -45,7 +45,7 @@ type Config struct {
 	// it answers before.
 	AbandonedTimeout door.Duration `yaml:"abandoned_timeout"`
 	// Most evaluations at once that an agent gets, even if it registers for more.
-	MaxConcurrency int `yaml:"max_concurrency"`
+	MaxConcurrency int `yaml:"max_concurrency" jsonschema:"minimum=1"`
 }
 
 // Defaults is the Config that serve starts from.
