@@ -123,6 +123,7 @@ var rooms = map[string]string{
 	"rpc/gateway/agents":     "the door of evaluation agents",
 	"rpc/gateway/agents/hub": "gives evaluations to agents",
 	"rpc/gateway/store":      "what the doors remember when the process ends",
+	"rpc/gateway/jobs":       "JSON-RPC over WebSocket, health and metrics",
 	"rpc/gateway/door":       "what the WebSocket doors of waza serve share",
 	"rpc/gateway/link":       "how other processes reach the server",
 	"rpc/gateway/owned":      "takes up the runs of an earlier server",

@@ -20,9 +20,6 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 	case !ok || at.guest == nil:
 		http.Error(w, "this address takes no WebSockets", http.StatusInternalServerError)
 		return
-	case d.isClosing():
-		d.refuse(w, r, "closing", http.StatusServiceUnavailable, ErrShutdown.Error())
-		return
 	case d.guests.full():
 		d.refuse(w, r, "full", http.StatusServiceUnavailable, "too many connections; try again later")
 		return
@@ -32,6 +29,14 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 	c.pulse.out, c.pulse.config, c.pulse.since = &c.out, &d.config, time.Now()
 	c.out.config, c.out.metrics, c.out.conn, c.out.done = &d.config, d.metrics, at.conn, make(chan struct{})
 	c.out.guest, c.out.cancel = c.guest, c.cancel
+	c.out.writing = true // nothing is sent before it is a WebSocket
+	if !d.enter(c) {
+		c.cancel()
+		d.refuse(w, r, "closing", http.StatusServiceUnavailable, ErrShutdown.Error())
+		return
+	}
+	defer d.leave(c)
+	d.guests.attach(at.guest, c)
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       d.options.Subprotocols,
 		InsecureSkipVerify: true, // guard has checked the Origin
@@ -44,24 +49,20 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 	})
 	if err != nil {
 		c.cancel()
+		d.guests.attach(at.guest, nil)
 		d.metrics.refused.WithLabelValues("handshake").Inc()
 		d.log.Debug("request refused", "client", r.RemoteAddr, "why", "handshake", "error", err)
 		return
 	}
 	ws.SetReadLimit(-1) // Read has the limit
-	c.out.ws = ws
-	d.guests.attach(at.guest, c)
 	d.metrics.accepted.Inc()
 	defer c.finish()
-	if !d.enter(c) {
-		c.Drop()
-		return
-	}
+	c.out.open(ws)
 	c.pulse.start(d.options.IdleCode)
 	serve(c.ctx, c)
 }
 
-// attach notes the WebSocket that a guest has become.
+// attach notes the WebSocket that a guest becomes; nil when it becomes none.
 func (g *guests) attach(in *guest, c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -245,5 +245,4 @@ func (c *Conn) finish() {
 	c.door.metrics.closed(how)
 	c.Log().Debug("connection over", "code", how.code, "why", how.reason,
 		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))
-	c.door.leave(c)
 }

@@ -158,7 +158,7 @@ wait:
 		select {
 		case e := <-failed:
 			running--
-			if !errors.Is(e, http.ErrServerClosed) && !d.isClosing() {
+			if !errors.Is(e, http.ErrServerClosed) && !d.IsClosing() {
 				err = fmt.Errorf("%s: %w", d.name, e)
 				break wait
 			}
@@ -178,8 +178,8 @@ wait:
 	return err
 }
 
-// isClosing reports whether Shutdown was called or Serve has ended.
-func (d *Door) isClosing() bool {
+// IsClosing reports whether Shutdown was called or Serve has ended.
+func (d *Door) IsClosing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closing

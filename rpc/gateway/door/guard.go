@@ -65,6 +65,11 @@ func (d *Door) acceptsHost(r *http.Request) bool {
 	})
 }
 
+// IsLoopback reports whether the host of a request is localhost or a loopback address.
+func IsLoopback(hostport string) bool {
+	return isLoopback(strings.TrimSuffix(hostname(hostport), "."))
+}
+
 // hostname is the host of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
 func hostname(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {

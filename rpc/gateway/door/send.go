@@ -57,6 +57,16 @@ type ending struct {
 	hasty   bool // without waiting for the close frame of the client
 }
 
+// open gives the outbox its WebSocket. What was queued or ended before is sent now.
+func (o *outbox) open(ws *websocket.Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ws, o.writing = ws, false
+	if o.ending != nil {
+		o.startLocked()
+	}
+}
+
 // send queues a message. When there is no room in the queue, it waits for some, or ends
 // the connection.
 func (o *outbox) send(msg []byte, wait bool) error {

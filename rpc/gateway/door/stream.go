@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/coder/websocket"
+
+	"waza/runner/pause"
 )
 
 // Stream is the connection as a stream of lines, for protocols that have one message per
 // line: each line written is sent as a message, each message read is one line. Line ends
-// within messages become spaces. Write waits while the send queue is full. Close closes
-// with code 1001. One goroutine may read and one may write.
+// within messages become spaces. Write waits while the send queue is full, Read while the
+// client has sent more than Config.MessagesPerMinute. Close closes with code 1001. One goroutine may read and one may write.
 func (c *Conn) Stream() io.ReadWriteCloser { return &stream{conn: c} }
 
 type stream struct {
@@ -26,6 +28,11 @@ func (s *stream) Read(p []byte) (int, error) {
 		msg, err := s.conn.Read(s.conn.ctx)
 		if err != nil {
 			return 0, io.EOF
+		}
+		for again, ok := s.conn.Allow(); !ok; again, ok = s.conn.Allow() {
+			if pause.Unless(s.conn.ctx, s.conn.Done(), again) != nil || s.conn.out.isEnding() {
+				return 0, io.EOF
+			}
 		}
 		s.in = line(msg)
 	}

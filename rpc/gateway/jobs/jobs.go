@@ -1,0 +1,186 @@
+// Package jobs is the door of programs and dashboards: JSON-RPC over WebSocket at /rpc,
+// health at /healthz and /readyz, metrics at /metrics. Start with [New], and run
+// [Server.Door].
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"waza/rpc/gateway/door"
+	"waza/runner/pause"
+)
+
+// CodeUnauthenticated closes connections whose token is missing or wrong. A browser does
+// not show the HTTP status of a refused WebSocket, but the code of a closed one.
+const CodeUnauthenticated = 4001
+
+const (
+	// subprotocol is what the server speaks at /rpc.
+	subprotocol = "jsonrpc"
+	// tokenProtocol comes before the token among the subprotocols of clients that cannot
+	// send headers, such as browsers.
+	tokenProtocol = "bearer."
+)
+
+// Options of a server.
+type Options struct {
+	// ServeRPC serves JSON-RPC over a stream with one message per line, until it ends, and
+	// closes it. Nil means that there is no /rpc.
+	ServeRPC func(ctx context.Context, stream io.ReadWriteCloser) error
+	// Ready says why the server does no work now; nil means that it always does.
+	Ready func() error
+	// Gatherer has what /metrics shows; nil means that there is no /metrics.
+	Gatherer prometheus.Gatherer
+	// Metrics gets the metrics of the door; nil keeps none.
+	Metrics prometheus.Registerer
+	// Log gets structured records; nil discards them.
+	Log *slog.Logger
+	// Token is what clients of /rpc must show, and those of /metrics that come from other
+	// machines. The caller keeps it.
+	Token string
+}
+
+// Server is the jobs door.
+type Server struct {
+	options Options
+	door    *door.Door
+	guesses door.Guesses
+}
+
+// New makes the door, which opens nothing yet. A connection to /rpc executes code, so
+// ServeRPC wants a Token.
+func New(c Config, o Options) (*Server, error) {
+	if o.ServeRPC != nil && o.Token == "" {
+		return nil, errors.New("jobs: a connection to /rpc executes code and needs a token: set token_file")
+	}
+	s := &Server{options: o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	if o.ServeRPC != nil {
+		mux.HandleFunc("GET /rpc", s.rpc)
+	}
+	if o.Gatherer != nil {
+		mux.Handle("GET /metrics", s.forLocals(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+	}
+	var err error
+	s.door, err = door.New("jobs", c.Config, door.Options{
+		Log: o.Log, Metrics: o.Metrics,
+		Authenticated: o.Token != "", AuthenticateHint: "set token_file",
+		ShutdownCode: 1001, ShutdownReason: "Server shutting down",
+		Subprotocols: []string{subprotocol},
+	}, mux)
+	return s, err
+}
+
+// Door is what listens and serves.
+func (s *Server) Door() *door.Door { return s.door }
+
+func say(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	fmt.Fprintln(w, text)
+}
+
+// ready answers whether new work is done.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	err := error(nil)
+	switch {
+	case s.door.IsClosing():
+		err = door.ErrShutdown
+	case s.options.Ready != nil:
+		err = s.options.Ready()
+	}
+	if err != nil {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	say(w, "ready")
+}
+
+// rpc serves JSON-RPC to a client that shows the token.
+func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
+	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
+		if !s.authenticate(ctx, c) || !c.Identify("rpc "+c.Addr()) {
+			return
+		}
+		stream := c.Stream()
+		defer stream.Close()
+		c.Log().Info("client connected")
+		err := s.options.ServeRPC(ctx, stream)
+		c.Log().Info("client has left", "cause", err)
+	})
+}
+
+// authenticate closes the connection of a client that does not show the token.
+func (s *Server) authenticate(ctx context.Context, c *door.Conn) bool {
+	given := tokens(c.Request())
+	for _, token := range given {
+		if door.SameSecret(token, s.options.Token) {
+			return true
+		}
+	}
+	if len(given) == 0 {
+		c.Close(CodeUnauthenticated, "the token is missing")
+		return false
+	}
+	if pause.Unless(ctx, c.Done(), s.guesses.Wrong(time.Now())) == nil {
+		c.Log().Warn("wrong token")
+		c.Close(CodeUnauthenticated, "the token is wrong")
+	}
+	return false
+}
+
+// tokens lists the tokens that a request shows, at most one of each form: the header
+// Authorization, the query parameter token, and the subprotocol bearer.TOKEN.
+func tokens(r *http.Request) []string {
+	var list []string
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		list = append(list, strings.TrimSpace(token))
+	}
+	if token := r.URL.Query().Get("token"); token != "" {
+		list = append(list, token)
+	}
+	for p := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if token, ok := strings.CutPrefix(strings.TrimSpace(p), tokenProtocol); ok {
+			return append(list, token)
+		}
+	}
+	return list
+}
+
+// forLocals lets requests of this machine pass, and of others that show the token. A
+// request by a name that is no loopback name may have come through a proxy.
+func (s *Server) forLocals(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		here, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if ok && here.IP.IsLoopback() && door.IsLoopback(r.Host) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		given := tokens(r)
+		for _, token := range given {
+			if s.options.Token != "" && door.SameSecret(token, s.options.Token) {
+				h.ServeHTTP(w, r)
+				return
+			}
+		}
+		if len(given) > 0 && pause.For(r.Context(), s.guesses.Wrong(time.Now())) != nil {
+			return
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+	})
+}
