@@ -196,16 +196,21 @@ func (c *connection) call(ctx context.Context, method string, m *message, result
 			c.rpc.Close()
 		}
 	})
-	err := decodeError(c.rpc.Call(context.WithoutCancel(ctx), method, m, result))
+	err := c.rpc.Call(context.WithoutCancel(ctx), method, m, result)
 	close(over)
 	withdraw.Wait()
+	var reply *jsonrpc2.Error
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && executor.AsAgain(err) == nil:
+	case !errors.As(err, &reply): // nothing more is to be had from this connection
+		c.rpc.Close()
+		err = errGone
+	default:
+		err = decodeError(reply)
+	}
+	if ctx.Err() != nil && executor.AsAgain(err) == nil {
 		return context.Cause(ctx)
-	case c.closed():
-		return errGone
 	}
 	return err
 }

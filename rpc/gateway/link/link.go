@@ -76,12 +76,8 @@ func encodeError(err error) *jsonrpc2.Error {
 	return e
 }
 
-// decodeError gives the error that [encodeError] encoded. Others stay as they are.
-func decodeError(err error) error {
-	var e *jsonrpc2.Error
-	if !errors.As(err, &e) {
-		return err
-	}
+// decodeError gives the error that [encodeError] encoded.
+func decodeError(e *jsonrpc2.Error) error {
 	switch e.Code {
 	case codeNoTool:
 		noTool := &remote.NoToolError{}
