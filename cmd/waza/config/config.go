@@ -14,6 +14,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/rpc/gateway/agents"
+	"waza/rpc/gateway/jobs"
 )
 
 // Config is what the file of `waza serve --config FILE` says. Keys that are left out
@@ -24,7 +25,7 @@ type Config struct {
 	Agents agents.Config `yaml:"agents"`
 	// JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz` and
 	// `/metrics`. A client of `/rpc` can run any program, so it always shows a token.
-	Jobs Jobs `yaml:"jobs"`
+	Jobs jobs.Config `yaml:"jobs"`
 	// Browser assistants. This version has no such door: `listen` must be off.
 	Browser Browser `yaml:"browser"`
 	// Clients that messages are routed to. This version has no such door: `listen` must
@@ -56,7 +57,7 @@ func Schema() []byte { return slices.Clone(schema) }
 
 // Default returns what holds when nothing is said.
 func Default() *Config {
-	return &Config{Agents: agents.Defaults(), Jobs: defaultJobs(), Browser: defaultBrowser(), Router: defaultRouter()}
+	return &Config{Agents: agents.Defaults(), Jobs: jobs.Defaults(), Browser: defaultBrowser(), Router: defaultRouter()}
 }
 
 // Options say where a configuration comes from.

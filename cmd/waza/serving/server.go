@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +18,7 @@ import (
 	"waza/rpc"
 	"waza/rpc/gateway/agents"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/link"
 	"waza/rpc/gateway/owned"
 	"waza/rpc/gateway/store"
@@ -43,6 +46,7 @@ type protocol interface{ Door() *door.Door }
 // and one in [config.Config.Doors].
 var protocols = []func(s *Server) (protocol, error){
 	(*Server).openAgents,
+	(*Server).openJobs,
 }
 
 // The times that the steps of a shutdown may take.
@@ -64,6 +68,7 @@ type Server struct {
 	all     prometheus.Gatherers // of the doors and the runner
 	doors   []*door.Door         // those of protocols
 	kept    func()               // ends owned.Keep and waits for it; nil before
+	closing atomic.Bool          // the server ends
 }
 
 // Open makes this process the server of the state directory and opens all doors, or
@@ -124,6 +129,31 @@ func (s *Server) openAgents() (protocol, error) {
 	return s.agents, err
 }
 
+func (s *Server) openJobs() (protocol, error) {
+	o := jobs.Options{Log: s.o.Log, Metrics: s.metrics, Gatherer: s.all, Ready: s.ready}
+	if c := &s.o.Config.Jobs; !c.IsOff() {
+		var err error
+		if o.Token, err = rpcToken(c.TokenFile, s.o.StateDir, s.o.Log); err != nil {
+			return nil, err
+		}
+		// The door has asked for the token.
+		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser) error {
+			return s.rpc.ServeStream(ctx, stream, true)
+		}
+	}
+	return jobs.New(s.o.Config.Jobs, o)
+}
+
+// errClosing is the answer to health checks while the server ends.
+var errClosing = errors.New("the server is shutting down")
+
+func (s *Server) ready() error {
+	if s.closing.Load() {
+		return errClosing
+	}
+	return nil
+}
+
 // Serve serves all clients until ctx ends or a door fails. Then it ends in steps: the
 // runs, which can be resumed; other processes of waza, which wait for the next server;
 // the clients. It returns whether runs were interrupted, and what failed.
@@ -170,6 +200,7 @@ func (s *Server) keep(ctx context.Context, serve func(func() error)) {
 
 // close ends what was opened, in the order that Serve describes.
 func (s *Server) close(ctx context.Context) {
+	s.closing.Store(true)
 	within := func(limit time.Duration, what string, f func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()

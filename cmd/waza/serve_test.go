@@ -1,0 +1,165 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"waza/cmd/waza/exit"
+)
+
+// startServer starts waza serve with its doors at ports that are free, and returns the
+// addresses that it logs.
+func startServer(t *testing.T, env []string, args ...string) (c *command, agents, jobs string) {
+	t.Helper()
+	c = startWaza(t, env, append([]string{"serve", "--agents", "127.0.0.1:0", "--jobs", "127.0.0.1:0"}, args...)...)
+	address := func(door string) string {
+		line := c.says(t, "msg=listening door="+door)
+		return regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(line)[1]
+	}
+	return c, address("agents"), address("jobs")
+}
+
+func variable(env []string, name string) (value string) {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// One server per state directory, which others reach, and a token that stays.
+func TestServeOnce(t *testing.T) {
+	t.Parallel()
+	env := environment(t)
+	first, agents, jobs := startServer(t, env)
+	require.NotEqual(t, agents, jobs)
+
+	second := startWaza(t, env, "serve", "--agents", "127.0.0.1:0", "--jobs", "off")
+	second.says(t, "waza: another waza server (process ")
+	require.Equal(t, exit.Usage, second.exitCode(t))
+	out, code := waza(t, env, "agents", "--json")
+	require.Equal(t, exit.Passed, code)
+	require.JSONEq(t, `{"agents": []}`, out)
+
+	file := filepath.Join(variable(env, "WAZA_STATE"), "serve.token")
+	token, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Regexp(t, `^[0-9a-f]{64}\n$`, string(token))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	log, err := io.ReadAll(first.stderr)
+	require.NoError(t, err)
+	require.NotContains(t, string(log), strings.TrimSpace(string(token)))
+	require.Equal(t, exit.Passed, first.exitCode(t))
+	_, code = waza(t, env, "agents")
+	require.Equal(t, exit.Error, code)
+
+	again, _, _ := startServer(t, env)
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(token), string(kept))
+	require.NoError(t, again.Process.Signal(os.Interrupt))
+	require.Equal(t, exit.Passed, again.exitCode(t))
+}
+
+// When one door cannot be opened none is, and nothing is left behind.
+func TestServeOpensAllDoorsOrNone(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	agents := free.Addr().String()
+	free.Close()
+	env := environment(t)
+	c := startWaza(t, env, "serve", "--agents", agents, "--jobs", taken.Addr().String())
+	c.says(t, "address already in use")
+	require.Equal(t, exit.Usage, c.exitCode(t))
+	l, err := net.Listen("tcp", agents)
+	require.NoError(t, err)
+	l.Close()
+	next, _, _ := startServer(t, env) // the state directory is free as well
+	require.NoError(t, next.Process.Kill())
+}
+
+// The token is that of the configuration, and agents do not inherit a key.
+func TestServeSecrets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte("0123456789abcdef-token\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "waza.yaml"), []byte("jobs: {token_file: token}\n"), 0o600))
+	env := environment(t, "WAZA_AGENT_KEY=0123456789abcdef-key")
+	c, _, _ := startServer(t, env, "--config", filepath.Join(dir, "waza.yaml"), "--log-level", "debug")
+	environ, err := os.ReadDir(variable(env, "WAZA_STATE"))
+	require.NoError(t, err)
+	for _, e := range environ {
+		require.NotEqual(t, "serve.token", e.Name())
+	}
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(c.stderr)
+	require.NoError(t, err)
+	require.Equal(t, exit.Passed, c.exitCode(t))
+	require.Contains(t, string(rest), "shutting down")
+	require.NotContains(t, string(rest), "0123456789abcdef")
+}
+
+// A run that a client of /rpc has started is interrupted by the end of the server, and
+// the next server completes it.
+func TestServeTakesRunsUpAgain(t *testing.T) {
+	t.Parallel()
+	h := holdingSuite(t, "")
+	env := h.env()
+	first, _, jobs := startServer(t, env)
+	token, err := os.ReadFile(filepath.Join(variable(env, "WAZA_STATE"), "serve.token"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+jobs+"/rpc", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + strings.TrimSpace(string(token))}},
+	})
+	require.NoError(t, err)
+	defer conn.CloseNow()
+	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "eval.run", "params": map[string]string{"path": h.suite}})
+	require.NoError(t, err)
+	require.NoError(t, conn.Write(ctx, websocket.MessageText, request))
+	h.started(1)
+
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	for err == nil { // its last messages
+		_, _, err = conn.Read(ctx)
+	}
+	require.NoError(t, ctx.Err(), "the connection stays open")
+	require.Equal(t, exit.Interrupted, first.exitCode(t))
+
+	second, _, _ := startServer(t, env)
+	second.says(t, "run of an earlier server is taken up again")
+	for range 2 {
+		h.started(1)
+		h.release()
+	}
+	out, code := waza(t, env, "runs", "follow", "latest")
+	require.Equal(t, exit.Passed, code, out)
+	require.Contains(t, out, "2 of 2 tasks passed")
+	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exit.Passed, second.exitCode(t))
+	h.gone()
+}
