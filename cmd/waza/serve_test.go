@@ -3,12 +3,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -162,4 +164,54 @@ func TestServeTakesRunsUpAgain(t *testing.T) {
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, exit.Passed, second.exitCode(t))
 	h.gone()
+}
+
+// waza agents shows and disconnects what is connected.
+func TestAgentsOfAServer(t *testing.T) {
+	t.Parallel()
+	const id = "550e8400-e29b-41d4-a716-446655440000"
+	env := environment(t, "WAZA_AGENT_KEY=0123456789abcdef")
+	_, agents, _ := startServer(t, env)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+agents, nil)
+	require.NoError(t, err)
+	defer conn.CloseNow()
+	next := func() string {
+		_, data, err := conn.Read(ctx)
+		require.NoError(t, err)
+		return string(data)
+	}
+	require.Contains(t, next(), `"type":"welcome"`)
+	require.NoError(t, conn.Write(ctx, websocket.MessageText, []byte(`{"type":"register","clientId":"`+id+`","secretKey":"0123456789abcdef",`+
+		`"capabilities":{"tools":["chat"],"maxConcurrency":3,"version":"1.2.3"}}`)))
+	require.Contains(t, next(), `"status":"accepted"`)
+
+	watching := exec.CommandContext(ctx, wazaPath(t), "agents", "watch", "--json")
+	watching.Env = env
+	changes, err := watching.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, watching.Start())
+	line, err := bufio.NewReader(changes).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, `"clientId":"`+id+`","state":"registered"`)
+
+	out, code := waza(t, env, "agents")
+	require.Equal(t, exit.Passed, code)
+	require.Regexp(t, id+` +registered +0/3 +0 +chat `, out)
+	out, code = waza(t, env, "agents", "show", strings.ToUpper(id))
+	require.Equal(t, exit.Passed, code)
+	require.Regexp(t, `(?m)^Version +1\.2\.3$`, out)
+	require.Regexp(t, `(?m)^Address +127\.0\.0\.1:\d+$`, out)
+	out, code = waza(t, env, "agents", "kick", id, "--reason", "go away")
+	require.Equal(t, exit.Passed, code)
+	require.Equal(t, id+" is disconnected\n", out)
+	_, _, err = conn.Read(ctx)
+	require.ErrorContains(t, err, "go away")
+	_, code = waza(t, env, "agents", "kick", id)
+	require.Equal(t, exit.Usage, code)
+
+	require.NoError(t, watching.Process.Signal(os.Interrupt))
+	require.Error(t, watching.Wait())
+	require.Equal(t, exit.Interrupted, watching.ProcessState.ExitCode())
 }

@@ -57,6 +57,7 @@ func (l *loader) check() {
 		if d.Config == nil || !d.Open() {
 			continue
 		}
+		l.checkNames(d)
 		if a, ok := l.checkAddress(d); ok {
 			l.checkFree(a, open)
 			open = append(open, a)
