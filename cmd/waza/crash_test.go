@@ -235,16 +235,20 @@ func (c *crash) sessionOver() {
 }
 
 // marked lists the processes that are left.
-func (c *crash) marked() (pids []int) {
+func (c *crash) marked() (pids []int) { return markedWith(c.T, c.mark) }
+
+// markedWith lists the processes that have a text in their environment.
+func markedWith(t *testing.T, mark string) (pids []int) {
+	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(c, err)
+	require.NoError(t, err)
 	for _, dir := range names {
 		env, err := os.ReadFile(dir + "/environ")
-		if err != nil || !bytes.Contains(env, []byte(c.mark+"\x00")) {
+		if err != nil || !bytes.Contains(env, []byte(mark+"\x00")) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		require.NoError(c, err)
+		require.NoError(t, err)
 		pids = append(pids, pid)
 	}
 	return pids
