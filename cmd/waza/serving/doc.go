@@ -1,3 +1,4 @@
-// Package serving opens the doors of `waza serve` and serves them. Call [Open] and then
-// [Server.Serve]; [Check] describes what would be opened.
+// Package serving is `waza serve`: it opens the doors of a configuration and serves
+// them. Call [Command] for the command, or [Open] and then [Server.Serve] for the server
+// alone; [Check] describes what would be opened.
 package serving

@@ -1,0 +1,151 @@
+package serving
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/config"
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/secret"
+	"waza/cmd/waza/terminal"
+	"waza/runner"
+	"waza/runner/executor/remote"
+	"waza/runner/report"
+)
+
+// Program is what the command needs of the program. All fields are required.
+type Program struct {
+	Stdout  *output.Stdout
+	Stderr  io.Writer
+	Version string
+	// Flags are those of commands that record runs, and --log-level.
+	Flags []cli.Flag
+	// Logger makes the logger that the flags ask for.
+	Logger func(c *cli.Context) (*slog.Logger, error)
+	// StateDir returns the state directory as an absolute path.
+	StateDir func() (string, error)
+	// NewRunner makes the runner that the flags ask for, and the registry of its
+	// metrics. The command calls end when the runner is closed.
+	NewRunner func(c *cli.Context, hub remote.Hub, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
+}
+
+// Command is waza serve.
+func Command(p Program) *cli.Command {
+	const doors = "Doors"
+	return &cli.Command{
+		Name: "serve", Category: help.Daemon,
+		Usage: "let agents that live elsewhere connect and do trials",
+		Description: `Opens the doors of the configuration, each at an address of its own, and serves
+them until SIGINT or SIGTERM. Runs that are active then can be resumed; a second
+signal ends the server at once. One server runs per state directory; other waza
+processes of the same user reach it by a socket there.
+
+Flags override variables of the environment, WAZA_SERVE_AGENTS_LISTEN for the key
+listen of agents, and these override the file. The variable WAZA_AGENT_KEY is the key
+that agents show.
+
+Examples:
+  waza serve                               agents at ws://127.0.0.1:8080
+  waza serve --config waza.yaml --check    check the file and list the doors
+  waza serve --agents :9000 --jobs off
+
+Exit codes: 0 when a signal ended it while no run was active, 2 for wrong usage or an
+invalid configuration, 3 when a door failed or another server is running, 130 when a
+signal interrupted runs.`,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
+			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
+			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
+			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`; this version takes only off", DefaultText: "off"},
+			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`; this version takes only off", DefaultText: "off"},
+			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},
+			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and end"},
+		}, p.Flags, []cli.Flag{flags.JSON("log as lines of JSON; with --check, print the result as JSON")}),
+		Action: p.serve,
+	}
+}
+
+// sources are where the configuration comes from.
+func sources(c *cli.Context) config.Options {
+	o := config.Options{File: c.String("config"), Environ: os.Environ(), Key: secret.Take("WAZA_AGENT_KEY")}
+	for _, d := range config.Default().Doors() {
+		if c.IsSet(d.Name) {
+			o.Flags = append(o.Flags, config.Setting{From: "--" + d.Name, Block: d.Name, Key: "listen", Value: c.String(d.Name)})
+		}
+		if d.Config != nil && c.IsSet("insecure") {
+			o.Flags = append(o.Flags, config.Setting{From: "--insecure", Block: d.Name, Key: "insecure", Value: strconv.FormatBool(c.Bool("insecure"))})
+		}
+	}
+	return o
+}
+
+func (p Program) serve(c *cli.Context) error {
+	if err := flags.AtMost(c, 0); err != nil {
+		return err
+	}
+	for _, name := range []string{"config", "agents", "jobs", "browser", "router"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return exit.Usagef("leave it out for the default", "--%s: the value is empty", name)
+		}
+	}
+	log, err := p.Logger(c)
+	if err != nil {
+		return err
+	}
+	cfg, ds := config.Load(sources(c))
+	checked := Check(cfg, ds)
+	if c.Bool("check") {
+		return p.print(c, checked)
+	}
+	if err := report.Diagnostics(p.Stderr, ds, terminal.Options(p.Stderr)); err != nil {
+		return err
+	}
+	if !checked.Valid {
+		return exit.Usagef("waza serve --check prints all findings", "the configuration is invalid: %s", report.DiagnosticsSummary(ds.Errors()))
+	}
+	return p.run(c, cfg, log)
+}
+
+func (p Program) print(c *cli.Context, checked Checked) error {
+	var err error
+	if c.Bool("json") {
+		err = p.Stdout.JSON(checked)
+	} else {
+		err = checked.Write(p.Stdout, terminal.Options(p.Stdout))
+	}
+	if err == nil && !checked.Valid {
+		return exit.With(exit.Usage)
+	}
+	return err
+}
+
+func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
+	dir, err := p.StateDir()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interrupt.ContextThenExit(c.Context)
+	defer stop()
+	end := func() {}
+	defer func() { end() }()
+	return Main(ctx, Options{
+		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
+		NewRunner: func(hub remote.Hub) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
+			rn, metrics, ended, err := p.NewRunner(c, hub, log)
+			if err == nil {
+				end = ended
+			}
+			return rn, metrics, err
+		},
+	})
+}
