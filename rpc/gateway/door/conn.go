@@ -175,12 +175,39 @@ var errTooLarge = errors.New("message too large")
 // a large message slowly is not idle; one that sends a byte now and then is.
 const aliveBytes = 64 << 10
 
+// Messages that are larger than largeBytes wait until fewer than mostLarge of the door are
+// being received, and must arrive within largeTime. Otherwise each connection could hold
+// a message of Config.MaxMessageBytes that never ends.
+const (
+	largeBytes = 256 << 10
+	mostLarge  = 32
+	largeTime  = 2 * time.Minute
+)
+
 // readAll reads a message within the limit.
 func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 	limit := c.limit()
 	b := make([]byte, 0, 512)
 	alive := aliveBytes
-	for {
+	for large := false; ; {
+		if len(b) > largeBytes && !large {
+			large = true
+			c.pulse.deaf.Store(true)
+			select {
+			case c.door.large <- struct{}{}:
+			case <-c.out.done:
+				return nil, net.ErrClosed
+			}
+			c.pulse.beats()
+			c.pulse.deaf.Store(false)
+			late := time.AfterFunc(largeTime, func() {
+				c.Close(int(websocket.StatusPolicyViolation), "the message takes too long")
+			})
+			defer func() {
+				late.Stop()
+				<-c.door.large
+			}()
+		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if limit > 0 && int64(len(b)) > limit {

@@ -67,6 +67,7 @@ type Door struct {
 	metrics *metrics
 	guests  *guests
 	rates   *rates
+	large   chan struct{} // has a value for each large message that is being received
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
@@ -87,7 +88,7 @@ func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 	}
 	d := &Door{
 		name: name, config: c, options: o, log: o.Log.With("door", name),
-		rates: newRates(c.MessagesPerMinute),
+		rates: newRates(c.MessagesPerMinute), large: make(chan struct{}, mostLarge),
 		conns: map[*Conn]struct{}{}, empty: make(chan struct{}), shut: make(chan struct{}),
 	}
 	if err := d.check(); err != nil {

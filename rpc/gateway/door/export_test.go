@@ -11,5 +11,7 @@ func (d *Door) ListenOn(l net.Listener) {
 
 const (
 	HeaderTimeout = headerTimeout
-	PendingTime   = pendingTime
+	LargeBytes    = largeBytes
+	MostLarge     = mostLarge
+	LargeTime     = largeTime
 )

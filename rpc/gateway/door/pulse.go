@@ -28,6 +28,7 @@ type pulse struct {
 	config *Config
 	since  time.Time
 	heard  atomic.Int64 // clock when the client was last heard
+	deaf   atomic.Bool  // nothing is read from the client now, for reasons of the door
 
 	mu       sync.Mutex // guards the fields below; never held while outbox is called
 	stopped  bool
@@ -41,6 +42,14 @@ func (p *pulse) clock() int64 { return int64(time.Since(p.since)) }
 
 // beats notes that the client was heard.
 func (p *pulse) beats() { p.heard.Store(p.clock()) }
+
+// lastHeard is the clock when the client was last heard. While nothing is read, it is now.
+func (p *pulse) lastHeard() int64 {
+	if p.deaf.Load() {
+		p.beats()
+	}
+	return p.heard.Load()
+}
 
 // start starts the timers of the Config.
 func (p *pulse) start(idleCode int) {
@@ -76,7 +85,7 @@ func (p *pulse) setIdle(idle Idle) {
 	}
 	var timer *time.Timer
 	timer = time.AfterFunc(idle.After, func() {
-		left := idle.After - time.Duration(p.clock()-p.heard.Load())
+		left := idle.After - time.Duration(p.clock()-p.lastHeard())
 		if left <= 0 {
 			p.out.end(ending{code: cmp.Or(idle.Code, int(websocket.StatusGoingAway)),
 				reason: cmp.Or(idle.Reason, fmt.Sprintf("no message or ping for %v", idle.After))})
@@ -98,7 +107,7 @@ func (p *pulse) heartbeat() {
 	}
 	every, patience := time.Duration(p.config.Heartbeat), time.Duration(p.config.PongTimeout)
 	p.mu.Lock()
-	answered := p.pingedAt == 0 || p.heard.Load() >= p.pingedAt
+	answered := p.pingedAt == 0 || p.lastHeard() >= p.pingedAt
 	wait, ping, dead := cmp.Or(patience, every), true, false
 	switch {
 	case !answered && patience > 0:

@@ -317,6 +317,7 @@ func (o *outbox) sayGoodbye(how ending) error {
 		// After a malformed frame, the client's close frame cannot be found.
 		o.guest.linger.Store(how.code == int(websocket.StatusProtocolError))
 		_ = o.ws.Close(websocket.StatusCode(how.code), how.reason)
+		o.guest.linger.Store(false) // nothing may wait below
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -281,6 +282,59 @@ func TestAttackHalfMessages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Large messages that never end take no more memory than a few need, and the time for
+// them is limited, whatever else their clients do.
+func TestAttackLargeMessagesThatNeverEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := openPipes(t, door.Defaults(), door.Options{}, named(echo))
+		fragment := frame(0x01, door.LargeBytes+1, strings.Repeat("x", door.LargeBytes+1))
+		codes := make(chan string, door.MostLarge)
+		for range door.MostLarge {
+			conn := p.dial()
+			rw := raw(t, conn)
+			_, err := conn.Write(fragment)
+			require.NoError(t, err)
+			go func() {
+				for { // pings are signs of life
+					time.Sleep(30 * time.Second)
+					if _, err := conn.Write(frame(0x89, 0, "")); err != nil {
+						return
+					}
+				}
+			}()
+			go func() {
+				first, payload := byte(0), []byte(nil)
+				for first != 0x88 {
+					first, payload = readFrame(t, rw)
+				}
+				codes <- string(payload)
+				conn.Close()
+			}()
+		}
+		synctest.Wait()
+		ws := p.webSocket(t, websocket.DialOptions{})
+		ws.SetReadLimit(-1)
+		say(t, ws, "small")
+		require.Equal(t, "small", hear(t, ws))
+
+		start := time.Now()
+		large := strings.Repeat("x", door.LargeBytes+1)
+		sent := make(chan error)
+		go func() { sent <- ws.Write(context.Background(), websocket.MessageText, []byte(large)) }()
+		_, got, err := ws.Read(context.Background())
+		require.NoError(t, err)
+		require.Len(t, got, len(large))
+		require.NoError(t, <-sent)
+		require.Equal(t, door.LargeTime, time.Since(start))
+		for range door.MostLarge {
+			require.Equal(t, goodbye(1008, "the message takes too long"), <-codes)
+		}
+		ws.CloseNow()
+		time.Sleep(time.Minute) // until all have noticed
+	})
 }
 
 // A client that takes a long time for a large message, and pings meanwhile, was closed
