@@ -89,5 +89,13 @@ func encodeEvaluation(id string, e *remote.Evaluation) ([]byte, error) {
 	if len(params.Input) == 0 {
 		params.Input = json.RawMessage("{}")
 	}
-	return encode(methodEvaluate, &evaluate{"2.0", methodEvaluate, &params, id})
+	request := &evaluate{"2.0", methodEvaluate, &params, id}
+	if !fits(id, &params) {
+		return encode(methodEvaluate, request)
+	}
+	data, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("message %s: %w", methodEvaluate, err)
+	}
+	return data, nil
 }
