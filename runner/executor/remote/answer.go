@@ -155,7 +155,7 @@ type toolCall struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`
 	Name      string          `json:"name"`
-	Timestamp string          `json:"timestamp"`
+	Timestamp json.RawMessage `json:"timestamp"`
 	Duration  json.RawMessage `json:"duration"`
 	Status    string          `json:"status"`
 	Args      json.RawMessage `json:"args"`
@@ -187,15 +187,26 @@ func recordCalls(t *executor.Trial, raw json.RawMessage) {
 		if c.Tool == "" {
 			c.Tool = c.Name
 		}
-		at, _ := time.Parse(time.RFC3339, c.Timestamp) // else now
 		t.Transcript.AddAt(record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
 			ID: c.ID, Name: c.Tool, Arguments: given(c.Args, c.Arguments, c.Input), Result: given(c.Result, c.Output, c.Error),
 			Status: c.Status, DurationMS: milliseconds(c.Duration).Milliseconds(),
-		}}, at)
+		}}, timeOf(c.Timestamp))
 	}
 	if bad > 0 {
 		t.Logf("warning", "%s cannot be read and %s left out", text.Count(bad, "tool call", "tool calls"), text.Plural(bad, "is", "are"))
 	}
+}
+
+// timeOf is a time as RFC 3339 writes it, or in milliseconds since 1970; the zero time for
+// anything else.
+func timeOf(raw json.RawMessage) (at time.Time) {
+	if ms := number(raw, 1<<52); ms > 0 {
+		return time.UnixMilli(int64(ms))
+	}
+	if json.Unmarshal(raw, &at) != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // given is the first value that is there, in valid UTF-8; nil when none is.

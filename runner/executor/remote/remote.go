@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -54,9 +53,7 @@ func New(hub Hub) executor.Kind {
 	}
 }
 
-var uuid = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(:.+)?$`)
-})
+var uuid = text.Pattern(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(:.+)?$`)
 
 func check(c *eval.Check, o *Options) {
 	for i, id := range o.Remote.Clients {
