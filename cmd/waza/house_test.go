@@ -120,13 +120,14 @@ var rooms = map[string]string{
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
 	"rpc/wire":     "bytes in, valid requests out",
 
-	"rpc/gateway/agents":     "the door of evaluation agents",
-	"rpc/gateway/agents/hub": "gives evaluations to agents",
-	"rpc/gateway/store":      "what the doors remember when the process ends",
-	"rpc/gateway/jobs":       "JSON-RPC over WebSocket, health and metrics",
-	"rpc/gateway/door":       "what the WebSocket doors of waza serve share",
-	"rpc/gateway/link":       "how other processes reach the server",
-	"rpc/gateway/owned":      "takes up the runs of an earlier server",
+	"rpc/gateway/agents":        "the door of evaluation agents",
+	"rpc/gateway/agents/hub":    "gives evaluations to agents",
+	"rpc/gateway/agents/client": "an agent that connects to a server",
+	"rpc/gateway/store":         "what the doors remember when the process ends",
+	"rpc/gateway/jobs":          "JSON-RPC over WebSocket, health and metrics",
+	"rpc/gateway/door":          "what the WebSocket doors of waza serve share",
+	"rpc/gateway/link":          "how other processes reach the server",
+	"rpc/gateway/owned":         "takes up the runs of an earlier server",
 }
 
 // house is what the limits apply to: the size of each package and type.

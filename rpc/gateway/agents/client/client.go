@@ -1,0 +1,203 @@
+// Package client is the agent's side of the protocol of evaluation agents: it connects
+// to a server, registers and does the evaluations that it is given. Call [Run] with a
+// function that does one, such as [Program.Do].
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"waza/runner/executor/remote"
+	"waza/runner/pause"
+)
+
+// Options of an agent.
+type Options struct {
+	// URL of the server, ws:// or wss://.
+	URL string
+	// ClientID is a UUID v4 that no other agent has, see [Identity].
+	ClientID string
+	// Key is what the server wants to see; empty when it wants none. It is never logged.
+	Key string
+	// Tools that the agent has; none means that it takes any.
+	Tools []string
+	// Concurrency is how many evaluations it does at once; 0 means 1.
+	Concurrency int
+	// Version of the agent; empty means 1.0.0.
+	Version string
+	// Do does an evaluation. It is called by many goroutines at once, stops and returns
+	// promptly when ctx ends, and may call status, with a line of text, at any time before
+	// it returns.
+	Do func(ctx context.Context, e *remote.Evaluation, status func(message string)) (result any, fault *remote.Fault)
+	// Log gets structured records; nil discards them.
+	Log *slog.Logger
+}
+
+// The times of a connection.
+const (
+	connectTimeout = 30 * time.Second // until the server has accepted the agent
+	writeTimeout   = 30 * time.Second
+	pingInterval   = 30 * time.Second
+	// silence is how long nothing may come, not even answers to pings.
+	silence = 3 * pingInterval
+	// The pauses between connections grow from firstPause to longestPause. They begin again
+	// after a connection that lasted steady.
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+	steady       = 10 * time.Second
+)
+
+// RejectedError says that the server did not accept the agent when it registered for the
+// first time.
+type RejectedError struct{ Reason string }
+
+func (e *RejectedError) Error() string { return "the server rejected the agent: " + e.Reason }
+
+// Run connects to the server, and again whenever the connection breaks, until ctx ends;
+// then it ends what runs, waits for it, and returns the cause of ctx. It returns before
+// only with a [*RejectedError].
+func Run(ctx context.Context, o Options) error { return run(ctx, o, dial) }
+
+func run(ctx context.Context, o Options, dial dialer) error {
+	o.Concurrency, o.Version = max(1, o.Concurrency), cmp.Or(o.Version, "1.0.0")
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	a := &agent{Options: o, ctx: ctx, dial: dial, running: map[string]bool{}}
+	defer a.work.Wait()
+	defer cancel(nil)
+	for failures := 0; ; failures++ {
+		start := time.Now()
+		err := a.connect()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if rejected := (*RejectedError)(nil); errors.As(err, &rejected) && !a.welcome {
+			return rejected
+		}
+		if time.Since(start) >= steady {
+			failures = 0
+		}
+		wait := min(longestPause, firstPause<<min(failures, 10))
+		o.Log.Warn("not connected; trying again", "error", err, "pause", wait.String())
+		if err := pause.About(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// agent is an agent between its first and its last connection. Its goroutines are those
+// of its evaluations, which Run waits for, and one of each connection.
+type agent struct {
+	Options
+	ctx     context.Context // of Run
+	dial    dialer
+	work    sync.WaitGroup
+	welcome bool // the server has accepted it once; of the goroutine of Run
+
+	mu      sync.Mutex      // guards the fields below
+	session *session        // that was accepted; nil while there is none
+	running map[string]bool // ids of evaluations
+	memory  memory
+}
+
+// evaluate begins an evaluation, unless it runs or is over already.
+func (a *agent) evaluate(s *session, id json.RawMessage, params json.RawMessage) {
+	var e remote.Evaluation
+	if err := json.Unmarshal(params, &e); err != nil {
+		s.send(failure(id, &remote.Fault{Code: codeInvalidParams, Message: "Invalid params: " + err.Error()}))
+		return
+	}
+	key := string(id)
+	a.mu.Lock()
+	answer, busy := a.memory.take(key), len(a.running) >= a.Concurrency
+	again := a.running[key]
+	if answer == nil && !again && !busy {
+		a.running[key] = true
+	}
+	a.mu.Unlock()
+	switch {
+	case answer != nil:
+		s.send(answer)
+	case again:
+	case busy:
+		s.send(failure(id, &remote.Fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded: all evaluations that the agent does at once are taken", Data: json.RawMessage(`{"retryAfter":1000}`)}))
+	default:
+		a.work.Go(func() { a.do(id, &e) })
+	}
+}
+
+// do does an evaluation and sends its answer, or keeps it for the next connection.
+func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	if e.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(min(e.Timeout, int64(24*time.Hour/time.Millisecond)))*time.Millisecond, errTimeout)
+		defer cancel()
+	}
+	a.status(e, remote.Status{Status: "running"})
+	result, fault := a.call(ctx, e)
+	if a.ctx.Err() != nil {
+		return // the server gives it to another agent
+	}
+	var answer []byte
+	if errors.Is(context.Cause(ctx), errTimeout) && fault != nil {
+		fault = &remote.Fault{Code: remote.CodeTimeout, Message: fmt.Sprintf("Evaluation exceeded its timeout of %d ms", e.Timeout), Data: fault.Data}
+	}
+	if fault == nil {
+		answer, fault = success(id, result)
+	}
+	end := remote.Status{Status: "completed"}
+	if fault != nil {
+		end.Status, answer = "failed", failure(id, fault)
+	}
+	a.status(e, end)
+	key := string(id)
+	a.mu.Lock()
+	delete(a.running, key)
+	s := a.session
+	a.memory.keep(key, answer, s != nil)
+	a.mu.Unlock()
+	if s != nil {
+		s.send(answer) // and again when the server asks again
+	}
+}
+
+// errTimeout is the cause of an evaluation whose time is up.
+var errTimeout = errors.New("the time of the evaluation is up")
+
+// call calls Do. A panic in it ends this evaluation, not the agent.
+func (a *agent) call(ctx context.Context, e *remote.Evaluation) (result any, fault *remote.Fault) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.Log.Error("evaluation panicked", "evaluation", e.ID, "panic", p)
+			result, fault = nil, &remote.Fault{Code: codeInternal, Message: fmt.Sprintf("Internal error: %v", p)}
+		}
+	}()
+	return a.Do(ctx, e, func(message string) {
+		a.status(e, remote.Status{Status: "running", Message: message})
+	})
+}
+
+// status reports how far an evaluation has come; while there is no connection nobody
+// hears of it.
+func (a *agent) status(e *remote.Evaluation, st remote.Status) {
+	a.mu.Lock()
+	s := a.session
+	a.mu.Unlock()
+	if s == nil {
+		return
+	}
+	s.send(encode(struct {
+		Type         string `json:"type"`
+		EvaluationID string `json:"evaluationId"`
+		remote.Status
+	}{"status", e.ID, st}))
+}

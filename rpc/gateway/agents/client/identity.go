@@ -1,0 +1,85 @@
+package client
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"waza/eval/text"
+)
+
+// maxAgents bounds the agents of one directory that run at once.
+const maxAgents = 1000
+
+// IsID reports whether s can be the id of a client: a UUID v4, alone or with a
+// colon and the name of a tab.
+func IsID(s string) bool { return idForm().MatchString(s) }
+
+var idForm = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
+
+// Identity returns a client id that is kept in a file of dir, so that an agent that
+// starts again is the same one: the first that no other process uses. Release gives it
+// free; the end of the process does so, too.
+func Identity(dir string) (id string, release func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("client id: %w", err)
+	}
+	for n := 1; n <= maxAgents; n++ {
+		id, f, err := identity(filepath.Join(dir, strconv.Itoa(n)+".id"))
+		if err != nil {
+			return "", nil, fmt.Errorf("client id: %w", err)
+		}
+		if f != nil {
+			return id, func() { f.Close() }, nil
+		}
+	}
+	return "", nil, fmt.Errorf("client id: all %d of %s are in use", maxAgents, dir)
+}
+
+// identity locks a file with an id, which is made if need be. The file is nil when
+// another process has it.
+func identity(path string) (id string, f *os.File, err error) {
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() {
+		if err != nil || id == "" {
+			f.Close()
+			f = nil
+		}
+	}()
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return "", f, nil
+	case err != nil:
+		return "", f, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 256))
+	if err != nil {
+		return "", f, err
+	}
+	if id = strings.TrimSpace(string(b)); IsID(id) {
+		return id, f, nil
+	}
+	id = newID()
+	if err = f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(id+"\n"), 0)
+	}
+	return id, f, err
+}
+
+// newID makes a UUID v4.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
