@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/agent"
 	"waza/cmd/waza/roster"
 	"waza/rpc/gateway/link"
 	"waza/runner/executor/remote"
@@ -27,6 +28,10 @@ func serverLink() *link.Client {
 		dir = os.DevNull
 	}
 	return link.NewClient(dir)
+}
+
+func agentCommand(e *env) *cli.Command {
+	return agent.Command(agent.Options{StateDir: stateDir, Logger: e.logger})
 }
 
 // stateDir is the state directory as the server and its clients name it.
