@@ -224,7 +224,7 @@ func (d *dialogue) step(line string) {
 	word, rest, _ := strings.Cut(line, " ")
 	do, ok := map[string]func(string){
 		"connect": d.connect, "join": d.join, "refused": d.refused, "drop": d.drop, "close": d.close, "binary": d.binary, "large": d.large,
-		"pause": d.pause, "flood": d.flood, "resume": d.resume,
+		"pause": d.pause, "crowd": d.crowd, "flood": d.flood, "resume": d.resume,
 		"evaluate": d.evaluate, "answered": d.answered, "again": d.again, "failed": d.failed, "status": d.status, "cancel": d.cancel,
 		"agents": d.agents, "kick": d.kick, "logs": d.logs, "restart": d.restart, "shutdown": d.shutdown,
 	}[word]
@@ -246,7 +246,7 @@ func (d *dialogue) target(rest string) action {
 		a.Name, rest = name, after
 	}
 	if header, value, ok := strings.Cut(rest, ": "); ok {
-		a.Header[header] = strings.TrimSpace(value)
+		a.Header[header] = strings.ReplaceAll(strings.TrimSpace(value), "$address", d.addr.String())
 	}
 	return a
 }
@@ -305,6 +305,13 @@ func (d *dialogue) large(rest string) {
 
 func (d *dialogue) pause(rest string)  { d.player.play(action{Do: "pause", Name: rest}) }
 func (d *dialogue) resume(rest string) { d.player.play(action{Do: "resume", Name: rest}) }
+
+// crowd connects many clients that do nothing.
+func (d *dialogue) crowd(rest string) {
+	n, err := strconv.Atoi(rest)
+	require.NoError(d.t, err, d.at)
+	d.player.play(action{Do: "crowd", URL: "ws://" + d.addr.String() + "/", Code: n})
+}
 
 // flood says something many times.
 func (d *dialogue) flood(rest string) {
@@ -388,12 +395,16 @@ func (d *dialogue) evaluate(rest string) {
 	var e remote.Evaluation
 	var more struct {
 		Clients []string `json:"clients"`
+		Size    int      `json:"size"`
 	}
 	require.NoError(d.t, json.Unmarshal([]byte(or(params, "{}")), &e), d.at)
 	require.NoError(d.t, json.Unmarshal([]byte(or(params, "{}")), &more), d.at)
 	e.ID, e.Name, e.Tool = or(e.ID, "run/"+label+"/1/1"), or(e.Name, label), or(e.Tool, "chat")
 	if e.Timeout == 0 {
 		e.Timeout = 30000
+	}
+	if more.Size > 0 {
+		e.Input = json.RawMessage(`"` + strings.Repeat("x", more.Size) + `"`)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a := &asked{cancel, make(chan remote.Status, 100), make(chan any, 1)}

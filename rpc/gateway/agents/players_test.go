@@ -78,8 +78,21 @@ func (p *ours) end() {
 }
 
 func (p *ours) play(a action) {
-	if a.Do == "connect" {
+	switch a.Do {
+	case "connect":
 		p.connect(a)
+		return
+	case "crowd":
+		for range a.Code {
+			p.all.Go(func() {
+				ws, _, err := websocket.Dial(p.ctx, a.URL, nil)
+				if err != nil {
+					return
+				}
+				<-p.ctx.Done()
+				ws.CloseNow()
+			})
+		}
 		return
 	}
 	p.mu.Lock()

@@ -24,8 +24,17 @@ const connect = ({name, url, header}) => {
 	ws.on('close', (code, reason) => { if (open) report({name, event: 'closed', code, reason: reason.toString()}); });
 };
 
+const crowd = ({url, code}) => {
+	for (let i = 0; i < code; i++) {
+		const ws = new WebSocket(url);
+		ws.on('error', () => {});
+		sockets.set(`crowd ${i}`, ws);
+	}
+};
+
 const actions = {
 	connect,
+	crowd,
 	say: ({name, text}) => sockets.get(name).send(text),
 	binary: ({name, text}) => sockets.get(name).send(Buffer.from(text)),
 	drop: ({name}) => sockets.get(name).terminate(),
