@@ -1,6 +1,9 @@
 package door
 
-import "net"
+import (
+	"net"
+	"net/http"
+)
 
 // ListenOn makes a door serve a listener of the test.
 func (d *Door) ListenOn(l net.Listener) {
@@ -15,3 +18,6 @@ const (
 	MostLarge     = mostLarge
 	LargeTime     = largeTime
 )
+
+// AcceptsHost reports whether a request reaches the door by a name that it accepts.
+func (d *Door) AcceptsHost(r *http.Request) bool { return d.acceptsHost(r) }
