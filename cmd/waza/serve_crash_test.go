@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -63,7 +62,7 @@ func worker(n, most int, longest time.Duration) *wireAgent {
 
 // A server that is killed or stopped over and over, with agents in the midst of their
 // work, loses no trial and counts none twice, be the run its own or that of another
-// process.
+// process, which is killed as well.
 func TestCrashServe(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []string{"server", "waza run"} {
@@ -77,41 +76,44 @@ func TestCrashServe(t *testing.T) {
 			}
 			suite := remoteSuite(t, trials)
 			s.start()
-			over := make(chan error, 1)
+			var run *exec.Cmd
+			runs := func(args ...string) {
+				run = exec.Command(s.waza, append([]string{"run"}, args...)...)
+				run.Env, run.Stdout, run.Stderr = s.env, s.log, s.log
+				require.NoError(t, run.Start())
+			}
 			if owner == "server" {
 				var started struct{ RunID string }
 				s.call("eval.run", map[string]any{"path": suite}, &started)
 			} else {
-				run := exec.Command(s.waza, "run", suite)
-				out := &bytes.Buffer{}
-				run.Env, run.Stdout, run.Stderr = s.env, out, out
-				require.NoError(t, run.Start())
-				go func() {
-					err := run.Wait()
-					if run.ProcessState.ExitCode() == exit.Failed {
-						err = nil // as it must
-					}
-					over <- errors.Join(err, context.Cause(t.Context()))
-				}()
+				runs(suite)
+				defer func() { _ = run.Process.Kill() }()
 			}
 			during := 0
 			for range kills {
 				require.NoError(t, pause.For(t.Context(), 50*time.Millisecond+rand.N(350*time.Millisecond)))
-				if rand.IntN(4) == 0 {
-					s.stop()
-				} else {
-					s.kill()
-				}
 				if s.result() == nil {
 					during++
 				}
-				s.start()
+				switch what := rand.IntN(4); {
+				case what == 0 && run != nil && s.begun():
+					require.NoError(t, run.Process.Kill())
+					_ = run.Wait() // killed
+					runs("--resume", suite)
+				case what == 1:
+					s.stop()
+					s.start()
+				default:
+					s.kill()
+					s.start()
+				}
 			}
 			t.Logf("%d of %d ends came before the end of the run", during, kills)
 			require.NotZero(t, during)
 			s.until("the run has ended", func() bool { return s.result() != nil })
-			if owner != "server" {
-				require.NoError(t, <-over)
+			if run != nil {
+				within(t, "waza run does not end", func() { _ = run.Wait() })
+				require.Equal(t, exit.Failed, run.ProcessState.ExitCode(), "%s", s.log)
 			}
 			s.kill()
 			s.until("no process is left", func() bool { return len(markedWith(t, s.mark)) == 0 })
@@ -119,6 +121,14 @@ func TestCrashServe(t *testing.T) {
 			requireIntact(t, s.state)
 		})
 	}
+}
+
+// begun reports whether there is a run.
+func (s *served) begun() bool {
+	s.Helper()
+	files, err := filepath.Glob(filepath.Join(s.state, "runs", "*", "journal.jsonl"))
+	require.NoError(s, err)
+	return len(files) > 0
 }
 
 // result is the only run's result; nil as long as it is not complete.
