@@ -36,6 +36,7 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 		return
 	}
 	defer d.leave(c)
+	defer d.reportPanic(r) // while Shutdown waits
 	d.guests.attach(at.guest, c)
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       d.options.Subprotocols,

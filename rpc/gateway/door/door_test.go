@@ -5,8 +5,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -133,12 +134,26 @@ func TestStreamWaits(t *testing.T) {
 	require.EqualValues(t, 1001, closeCode(t, ws))
 }
 
-// A handler that panics ends its connection only.
+// A handler that panics ends its connection only, and is logged with its stack.
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	d := open(t, door.Defaults(), door.Options{}, func(context.Context, *door.Conn) { panic("test") })
+	var log lockedBuffer
+	d := open(t, door.Defaults(), door.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, named(func(ctx context.Context, c *door.Conn) {
+		if msg, err := c.Read(ctx); err == nil && string(msg) == "panic" {
+			panic("test")
+		}
+		echo(ctx, c)
+	}))
+	good := d.dial()
+	say(t, good, "first")
 	for range 3 {
-		require.Error(t, func() error { _, _, err := d.dial().Read(t.Context()); return err }())
+		ws := d.dial()
+		say(t, ws, "panic")
+		require.EqualValues(t, websocket.StatusGoingAway, closeCode(t, ws))
 	}
-	require.Eventually(t, func() bool { return len(d.List()) == 0 }, 10*time.Second, time.Millisecond)
+	say(t, good, "hello")
+	require.Equal(t, "hello", hear(t, good))
+	require.NoError(t, d.Shutdown(t.Context()))
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR msg=panic"))
+	require.Contains(t, log.String(), "TestPanic.func1")
 }

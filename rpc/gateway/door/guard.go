@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,7 @@ var knownOrigins = []string{"devtools://devtools", "app://obsidian.md"}
 // this machine, that name as Host.
 func (d *Door) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer d.reportPanic(r)
 		switch {
 		case !d.acceptsHost(r):
 			d.refuse(w, r, "host", http.StatusForbidden, "the host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
@@ -28,6 +30,17 @@ func (d *Door) guard(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 		}
 	})
+}
+
+// reportPanic logs the panic of a handler, which ends its connection only. The HTTP
+// server would log it among the mistakes of clients.
+func (d *Door) reportPanic(r *http.Request) {
+	if p := recover(); p != nil {
+		if p != http.ErrAbortHandler { //nolint:errorlint // a panic with this very value
+			d.log.Error("panic", "client", r.RemoteAddr, "error", p, "stack", string(debug.Stack()))
+		}
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // refuse answers a request that gets no connection, and counts it under why.

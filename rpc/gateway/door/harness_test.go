@@ -31,7 +31,9 @@ func open(t *testing.T, c door.Config, o door.Options, serve func(ctx context.Co
 	if c.IsOff() {
 		c.Listen = "127.0.0.1:0"
 	}
-	o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	d := &opened{t: t, done: make(chan error, 1)}
 	var err error
 	d.Door, err = door.New("test", c, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
