@@ -13,25 +13,31 @@ import (
 // Bounds on the updates of one attempt that become events of the run.
 const (
 	maxUpdates       = 200
-	updateInterval   = 500 * time.Millisecond
 	maxUpdateMessage = 1000 // characters
+	// Of updates with the same status updateBurst may come at once, and then one in each
+	// updateInterval.
+	updateBurst    = 5
+	updateInterval = 500 * time.Millisecond
 )
 
 // updates makes log events of what an agent says about its progress.
 type updates struct {
 	trial  *executor.Trial
 	count  int
-	latest time.Time
 	status string
+	earned time.Time // when the updates taken so far would have come in their intervals
 }
 
-// take reports an update, unless others came just before.
+// take reports an update, unless too many others came just before.
 func (u *updates) take(s Status) {
 	now := time.Now()
-	if s.Status == u.status && now.Sub(u.latest) < updateInterval || u.count >= maxUpdates {
+	if oldest := now.Add(-updateBurst * updateInterval); u.earned.Before(oldest) {
+		u.earned = oldest
+	}
+	if s.Status == u.status && u.earned.Add(updateInterval).After(now) || u.count >= maxUpdates {
 		return
 	}
-	u.count, u.latest, u.status = u.count+1, now, s.Status
+	u.count, u.status, u.earned = u.count+1, s.Status, u.earned.Add(updateInterval)
 	parts := []string{text.Clip(s.Status, 40)}
 	if s.Progress != nil && !math.IsNaN(*s.Progress) {
 		parts = append(parts, fmt.Sprintf("%.0f %%", 100*min(max(*s.Progress, 0), 1)))
