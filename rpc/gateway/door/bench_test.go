@@ -137,7 +137,9 @@ func BenchmarkMemory(b *testing.B) {
 			before := memory()
 			clients := connectAll(b, addr)
 			perConnection := float64(memory()-before) / benchConnections
-			runtime.KeepAlive(clients)
+			for _, c := range clients {
+				c.Close()
+			}
 			return perConnection
 		}
 		bare := measure(bareLoop)

@@ -265,10 +265,10 @@ func (c *Conn) finish() {
 	c.cancel()
 	_ = c.out.ws.CloseNow() // gives its buffers back
 	c.mu.Lock()
-	name, rate := c.name, c.rate
+	rate := c.rate
 	c.mu.Unlock()
 	how := *c.out.ending // nobody changes it any more
-	c.door.rates.leave(rate, name)
+	c.door.rates.leave(rate)
 	c.door.metrics.closed(how)
 	c.Log().Debug("connection over", "code", how.code, "why", how.reason,
 		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))

@@ -12,8 +12,9 @@ import (
 type rates struct {
 	perMinute int
 
-	mu     sync.Mutex // guards the field below
-	byName map[string]*limiter
+	mu      sync.Mutex // guards the fields below
+	byName  map[string]*limiter
+	pruneAt int // how many there are when those that are full again are looked for
 }
 
 // limiter is the rate limit of a client, shared by its connections.
@@ -22,12 +23,12 @@ type limiter struct {
 	users int // connections; guarded by rates.mu
 }
 
-// keptLimiters is how many limits of clients that have left are kept before those that
-// are used up no more are looked for.
+// keptLimiters is how many limits are kept before those of clients that have left and
+// that are full again, after a minute at most, are looked for.
 const keptLimiters = 1024
 
 func newRates(perMinute int) *rates {
-	return &rates{perMinute: perMinute, byName: map[string]*limiter{}}
+	return &rates{perMinute: perMinute, byName: map[string]*limiter{}, pruneAt: keptLimiters}
 }
 
 // first makes or finds the limit of a connection; nil when there is no limit.
@@ -69,15 +70,15 @@ func (r *rates) rename(own *limiter, from, to string) *limiter {
 	return r.joinLocked(to, own)
 }
 
-// leave forgets the limits of clients that have left once they are full again.
-func (r *rates) leave(l *limiter, name string) {
+// leave notes that a connection has left, and forgets limits when there are many.
+func (r *rates) leave(l *limiter) {
 	if l == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.users--
-	if len(r.byName) < keptLimiters {
+	if len(r.byName) < r.pruneAt {
 		return
 	}
 	for name, l := range r.byName {
@@ -85,6 +86,7 @@ func (r *rates) leave(l *limiter, name string) {
 			delete(r.byName, name)
 		}
 	}
+	r.pruneAt = max(keptLimiters, 2*len(r.byName)) // a look at each takes its time
 }
 
 // allow counts a message. A nil limiter allows all.

@@ -1,0 +1,28 @@
+package door
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Clients with ever new names do not fill the memory with their rate limits.
+func TestAttackNewNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRates(10)
+		stays := r.first("stays")
+		stays.allow()
+		for i := range 100_000 {
+			l := r.rename(r.first(""), "", strconv.Itoa(i))
+			l.allow()
+			r.leave(l)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.LessOrEqual(t, len(r.byName), 2*keptLimiters)
+		require.Same(t, stays, r.byName["stays"])
+	})
+}
