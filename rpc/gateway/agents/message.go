@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/executor/remote"
 )
 
@@ -41,10 +43,10 @@ const maxID = 1024
 // incoming is a message of a client, whose fields have yet to be checked.
 type incoming struct {
 	kind   string
-	data   []byte                     // all of it
-	fields map[string]json.RawMessage // of the outermost object
-	id     json.RawMessage            // nil when there is none
-	method string                     // of requests
+	data   []byte          // all of it
+	fields members         // of the outermost object
+	id     json.RawMessage // nil when there is none
+	method string          // of requests
 }
 
 // fault is an error that the server reports to a client. No fault ends the connection.
@@ -62,40 +64,65 @@ func (f *fault) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code
 // A message has a type, as the protocol's own messages have, or a method, or a result or
 // error. The method auth comes without jsonrpc, so that is no mark of anything.
 func parse(data []byte) (*incoming, *fault) {
+	if !json.Valid(data) {
+		return nil, &fault{code: codeParse, message: "Parse error: " + json.Unmarshal(data, new(json.RawMessage)).Error()}
+	}
 	m := &incoming{data: data}
-	if err := json.Unmarshal(data, &m.fields); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, &fault{code: codeParse, message: "Parse error: " + err.Error()}
-		}
+	var isObject bool
+	if m.fields, isObject = membersOf(data); !isObject {
 		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
 	}
-	if m.fields == nil {
-		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
-	}
-	if id, ok := m.fields["id"]; ok && isID(id) {
+	if id := m.fields.get("id"); id != nil && isID(id) {
 		m.id = id
 	}
-	_, isRPC := m.fields["jsonrpc"]
-	method, isRequest := m.fields["method"]
-	kind, isTyped := m.fields["type"]
 	switch {
-	case isTyped && !isRPC:
-		return m.typed(kind)
-	case isRequest:
+	case m.fields.has("type") && !m.fields.has("jsonrpc"):
+		return m.typed(m.fields.get("type"))
+	case m.fields.has("method"):
 		m.kind = kindRequest
-		return m.request(method)
-	case m.has("result") || m.has("error"):
+		return m.request(m.fields.get("method"))
+	case m.fields.has("result") || m.fields.has("error"):
 		m.kind = kindResponse
 		return m, nil
 	}
 	return nil, m.invalid("it has neither type nor method, result or error", nil)
 }
 
-func (m *incoming) has(field string) bool {
-	_, ok := m.fields[field]
-	return ok
+// members are those of a JSON object, in the order they have there. Making a map of
+// them takes longer than all else that is done with most messages.
+type members []member
+
+type member struct {
+	name  string
+	value json.RawMessage
 }
+
+// membersOf returns the members of a valid JSON value; false when that is no object.
+func membersOf(data []byte) (members, bool) {
+	all := make(members, 0, 4)
+	err := jsonwalk.Members(data, "", func(key, value []byte) bool {
+		name := string(key)
+		if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
+			name, _ = text(append(append([]byte{'"'}, key...), '"'))
+		}
+		all = append(all, member{name, bytes.TrimRight(value, " \t\r\n")})
+		return true
+	})
+	return all, err == nil
+}
+
+// get returns the value of a member, the last of that name, as encoding/json does; nil
+// when there is none.
+func (m members) get(name string) json.RawMessage {
+	for i := len(m) - 1; i >= 0; i-- {
+		if m[i].name == name {
+			return m[i].value
+		}
+	}
+	return nil
+}
+
+func (m members) has(name string) bool { return m.get(name) != nil }
 
 func (m *incoming) typed(kind json.RawMessage) (*incoming, *fault) {
 	name, ok := text(kind)
@@ -168,13 +195,13 @@ func clip(s string) string {
 func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	id, _ = text(m.id)
 	if m.isResult() {
-		return id, &remote.Answer{Result: m.fields["result"]}, nil
+		return id, &remote.Answer{Result: m.fields.get("result")}, nil
 	}
 	tree, err := clientSchemas.check(kindResponse, m.data)
-	if err == nil && notNull(m.fields["result"]) && notNull(m.fields["error"]) {
+	if err == nil && notNull(m.fields.get("result")) && notNull(m.fields.get("error")) {
 		err = &violation{"result", "must not be there with an error"}
 	}
-	if err == nil && !m.has("result") && !notNull(m.fields["error"]) {
+	if err == nil && !m.fields.has("result") && !notNull(m.fields.get("error")) {
 		err = &violation{"error", "must not be null without a result"}
 	}
 	if err != nil {
@@ -182,15 +209,13 @@ func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 		f := &fault{code: codeInvalidParams, message: "Invalid params: " + clip(err.Error()), data: fieldOf(err)}
 		return id, &remote.Answer{Error: &remote.Fault{Code: codeInvalidRequest, Message: "the agent's response is invalid: " + clip(err.Error()), Data: data}}, f
 	}
-	if !notNull(m.fields["error"]) {
-		return id, &remote.Answer{Result: m.fields["result"]}, nil
+	if !notNull(m.fields.get("error")) {
+		return id, &remote.Answer{Result: m.fields.get("result")}, nil
 	}
 	object := tree["error"].(map[string]any)
 	failed := &remote.Fault{Message: str(object, "message"), Code: int64(num(object, "code"))}
-	var raw map[string]json.RawMessage
-	if json.Unmarshal(m.fields["error"], &raw) == nil {
-		failed.Data = raw["data"]
-	}
+	raw, _ := membersOf(m.fields.get("error"))
+	failed.Data = raw.get("data")
 	return id, &remote.Answer{Error: failed}, nil
 }
 

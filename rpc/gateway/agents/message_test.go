@@ -59,7 +59,7 @@ func FuzzMessage(f *testing.F) {
 		`{"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`, `{"type":"ping"}`, `{"type":"status","evaluationId":"x","status":"running","progress":0.5,"message":"m"}`,
 		`{"id":1,"method":"auth","params":{"secretKey":"k"}}`, `{"jsonrpc":"2.0","id":"x","method":"configure_llm"}`, `{"jsonrpc":"2.0","id":{},"method":1}`,
 		`{"id":"x","result":{"status":"success","toolCalls":[{"tool":"t"}],"executionTime":1}}`, `{"id":"x","error":{"code":-32003,"message":"m","data":{"retryAfter":1}}}`,
-		`{"id":"x","result":null,"error":null}`, `{"type":1}`, `[]`, `null`, `{`, `{"id":1e999,"result":0}`, `{"type":"ping","type":"ready"}`, `{"Type":"ping"}`,
+		`{"id":"x","result":null,"error":null}`, `{"type":1}`, `[]`, `null`, `{`, `{"id":1e999,"result":0}`, `{"type":"ping","type":"ready"}`, `{"Type":"ping"}`, " {\"\\u0074ype\" : \"ping\" , \"\\ud800\":1} ", "{\"\xff\":1,\"type\":\"ping\"}", `{"":1,"type":"ping"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -74,6 +74,9 @@ func FuzzMessage(f *testing.F) {
 		}
 		var names map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(data, &names))
+		for name, value := range names {
+			require.Equal(t, string(value), string(m.fields.get(name)), "%q", name)
+		}
 		switch m.kind {
 		case kindRequest:
 			name, ok := text(names["method"])

@@ -26,27 +26,21 @@ func fits(id string, e *remote.Evaluation) bool {
 
 // isResult reports whether the message is certainly a response with a result.
 func (m *incoming) isResult() bool {
-	version, hasVersion := m.fields["jsonrpc"]
-	if hasVersion && string(version) != `"2.0"` || m.id == nil || notNull(m.fields["error"]) {
+	if version := m.fields.get("jsonrpc"); version != nil && string(version) != `"2.0"` || m.id == nil || notNull(m.fields.get("error")) {
 		return false
 	}
-	result, ok := m.fields["result"]
-	if !ok {
+	result := m.fields.get("result")
+	if result == nil {
 		return false
 	}
-	if result[0] != '{' {
+	fields, isObject := membersOf(result)
+	status := fields.get("status")
+	if !isObject || status == nil {
 		return true
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(result, &fields) != nil {
-		return false
-	}
-	status, ok := fields["status"]
-	if !ok {
-		return true
-	}
-	return status[0] == '"' && isPositive(fields["executionTime"]) && startsWith(fields["metadata"], '{') &&
-		(!notNull(fields["toolCalls"]) || bytes.Equal(fields["toolCalls"], []byte("[]")))
+	calls := fields.get("toolCalls")
+	return status[0] == '"' && isPositive(fields.get("executionTime")) && startsWith(fields.get("metadata"), '{') &&
+		(!notNull(calls) || bytes.Equal(calls, []byte("[]")))
 }
 
 // isPositive reports whether a field is missing, null, or a number without a sign.

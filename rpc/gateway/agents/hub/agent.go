@@ -200,18 +200,23 @@ func (c *Client) Ready() {
 	}
 	a.ready = true
 	stop(&a.graceEnd)
-	var again []*slot
+	type request struct {
+		slot *slot
+		id   string
+		eval *remote.Evaluation
+	}
+	var again []request
 	for _, s := range a.slots {
 		if s.asked {
-			again = append(again, s)
+			again = append(again, request{s, s.requestID, s.eval})
 		}
 	}
 	h.welcomeEarlyLocked(a)
 	h.offerLocked(a)
 	h.changedLocked(a)
 	h.mu.Unlock()
-	for _, s := range again {
-		h.send(c.conn, s)
+	for _, r := range again {
+		h.send(c.conn, r.slot, r.id, r.eval)
 	}
 }
 

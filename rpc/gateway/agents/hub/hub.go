@@ -10,7 +10,9 @@ package hub
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -84,6 +86,7 @@ type Hub struct {
 	log           *slog.Logger
 	count         counters
 	secret        []byte
+	macs          sync.Pool // of hash.Hash, keyed with secret
 
 	// mu guards all below, and all fields of agents, classes, waiters and slots.
 	mu       sync.Mutex
@@ -122,6 +125,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	if err := h.recall(ctx); err != nil {
 		return nil, err
 	}
+	h.macs.New = func() any { return hmac.New(sha256.New, h.secret) }
 	h.count = newCounters(o.Metrics, h)
 	if len(h.early) > 0 {
 		h.mu.Lock()

@@ -1,18 +1,23 @@
 package hub
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"waza/runner/executor"
+)
 
 // counters are the hub's metrics that only grow; the others are read when asked for.
 type counters struct {
-	evaluations *prometheus.CounterVec // by outcome
-	ignored     *prometheus.CounterVec // by reason
+	answered, again, ended prometheus.Counter     // evaluations
+	ignored                *prometheus.CounterVec // by reason
 }
 
 func newCounters(r prometheus.Registerer, h *Hub) counters {
+	evaluations := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waza_agents_evaluations_total", Help: "Evaluations that agents were asked for, by outcome: answered, again (sent back to the queue), ended (by a deadline or a cancel).",
+	}, []string{"outcome"})
 	c := counters{
-		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waza_agents_evaluations_total", Help: "Evaluations that agents were asked for, by outcome: answered, again (sent back to the queue), ended (by a deadline or a cancel).",
-		}, []string{"outcome"}),
+		answered: evaluations.WithLabelValues("answered"), again: evaluations.WithLabelValues("again"), ended: evaluations.WithLabelValues("ended"),
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_agents_ignored_total", Help: "Answers and updates of agents that had no effect, by reason.",
 		}, []string{"reason"}),
@@ -27,10 +32,22 @@ func newCounters(r prometheus.Registerer, h *Hub) counters {
 			return float64(value())
 		})
 	}
-	r.MustRegister(c.evaluations, c.ignored,
+	r.MustRegister(evaluations, c.ignored,
 		gauge("waza_agents_known", "Agents that are connected, or that evaluations wait for.", func() int { return len(h.agents) }),
 		gauge("waza_agents_running", "Evaluations that agents have now.", func() int { return h.occupied }),
 		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", func() int { return h.queue.waiting }),
 	)
 	return c
+}
+
+// outcome counts how a call of Evaluate ended.
+func (c *counters) outcome(o outcome) {
+	switch {
+	case o.err == nil:
+		c.answered.Inc()
+	case executor.AsAgain(o.err) != nil:
+		c.again.Inc()
+	default:
+		c.ended.Inc()
+	}
 }

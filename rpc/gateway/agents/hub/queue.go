@@ -18,7 +18,7 @@ import (
 //
 // Either a class has waiters, or agents with room, never both.
 type queue struct {
-	classes map[string]*class
+	classes map[classKey]*class
 	recent  list.List // of *class, the one used last in front
 	byID    map[string]*waiter
 	parked  map[string][]*waiter // by the client of the process before this that has it
@@ -28,7 +28,7 @@ type queue struct {
 
 // class is what wants have in common that the same agents fit.
 type class struct {
-	key     string
+	key     classKey
 	want    *remote.Want
 	waiters [3]list.List // by rank
 	waiting int
@@ -57,7 +57,7 @@ type reserved struct {
 }
 
 func (q *queue) init() {
-	q.classes, q.byID, q.parked = map[string]*class{}, map[string]*waiter{}, map[string][]*waiter{}
+	q.classes, q.byID, q.parked = map[classKey]*class{}, map[string]*waiter{}, map[string][]*waiter{}
 }
 
 // rank of a priority: 0 is served first.
@@ -71,24 +71,20 @@ func rank(priority string) int {
 	return 1
 }
 
-func classKey(w *remote.Want) string {
-	var b strings.Builder
-	b.WriteString(w.Tool)
-	for _, tool := range w.Tools {
-		b.WriteByte(0)
-		b.WriteString(tool)
+// classKey is what wants of a class have in common.
+type classKey struct{ tool, more string }
+
+func keyOf(w *remote.Want) classKey {
+	key := classKey{tool: w.Tool}
+	if len(w.Tools)+len(w.Clients) > 0 {
+		key.more = strings.Join(w.Tools, "\x00") + "\x01" + strings.Join(w.Clients, "\x00")
 	}
-	b.WriteByte(1)
-	for _, client := range w.Clients {
-		b.WriteByte(0)
-		b.WriteString(client)
-	}
-	return b.String()
+	return key
 }
 
 // classLocked finds the class of a want, or makes it.
 func (h *Hub) classLocked(w *remote.Want) *class {
-	key := classKey(w)
+	key := keyOf(w)
 	q := &h.queue
 	if c, ok := q.classes[key]; ok {
 		q.recent.MoveToFront(c.recent)

@@ -43,8 +43,9 @@ type slot struct {
 
 // caller is a call of Evaluate.
 type caller struct {
-	outcome chan outcome // holds one
-	status  chan remote.Status
+	outcome chan outcome    // holds one
+	status  []remote.Status // updates to take; guarded by the hub's mu
+	wake    chan struct{}   // holds one, while there are any
 }
 
 type outcome struct {
@@ -228,9 +229,10 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	if answer, err := s.answerBefore(ctx, e.ID); answer != nil || err != nil {
 		return answer, err
 	}
-	c := &caller{make(chan outcome, 1), make(chan remote.Status, mostStatus)}
+	c := &caller{outcome: make(chan outcome, 1), wake: make(chan struct{}, 1)}
 	h.mu.Lock()
 	conn, err := h.askLocked(s, e, c)
+	requestID := s.requestID
 	h.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -239,14 +241,14 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 		h.store.Assign(e.ID, s.clientID)
 	}
 	if conn != nil {
-		h.send(conn, s)
+		h.send(conn, s, requestID, e)
 	}
 	o := s.wait(ctx, c, status)
 	// The run that takes over from a caller that is gone asks for the same agent.
 	if callerGone := ctx.Err() != nil && errors.Is(context.Cause(ctx), remote.ErrCallerGone); h.store != nil && (o.err == nil || !callerGone) {
 		h.store.Unassign(e.ID)
 	}
-	h.count.evaluations.WithLabelValues(o.label()).Inc()
+	h.count.outcome(o)
 	return o.answer, o.err
 }
 
@@ -279,13 +281,7 @@ func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) 
 }
 
 // send asks the agent. An evaluation that can be sent to nobody ends the call.
-func (h *Hub) send(conn Conn, s *slot) {
-	h.mu.Lock()
-	e, id, asked := s.eval, s.requestID, s.asked
-	h.mu.Unlock()
-	if !asked {
-		return
-	}
+func (h *Hub) send(conn Conn, s *slot, id string, e *remote.Evaluation) {
 	err := conn.Send(id, e)
 	if err == nil {
 		return
@@ -293,32 +289,38 @@ func (h *Hub) send(conn Conn, s *slot) {
 	h.log.Error("evaluation cannot be sent", "evaluation", e.ID, "client", s.clientID, "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.settleLocked(s)
-	s.end(outcome{err: err})
+	if s.asked && s.requestID == id {
+		h.settleLocked(s)
+		s.end(outcome{err: err})
+	}
 }
 
 // wait returns how the call ended. It is the only one that calls status.
 func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) outcome {
-	if status == nil {
-		status = func(remote.Status) {}
-	}
 	for {
 		select {
-		case st := <-c.status:
-			status(st)
+		case <-c.wake:
+			s.hub.update(c, status)
 		case o := <-c.outcome:
-			for {
-				select {
-				case st := <-c.status:
-					status(st)
-					continue
-				default:
-				}
-				return o
-			}
+			s.hub.update(c, status)
+			return o
 		case <-ctx.Done():
 			return s.abandon(ctx, c)
 		}
+	}
+}
+
+// update calls status with what the agent has said since the last time.
+func (h *Hub) update(c *caller, status func(remote.Status)) {
+	h.mu.Lock()
+	updates := c.status
+	c.status = nil
+	h.mu.Unlock()
+	if status == nil {
+		return
+	}
+	for _, s := range updates {
+		status(s)
 	}
 }
 
@@ -355,7 +357,7 @@ func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, err
 	}
 	h.mu.Unlock()
 	if early != nil {
-		h.count.evaluations.WithLabelValues("answered").Inc()
+		h.count.answered.Inc()
 		return early, nil
 	}
 	if kept == "" {
@@ -374,19 +376,8 @@ func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, err
 		h.mu.Lock()
 		h.ended.add(id, "twice")
 		h.mu.Unlock()
-		h.count.evaluations.WithLabelValues("answered").Inc()
+		h.count.answered.Inc()
 		return answer, nil
 	}
 	return nil, nil
-}
-
-// label is how metrics name the outcome.
-func (o outcome) label() string {
-	switch {
-	case o.err == nil:
-		return "answered"
-	case executor.AsAgain(o.err) != nil:
-		return "again"
-	}
-	return "ended"
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"hash"
+	"slices"
 	"strings"
 )
 
@@ -14,9 +16,13 @@ const tagBytes = 12
 // that only a server of this state directory can make. An answer that arrives after a
 // restart is known by it, without a record of each request.
 func (h *Hub) requestID(evaluationID string) string {
-	mac := hmac.New(sha256.New, h.secret)
+	mac := h.macs.Get().(hash.Hash)
+	defer h.macs.Put(mac)
+	mac.Reset()
 	mac.Write([]byte(evaluationID))
-	return evaluationID + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tagBytes])
+	var sum [sha256.Size]byte
+	b := append(make([]byte, 0, len(evaluationID)+1+base64.RawURLEncoding.EncodedLen(tagBytes)), evaluationID...)
+	return string(base64.RawURLEncoding.AppendEncode(append(b, '.'), mac.Sum(sum[:0])[:tagBytes]))
 }
 
 // evaluationID undoes requestID; false means that no server made the id.
@@ -26,7 +32,17 @@ func (h *Hub) evaluationID(requestID string) (string, bool) {
 		return "", false
 	}
 	id := requestID[:dot]
+	if h.isAsked(id, requestID) {
+		return id, true
+	}
 	return id, hmac.Equal([]byte(h.requestID(id)), []byte(requestID))
+}
+
+// isAsked reports whether an agent has yet to answer the request.
+func (h *Hub) isAsked(id, requestID string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.asked[id], func(s *slot) bool { return s.requestID == requestID })
 }
 
 // endings remembers why the newest evaluations that are over ended, up to a limit.
