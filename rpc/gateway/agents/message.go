@@ -159,8 +159,11 @@ func isID(id json.RawMessage) bool {
 	return c == '"' || c == '-' || '0' <= c && c <= '9' || string(id) == "null"
 }
 
-// text reads a JSON string.
+// text reads a JSON string that is valid.
 func text(data json.RawMessage) (string, bool) {
+	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) {
+		return string(data[1 : n-1]), true
+	}
 	var s *string
 	if json.Unmarshal(data, &s) != nil || s == nil {
 		return "", false

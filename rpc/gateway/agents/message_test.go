@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,13 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 		if err == nil {
 			_, err = serverSchemas.check(methodEvaluate, data)
 			require.NoError(t, err, "%s", data)
+			var got evaluate
+			require.NoError(t, json.Unmarshal(data, &got))
+			again, err := json.Marshal(&got)
+			require.NoError(t, err)
+			require.JSONEq(t, string(again), string(data))
+			require.Equal(t, strings.ToValidUTF8(e.Name, "\ufffd"), got.Params.Name)
+			require.Equal(t, e.Timeout, got.Params.Timeout)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -79,23 +80,18 @@ func (f *fault) encode() ([]byte, error) {
 
 // encodeEvaluation makes the request for an evaluation.
 func encodeEvaluation(id string, e *remote.Evaluation) ([]byte, error) {
-	params := *e
-	if params.Metadata.Tags == nil {
-		params.Metadata.Tags = []string{}
+	if e.Metadata.Tags == nil || e.Metadata.Priority == "" || len(e.Input) == 0 {
+		filled := *e
+		if e = &filled; e.Metadata.Tags == nil {
+			e.Metadata.Tags = []string{}
+		}
+		e.Metadata.Priority = cmp.Or(e.Metadata.Priority, "normal")
+		if len(e.Input) == 0 {
+			e.Input = json.RawMessage("{}")
+		}
 	}
-	if params.Metadata.Priority == "" {
-		params.Metadata.Priority = "normal"
+	if fits(id, e) {
+		return appendEvaluation(id, e), nil
 	}
-	if len(params.Input) == 0 {
-		params.Input = json.RawMessage("{}")
-	}
-	request := &evaluate{"2.0", methodEvaluate, &params, id}
-	if !fits(id, &params) {
-		return encode(methodEvaluate, request)
-	}
-	data, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("message %s: %w", methodEvaluate, err)
-	}
-	return data, nil
+	return encode(methodEvaluate, &evaluate{"2.0", methodEvaluate, e, id})
 }
