@@ -206,8 +206,10 @@ type Trial struct {
 	// gave one; 0 for a timeout, so that each trial that counts has a score. It is nil
 	// for other trials that no grader scored.
 	Score *float64 `json:"score"`
-	// Error says why the verdict is error, timeout or cancelled.
-	Error      string    `json:"error,omitempty"`
+	// Error says why the verdict is error, timeout or cancelled, or why the agent
+	// failed where nothing was graded.
+	Error string `json:"error,omitempty"`
+	// StartedAt is zero for a trial that never began.
 	StartedAt  time.Time `json:"startedAt,omitzero"`
 	DurationMS int64     `json:"durationMs"`
 	// ExecutorMS is how long the executor took in the attempt that counts, from

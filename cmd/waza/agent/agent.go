@@ -116,6 +116,7 @@ func (shared Options) run(c *cli.Context) error {
 // options reads what the flags say of the agent and its server.
 func options(c *cli.Context) (client.Options, error) {
 	o := client.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Take(c.String("key-env"))}
+	secret.Take(keyVariable) // the program inherits neither
 	if strings.TrimSpace(c.String("exec")) == "" {
 		return o, exit.Usagef("waza agent --exec 'my-agent --print'", "--exec is missing: the program that does evaluations")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,6 +251,35 @@ func TestWorkersThatAreSaid(t *testing.T) {
 		require.Equal(t, want, p.Workers(), config)
 		p.Close()
 	}
+}
+
+// An agent that leaves or is too busy costs no attempt: the evaluation goes out again
+// under the same id.
+func TestAgentLeaves(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	hub := &fakeHub{}
+	hub.answer = func(_ context.Context, e *remote.Evaluation, _ func(remote.Status)) (*remote.Answer, error) {
+		switch asked.Add(1) {
+		case 1:
+			return nil, &executor.AgainError{Why: "the agent c1 left"}
+		case 2:
+			return &remote.Answer{ClientID: "c1", Error: &remote.Fault{Code: remote.CodeRateLimited}}, nil
+		}
+		return &remote.Answer{ClientID: "c1", Result: json.RawMessage(`"done"`)}, nil
+	}
+	res, events := run(t, hub, "name: s\nconfig: {executor: remote, retry_errors: 0}\ntasks: [{id: a, prompt: x}]\n")
+	got := res.Tasks[0].Trials[0]
+	require.Equal(t, record.Passed, got.Verdict, got.Error)
+	require.Empty(t, got.Attempts)
+	require.Len(t, hub.asked, 3)
+	for _, e := range hub.asked {
+		require.Equal(t, res.RunID+"/a/1/1", e.ID)
+	}
+	logs := runnertest.Logs(events)
+	require.Contains(t, logs, "task a, trial 1: the agent c1 left; it waits to be admitted again")
+	require.Contains(t, logs, "task a, trial 1: the agent c1 has too much to do; it waits to be admitted again")
+	require.Zero(t, hub.held)
 }
 
 func TestNoAgentHasTheTool(t *testing.T) {
