@@ -193,8 +193,8 @@ func clip(s string) string {
 	return string(bytes.ToValidUTF8([]byte(s[:most]), nil)) + "…"
 }
 
-// answer reads a response. An invalid one is an answer as well: the one who waits for it
-// must not wait on. The fault is what the client is told then.
+// answer reads a response. An invalid one is an answer as well, because its caller would
+// wait in vain. The fault then reports to the client what is wrong.
 func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	id, _ = text(m.id)
 	if m.isResult() {

@@ -10,9 +10,7 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -85,8 +83,7 @@ type Hub struct {
 	store         Store
 	log           *slog.Logger
 	count         counters
-	secret        []byte
-	macs          sync.Pool // of hash.Hash, keyed with secret
+	tags          tags
 
 	// mu guards all below, and all fields of agents, classes, waiters and slots.
 	mu       sync.Mutex
@@ -125,7 +122,6 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	if err := h.recall(ctx); err != nil {
 		return nil, err
 	}
-	h.macs.New = func() any { return hmac.New(sha256.New, h.secret) }
 	h.count = newCounters(o.Metrics, h)
 	if len(h.early) > 0 {
 		h.mu.Lock()
@@ -138,14 +134,16 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 // recall reads what the process before this left in the store.
 func (h *Hub) recall(ctx context.Context) error {
 	if h.store == nil {
-		h.secret = make([]byte, 32)
-		_, _ = rand.Read(h.secret) // never fails
+		secret := make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails
+		h.tags.init(secret)
 		return nil
 	}
-	var err error
-	if h.secret, err = h.store.Secret(ctx, "evaluations"); err != nil {
+	secret, err := h.store.Secret(ctx, "evaluations")
+	if err != nil {
 		return fmt.Errorf("secret of evaluation ids: %w", err)
 	}
+	h.tags.init(secret)
 	if kept, err := h.store.Answers(ctx); err != nil {
 		return fmt.Errorf("answers kept: %w", err)
 	} else if kept != nil {

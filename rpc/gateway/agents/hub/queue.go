@@ -143,7 +143,7 @@ func (c *class) addFree(a *agent) {
 }
 
 // takeFree returns an agent that fits and has room; nil when there is none. Agents take
-// turns. Those that have no room by now were left in the list, and go here.
+// turns. The list may have agents without room; they are removed here.
 func (c *class) takeFree() *agent {
 	for e := c.free.Front(); e != nil; e = c.free.Front() {
 		a := c.free.Remove(e).(*agent)

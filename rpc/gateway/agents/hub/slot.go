@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"waza/runner/executor"
@@ -271,7 +272,7 @@ func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) 
 		return nil, nil
 	}
 	h.settleLocked(s)
-	s.eval, s.requestID, s.asked = e, h.requestID(e.ID), true
+	s.eval, s.requestID, s.asked = e, h.tags.add(e.ID), true
 	h.asked[e.ID] = append(h.asked[e.ID], s)
 	h.ended.remove(e.ID)
 	if !a.ready {
@@ -300,9 +301,9 @@ func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) 
 	for {
 		select {
 		case <-c.wake:
-			s.hub.update(c, status)
+			c.update(&s.hub.mu, status)
 		case o := <-c.outcome:
-			s.hub.update(c, status)
+			c.update(&s.hub.mu, status)
 			return o
 		case <-ctx.Done():
 			return s.abandon(ctx, c)
@@ -311,11 +312,11 @@ func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) 
 }
 
 // update calls status with what the agent has said since the last time.
-func (h *Hub) update(c *caller, status func(remote.Status)) {
-	h.mu.Lock()
+func (c *caller) update(mu *sync.Mutex, status func(remote.Status)) {
+	mu.Lock()
 	updates := c.status
 	c.status = nil
-	h.mu.Unlock()
+	mu.Unlock()
 	if status == nil {
 		return
 	}

@@ -257,9 +257,9 @@ func TestStoreThatFails(t *testing.T) {
 	h := newHub(t, Options{Store: m})
 	c := join(h, "a", 1)
 	m.fault = errors.New("disk full")
-	require.Equal(t, Unknown, c.answers(sent{id: h.requestID("x")}, `1`))
+	require.Equal(t, Unknown, c.answers(sent{id: h.tags.add("x")}, `1`))
 	m.fault = nil
-	require.Equal(t, Kept, c.answers(sent{id: h.requestID("x")}, `1`))
+	require.Equal(t, Kept, c.answers(sent{id: h.tags.add("x")}, `1`))
 	m.fault = errors.New("disk broken")
 	_, err = evaluating(t.Context(), reserve(t, h, want("x")), "x")()
 	requireAgain(t, err, "given back")

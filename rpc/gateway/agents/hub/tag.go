@@ -7,17 +7,25 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // tagBytes are enough that nobody guesses an id.
 const tagBytes = 12
 
-// requestID is the id of the request for an evaluation: the evaluation's own and a tag
-// that only a server of this state directory can make. An answer that arrives after a
-// restart is known by it, without a record of each request.
-func (h *Hub) requestID(evaluationID string) string {
-	mac := h.macs.Get().(hash.Hash)
-	defer h.macs.Put(mac)
+// tags makes the ids of requests: the evaluation's own and a tag that only a server of
+// this state directory can make. An answer that arrives after a restart is known by it,
+// without a record of each request.
+type tags struct{ macs sync.Pool } // of hash.Hash, keyed with the secret
+
+func (t *tags) init(secret []byte) {
+	t.macs.New = func() any { return hmac.New(sha256.New, secret) }
+}
+
+// add returns the id of the request for an evaluation.
+func (t *tags) add(evaluationID string) string {
+	mac := t.macs.Get().(hash.Hash)
+	defer t.macs.Put(mac)
 	mac.Reset()
 	mac.Write([]byte(evaluationID))
 	var sum [sha256.Size]byte
@@ -25,17 +33,15 @@ func (h *Hub) requestID(evaluationID string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(b, '.'), mac.Sum(sum[:0])[:tagBytes]))
 }
 
-// evaluationID undoes requestID; false means that no server made the id.
+// evaluationID returns the evaluation that a request is for; false means that no server
+// made its id.
 func (h *Hub) evaluationID(requestID string) (string, bool) {
 	dot := strings.LastIndexByte(requestID, '.')
 	if dot < 0 {
 		return "", false
 	}
 	id := requestID[:dot]
-	if h.isAsked(id, requestID) {
-		return id, true
-	}
-	return id, hmac.Equal([]byte(h.requestID(id)), []byte(requestID))
+	return id, h.isAsked(id, requestID) || hmac.Equal([]byte(h.tags.add(id)), []byte(requestID))
 }
 
 // isAsked reports whether an agent has yet to answer the request.
