@@ -50,8 +50,8 @@ function connect(pause = 1000) {
       send(await answers.get(message.id));
     }
   };
-  socket.onerror = () => {}; // a close event follows
-  socket.onclose = () => {
+  socket.onerror = socket.onclose = () => { // Node 20 sends no close event when nobody listens
+    socket.onerror = socket.onclose = null;
     clearInterval(ping);
     setTimeout(() => connect(Math.min(pause * 2, 30_000)), pause * (0.5 + Math.random()));
   };
