@@ -1,12 +1,10 @@
 package rpc
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
-	"sync"
 	"time"
 
+	"waza/rpc/access"
 	"waza/rpc/dispatch"
 	"waza/rpc/wire"
 )
@@ -22,46 +20,12 @@ func checkToken(token string) error {
 	return nil
 }
 
-// sameSecret compares without revealing by its time how much is right.
-func sameSecret(given, want string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
-// guesses counts wrong tokens of all clients. The zero value has counted none.
-type guesses struct {
-	mu       sync.Mutex // guards the fields below
-	failures int
-	last     time.Time
-}
-
-const (
-	firstDelay = 100 * time.Millisecond
-	maxDelay   = 3 * time.Second
-	// forgetAfter is how long after the last wrong token the delays start again
-	// with the first.
-	forgetAfter = time.Minute
-)
-
-// wrong counts a wrong token and returns how long to delay the reply to it. Right
-// tokens are never delayed.
-func (g *guesses) wrong(now time.Time) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if now.Sub(g.last) > forgetAfter {
-		g.failures = 0
-	}
-	g.last = now
-	g.failures++
-	return min(maxDelay, firstDelay<<min(g.failures-1, 10))
-}
-
 // authorise compares the token, which each connection may show once.
 func authorise(c *call, token string) error {
 	if c.conn.isAuthorised() {
 		return nil
 	}
-	if !sameSecret(token, c.server.o.Token) {
+	if !access.SameSecret(token, c.server.o.Token) {
 		return turnAway(c)
 	}
 	if err := c.server.clients.promote(c.conn); err != nil {
@@ -82,7 +46,7 @@ func turnAway(c *call) error {
 	c.conn.turnedAway = true
 	c.conn.mu.Unlock()
 	c.conn.stream.StopReading()
-	delay := time.NewTimer(c.server.guesses.wrong(time.Now()))
+	delay := time.NewTimer(c.server.guesses.Wrong(time.Now()))
 	defer delay.Stop()
 	select {
 	case <-delay.C:

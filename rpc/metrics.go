@@ -5,12 +5,12 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"waza/rpc/access"
 	"waza/rpc/host"
 	"waza/runner/pause"
 )
@@ -73,12 +73,12 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 func (s *Server) withToken(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Get("Authorization")
-		if s.o.Token == "" || sameSecret(given, "Bearer "+s.o.Token) {
+		if s.o.Token == "" || access.SameSecret(given, "Bearer "+s.o.Token) {
 			h.ServeHTTP(w, r)
 			return
 		}
 		if given != "" {
-			if pause.For(r.Context(), s.guesses.wrong(time.Now())) != nil {
+			if pause.For(r.Context(), s.guesses.Wrong(time.Now())) != nil {
 				return
 			}
 		}
@@ -91,19 +91,10 @@ func (s *Server) withToken(h http.Handler) http.Handler {
 func onLoopbackHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		if here != nil && here.IP.IsLoopback() && !isLoopbackHost(r.Host) {
+		if here != nil && here.IP.IsLoopback() && !access.IsLoopback(r.Host) {
 			http.Error(w, "the host must be localhost or a loopback address", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-func isLoopbackHost(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.Trim(hostport, "[]") // without a port
-	}
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }

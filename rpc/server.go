@@ -27,6 +27,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"waza/rpc/access"
 	"waza/rpc/dispatch"
 	"waza/rpc/language"
 	"waza/runner"
@@ -96,7 +97,7 @@ type Server struct {
 
 	dispatcher *dispatch.Dispatcher[*call]
 	standings  language.Standings
-	guesses    guesses
+	guesses    access.Guesses
 	clients    *clients
 }
 

@@ -114,6 +114,7 @@ var rooms = map[string]string{
 	"runner/report/sarif":      "SARIF for code scanning",
 
 	"rpc":          "the JSON-RPC daemon: server, connections, one file per method family",
+	"rpc/access":   "compares secrets, delays guesses",
 	"rpc/dispatch": "the method table, parameters, error codes",
 	"rpc/host":     "the process around a connection",
 	"rpc/language": "the language server",

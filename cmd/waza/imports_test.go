@@ -75,6 +75,7 @@ var importRules = []struct {
 	{"runner/executor/mock", waza("runner/executor/acp", "runner/executor/command", "runner/executor/model", "runner/executor/remote"), "an executor does not know the others", false},
 	{"runner/executor/remote", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model"), "net/...", "os/exec"), "it reaches agents by an interface", false},
 	{"runner/executor/model", waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/remote"), "an executor does not know the others", false},
+	{"rpc/access", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows secrets and names of hosts only", false},
 	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it knows messages, whatever they ask for", false},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza ties the daemon and the doors together", false},
 	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"waza/rpc/access"
 )
 
 // knownOrigins are those of clients that are no web pages.
@@ -63,12 +65,12 @@ func clip(s string) string {
 // acceptsHost reports whether clients may reach the door by the name in the request.
 // The IP address of another machine is no danger, because no page can let it point here.
 func (d *Door) acceptsHost(r *http.Request) bool {
-	host := strings.TrimSuffix(strings.ToLower(hostname(r.Host)), ".")
+	host := strings.TrimSuffix(strings.ToLower(access.Hostname(r.Host)), ".")
 	if slices.ContainsFunc(d.config.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, r.Host) }) {
 		return true
 	}
 	if here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); here == nil || here.IP.IsLoopback() {
-		return isLoopback(host)
+		return access.IsLoopback(host)
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -76,19 +78,6 @@ func (d *Door) acceptsHost(r *http.Request) bool {
 	return d.tls != nil && slices.ContainsFunc(d.tls.Certificates, func(c tls.Certificate) bool {
 		return c.Leaf != nil && c.Leaf.VerifyHostname(host) == nil
 	})
-}
-
-// IsLoopback reports whether the host of a request is localhost or a loopback address.
-func IsLoopback(hostport string) bool {
-	return isLoopback(strings.TrimSuffix(hostname(hostport), "."))
-}
-
-// hostname is the host of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
-func hostname(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
 }
 
 // acceptsOrigin reports whether the client is no browser, one whose page may connect, or

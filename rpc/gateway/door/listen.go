@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"syscall"
+
+	"waza/rpc/access"
 )
 
 // check says what is wrong with the Config, and reads the TLS certificate.
@@ -32,7 +33,7 @@ func (d *Door) check() error {
 		return nil
 	}
 	host, err := hostOf(c.Listen)
-	if err != nil || isLoopback(host) {
+	if err != nil || access.IsLoopback(host) {
 		return err
 	}
 	if d.tls == nil && !c.Insecure {
@@ -55,11 +56,6 @@ func hostOf(address string) (string, error) {
 		return "", fmt.Errorf("listen: %q: want HOST:PORT or off: %w", address, err)
 	}
 	return cmp.Or(host, "localhost"), nil
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 // listen opens an address. localhost is 127.0.0.1 and ::1, or the one that exists.

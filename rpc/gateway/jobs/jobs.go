@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"waza/rpc/access"
 	"waza/rpc/gateway/door"
 	"waza/runner/pause"
 )
@@ -55,7 +56,7 @@ type Options struct {
 type Server struct {
 	options Options
 	door    *door.Door
-	guesses door.Guesses
+	guesses access.Guesses
 }
 
 // New makes the door, which opens nothing yet. A connection to /rpc executes code, so
@@ -128,7 +129,7 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 func (s *Server) authenticate(ctx context.Context, c *door.Conn) bool {
 	given := tokens(c.Request())
 	for _, token := range given {
-		if door.SameSecret(token, s.options.Token) {
+		if access.SameSecret(token, s.options.Token) {
 			return true
 		}
 	}
@@ -166,13 +167,13 @@ func tokens(r *http.Request) []string {
 func (s *Server) forLocals(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		here, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		if ok && here.IP.IsLoopback() && door.IsLoopback(r.Host) {
+		if ok && here.IP.IsLoopback() && access.IsLoopback(r.Host) {
 			h.ServeHTTP(w, r)
 			return
 		}
 		given := tokens(r)
 		for _, token := range given {
-			if s.options.Token != "" && door.SameSecret(token, s.options.Token) {
+			if s.options.Token != "" && access.SameSecret(token, s.options.Token) {
 				h.ServeHTTP(w, r)
 				return
 			}

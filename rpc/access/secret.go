@@ -1,4 +1,6 @@
-package door
+// Package access compares secrets, delays those who guess them, and knows the names of
+// this machine. Call [SameSecret] and, when it is false, [Guesses.Wrong].
+package access
 
 import (
 	"crypto/sha256"
@@ -13,7 +15,7 @@ func SameSecret(given, want string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// Guesses counts wrong tokens of all clients of a door. The zero value has counted none.
+// Guesses counts wrong secrets of all clients of a listener. The zero value has counted none.
 // It is safe for concurrent use.
 type Guesses struct {
 	mu       sync.Mutex // guards the fields below
@@ -24,13 +26,13 @@ type Guesses struct {
 const (
 	firstDelay = 100 * time.Millisecond
 	maxDelay   = 3 * time.Second
-	// forgetAfter is how long after the last wrong token the delays start again
+	// forgetAfter is how long after the last wrong secret the delays start again
 	// with the first.
 	forgetAfter = time.Minute
 )
 
-// Wrong counts a wrong token and returns how long to delay the reply to it, from 100 ms
-// to 3 s. Right tokens are never delayed.
+// Wrong counts a wrong secret and returns how long to delay the reply to it, from 100 ms
+// to 3 s. Right ones are never delayed.
 func (g *Guesses) Wrong(now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
