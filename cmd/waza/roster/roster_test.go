@@ -52,10 +52,14 @@ func known() *directory {
 func agents(d *directory, args ...string) (stdout, stderr string, err error) {
 	var out, errs bytes.Buffer
 	done := false
-	app := &cli.App{Commands: []*cli.Command{roster.Command(roster.Options{
+	command := roster.Command(roster.Options{
 		Stdout: output.New(&out), Stderr: &errs,
 		Connect: func() (remote.Directory, func()) { return d, func() { done = true } },
-	})}, ExitErrHandler: func(*cli.Context, error) {}}
+	})
+	for _, c := range append(command.Subcommands, command) {
+		c.HideHelp = true // the library's own is shared by all apps of the process
+	}
+	app := &cli.App{Commands: []*cli.Command{command}, HideHelp: true, ExitErrHandler: func(*cli.Context, error) {}}
 	err = app.Run(append([]string{"waza", "agents"}, args...))
 	if !done && err == nil {
 		err = errors.New("the connection was left open")
