@@ -43,7 +43,7 @@ var largeTypes = map[string]struct {
 	"eval/assist.query":          {42, "a question about a place of a suite has a method per kind of place"},
 	"eval/assist.completer":      {30, "a completion has a method per kind of value"},
 	"eval/decode.Decoder":        {21, "a decoder has a method per kind of value"},
-	"rpc/gateway/agents/hub.Hub": {42, "one mutex guards agents, their room and those who wait, which change together"},
+	"rpc/gateway/agents/hub.Hub": {40, "one mutex guards agents, their room and those who wait, which change together"},
 	"rpc/wire.Stream":            {25, "reading, writing and questions share one connection and its end"},
 	"runner/journal.Run":         {33, "a run's directory has readers and writers per file"},
 	"runner/journal.Store":       {26, "the state directory has a method per thing kept in it"},

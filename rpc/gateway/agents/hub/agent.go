@@ -94,7 +94,7 @@ func (h *Hub) changeLocked(a *agent, change func()) {
 			}
 		}
 	}
-	h.turnAwayLocked()
+	h.queue.turnAway()
 }
 
 // Register adds a client, which gets evaluations once it is ready, and returns how many
@@ -248,7 +248,7 @@ func (h *Hub) pauseLocked(a *agent, d time.Duration) {
 func (h *Hub) welcomeEarlyLocked(a *agent) {
 	parked := h.queue.parked[a.ClientID]
 	for _, w := range slices.Clone(parked) {
-		h.leaveLocked(w)
+		h.queue.leave(w)
 		delete(h.early, w.want.ID)
 		if a.room() > 0 && w.want.Fits(&a.Agent) {
 			h.giveLocked(a, w)
@@ -268,7 +268,7 @@ func (h *Hub) endEarlyLocked() {
 	clear(h.early)
 	for _, parked := range h.queue.parked {
 		for _, w := range slices.Clone(parked) {
-			h.leaveLocked(w)
+			h.queue.leave(w)
 			h.placeLocked(w)
 		}
 	}

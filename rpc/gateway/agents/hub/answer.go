@@ -80,7 +80,7 @@ func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 		if w == nil {
 			return Kept
 		}
-		h.leaveLocked(w)
+		h.queue.leave(w)
 		w.result <- reserved{slot: &slot{hub: h, clientID: answer.ClientID, want: w.want, held: true, early: answer}}
 	}
 	a.Answered++

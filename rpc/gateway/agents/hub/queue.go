@@ -170,9 +170,9 @@ func (w *waiter) before(other *waiter) bool {
 	return cmp.Or(cmp.Compare(w.rank, other.rank), cmp.Compare(w.seq, other.seq)) < 0
 }
 
-// enqueueLocked adds a waiter that no agent has room for. Those that were parked come back with
+// enqueue adds a waiter that no agent has room for. Those that were parked come back with
 // the number they had.
-func (h *Hub) enqueueLocked(w *waiter, c *class) {
+func (q *queue) enqueue(w *waiter, c *class) {
 	w.class = c
 	of := &c.waiters[w.rank]
 	at := of.Back()
@@ -185,14 +185,13 @@ func (h *Hub) enqueueLocked(w *waiter, c *class) {
 		w.place = of.InsertAfter(w, at)
 	}
 	c.waiting++
-	h.queue.waiting++
-	h.queue.byID[w.want.ID] = w
+	q.waiting++
+	q.byID[w.want.ID] = w
 }
 
-// leaveLocked takes a waiter out of the queue, or of those parked; false when it is in
+// leave takes a waiter out of the queue, or of those parked; false when it is in
 // neither, because it was served.
-func (h *Hub) leaveLocked(w *waiter) bool {
-	q := &h.queue
+func (q *queue) leave(w *waiter) bool {
 	if w.class != nil {
 		w.class.waiters[w.rank].Remove(w.place)
 		w.class.waiting--
@@ -239,11 +238,11 @@ func (h *Hub) placeLocked(w *waiter) {
 	if c.waiting == 0 {
 		if a := c.takeFree(); a != nil {
 			h.giveLocked(a, w)
-			h.freeLocked(a)
+			a.offerRoom()
 			return
 		}
 	}
-	h.enqueueLocked(w, c)
+	h.queue.enqueue(w, c)
 }
 
 // noTool reports whether all agents that would do have said to lack the tool.
@@ -268,14 +267,14 @@ func (h *Hub) offerLocked(a *agent) {
 		if best == nil {
 			break
 		}
-		h.leaveLocked(best)
+		h.queue.leave(best)
 		h.giveLocked(a, best)
 	}
-	h.freeLocked(a)
+	a.offerRoom()
 }
 
-// freeLocked lets the agent's classes know that it has room, if it has.
-func (h *Hub) freeLocked(a *agent) {
+// offerRoom lets the agent's classes know that it has room, if it has.
+func (a *agent) offerRoom() {
 	if a.room() == 0 {
 		return
 	}
@@ -284,14 +283,14 @@ func (h *Hub) freeLocked(a *agent) {
 	}
 }
 
-// turnAwayLocked ends the wait of those whom no agent can help.
-func (h *Hub) turnAwayLocked() {
-	for _, c := range h.queue.classes {
+// turnAway ends the wait of those whom no agent can help.
+func (q *queue) turnAway() {
+	for _, c := range q.classes {
 		if !c.noTool() {
 			continue
 		}
 		for w := c.head(); w != nil; w = c.head() {
-			h.leaveLocked(w)
+			q.leave(w)
 			w.result <- reserved{err: &remote.NoToolError{Tool: w.want.Tool}}
 		}
 	}

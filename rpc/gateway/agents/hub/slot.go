@@ -71,7 +71,7 @@ func (h *Hub) Reserve(ctx context.Context, want *remote.Want) (remote.Slot, erro
 	case <-ctx.Done():
 	}
 	h.mu.Lock()
-	served := !h.leaveLocked(w)
+	served := !h.queue.leave(w)
 	h.mu.Unlock()
 	if served {
 		if slot, err := (<-w.result).get(); err == nil {
