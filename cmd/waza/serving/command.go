@@ -59,9 +59,9 @@ Examples:
   waza serve --config waza.yaml --check    check the file and list the doors
   waza serve --agents :9000 --jobs off
 
-Exit codes: 0 when a signal ended it while no run was active, 2 for wrong usage or an
-invalid configuration, 3 when a door failed or another server is running, 130 when a
-signal interrupted runs.`,
+Exit codes: 0 when a signal ended it while no run was active; 2 for wrong usage, an
+invalid configuration, an address that is in use or a second server; 3 when a door
+failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
 			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
