@@ -258,15 +258,27 @@ func (d *dialogue) connect(rest string) {
 	require.Equal(d.t, "open", d.next(a.Name).Event, d.at)
 }
 
-// join connects a client, registers it and lets it be ready.
+// join connects a client, registers it and lets it be ready. As clients do, it tries again
+// when the server has no room for it.
 func (d *dialogue) join(rest string) {
 	name, capabilities, _ := strings.Cut(rest, " ")
-	d.connect(name)
-	d.hear(name, `{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`)
 	id := fmt.Sprintf("550e8400-e29b-41d4-a716-44665544%04x", name[0])
-	d.step(name + `> {"type":"register","clientId":"` + id + `","capabilities":` + or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`) + `}`)
-	d.hear(name, `{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`)
-	d.step(name + `> {"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`)
+	for range 10 {
+		d.connect(name)
+		d.player.play(action{Do: "say", Name: name, Text: `{"type":"register","clientId":"` + id + `","capabilities":` + or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`) + `}`})
+		e := d.next(name)
+		if e.Event == "message" {
+			d.compare(`{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`, []byte(e.Text))
+			e = d.next(name)
+		}
+		if e.Event == "message" {
+			d.compare(`{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`, []byte(e.Text))
+			d.step(name + `> {"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`)
+			return
+		}
+		require.Equal(d.t, 1013, e.Code, "%s\n%s", d.at, d.log)
+	}
+	require.FailNow(d.t, "the server has no room", d.at)
 }
 
 func (d *dialogue) refused(rest string) {
@@ -416,8 +428,8 @@ func (d *dialogue) evaluate(rest string) {
 			a.outcome <- err
 			return
 		}
-		defer s.Release()
 		answer, err := s.Evaluate(ctx, &e, func(st remote.Status) { a.status <- st })
+		s.Release()
 		if err != nil {
 			a.outcome <- err
 			return
