@@ -59,6 +59,7 @@ type ours struct {
 type ourConn struct {
 	*websocket.Conn
 	reading sync.Mutex // held while paused
+	paused  bool
 }
 
 func playOurs(t *testing.T, happens func(event)) player {
@@ -71,6 +72,7 @@ func (p *ours) end() {
 	p.cancel()
 	p.mu.Lock()
 	for _, c := range p.conns {
+		c.pause(false)
 		c.CloseNow()
 	}
 	p.mu.Unlock()
@@ -109,10 +111,20 @@ func (p *ours) play(a action) {
 	case "close":
 		p.all.Go(func() { _ = c.Close(websocket.StatusCode(a.Code), a.Reason) })
 	case "pause":
-		c.reading.Lock()
+		c.pause(true)
 	case "resume":
+		c.pause(false)
+	}
+}
+
+func (c *ourConn) pause(pause bool) {
+	switch {
+	case pause && !c.paused:
+		c.reading.Lock()
+	case !pause && c.paused:
 		c.reading.Unlock()
 	}
+	c.paused = pause
 }
 
 func (p *ours) connect(a action) {
