@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// mostTokens is how many pairs of tokens may be valid at once.
+const mostTokens = 10_000
+
+// TokenRow is a pair of tokens, and what a refresh made of it. Times have milliseconds.
+type TokenRow struct {
+	ID, User, Role string
+	Created        time.Time
+	// Expires is when the last token of the pair expires.
+	Expires time.Time
+	// Revoked is zero while the pair is valid.
+	Revoked time.Time
+}
+
+// Tokens is the table of tokens of a store. It is safe for concurrent use.
+type Tokens struct{ store *Store }
+
+// TokensOf returns the table of a store, which the caller keeps open.
+func TokensOf(s *Store) Tokens { return Tokens{s} }
+
+// Save keeps a new pair of tokens until it expires, and forgets those that have
+// expired. Of 10,000 pairs that have not, it keeps no further one. It survives a loss of
+// power.
+func (t Tokens) Save(ctx context.Context, row TokenRow) error {
+	now := milliseconds(t.store.now())
+	for _, table := range []string{"tokens", "revoked_tokens"} {
+		if _, err := t.store.write.ExecContext(ctx, "DELETE FROM "+table+" WHERE expires_at <= ?", now); err != nil {
+			return t.store.explain(err)
+		}
+	}
+	var count int
+	if err := t.store.read.QueryRowContext(ctx, "SELECT count(*) FROM tokens").Scan(&count); err != nil {
+		return t.store.explain(err)
+	}
+	if count >= mostTokens {
+		return fmt.Errorf("there are %d tokens already, wait until some expire", count)
+	}
+	return t.store.explain(t.store.durably(ctx, "INSERT INTO tokens (id, user, role, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
+		row.ID, row.User, row.Role, milliseconds(row.Created), milliseconds(row.Expires)))
+}
+
+// Extend notes that a pair has a token now that expires later. It changes no pair
+// that was revoked.
+func (t Tokens) Extend(ctx context.Context, id string, expires time.Time) error {
+	_, err := t.store.write.ExecContext(ctx, "UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0", milliseconds(expires), id)
+	return t.store.explain(err)
+}
+
+const tokenColumns = "SELECT id, user, role, created_at, expires_at, revoked_at FROM tokens "
+
+// Get returns the pair of an id; ok is false when there is none.
+func (t Tokens) Get(ctx context.Context, id string) (row TokenRow, ok bool, err error) {
+	row, err = scanToken(t.store.read.QueryRowContext(ctx, tokenColumns+"WHERE id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, t.store.explain(err)
+}
+
+// List lists the pairs that have not expired, those that were revoked included,
+// oldest first.
+func (t Tokens) List(ctx context.Context) ([]TokenRow, error) {
+	rows, err := t.store.read.QueryContext(ctx, tokenColumns+"WHERE expires_at > ? ORDER BY created_at, id", milliseconds(t.store.now()))
+	if err != nil {
+		return nil, t.store.explain(err)
+	}
+	defer rows.Close()
+	var list []TokenRow
+	for rows.Next() {
+		row, err := scanToken(rows)
+		if err != nil {
+			return nil, t.store.explain(err)
+		}
+		list = append(list, row)
+	}
+	return list, t.store.explain(rows.Err())
+}
+
+func scanToken(from interface{ Scan(...any) error }) (row TokenRow, err error) {
+	var created, expires, revoked int64
+	if err := from.Scan(&row.ID, &row.User, &row.Role, &created, &expires, &revoked); err != nil {
+		return row, err
+	}
+	row.Created, row.Expires = time.UnixMilli(created), time.UnixMilli(expires)
+	if revoked > 0 {
+		row.Revoked = time.UnixMilli(revoked)
+	}
+	return row, nil
+}
+
+// RevokePair revokes all tokens of a pair. It is false when there is no such pair. It
+// survives a loss of power.
+func (t Tokens) RevokePair(ctx context.Context, id string) (bool, error) {
+	if _, ok, err := t.Get(ctx, id); err != nil || !ok {
+		return false, err
+	}
+	return true, t.store.explain(t.store.durably(ctx, "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", milliseconds(t.store.now()), id))
+}
+
+// Revoke revokes a single token, which expires at the latest at that time. It
+// survives a loss of power.
+func (t Tokens) Revoke(ctx context.Context, id string, expires time.Time) error {
+	return t.store.explain(t.store.durably(ctx, "INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", id, milliseconds(expires)))
+}
+
+// IsRevoked reports whether Revoke was called for a token.
+func (t Tokens) IsRevoked(ctx context.Context, id string) (bool, error) {
+	var n int
+	err := t.store.read.QueryRowContext(ctx, "SELECT count(*) FROM revoked_tokens WHERE id = ?", id).Scan(&n)
+	return n > 0, t.store.explain(err)
+}
