@@ -1,0 +1,289 @@
+// Package token makes and checks the tokens that clients of the jobs door show: JSON Web
+// Tokens, signed with HS256 and a key of the store. Make an [Issuer] with [New], then call
+// [Issuer.Create] and [Issuer.Check].
+package token
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"waza/rpc/gateway/store"
+)
+
+// Owner is the subject of tokens that are made for nobody else: the user who runs the
+// server.
+const Owner = "owner"
+
+// Type says what a token is good for.
+type Type string
+
+// The types of tokens.
+const (
+	Access  Type = "access"  // for pages, which refresh it
+	CLI     Type = "cli"     // for programs, which do not
+	Refresh Type = "refresh" // only to get another pair
+)
+
+// Role says what the subject of a token may see.
+type Role string
+
+// The roles of subjects.
+const (
+	User  Role = "user"  // its own jobs
+	Admin Role = "admin" // the jobs of all users
+)
+
+const (
+	// AccessTTL is for how long an access token is valid.
+	AccessTTL = 15 * time.Minute
+	// RefreshTTL is for how long a refresh token is valid at least.
+	RefreshTTL = 30 * 24 * time.Hour
+	// MaxTTL is the most that a token may be valid.
+	MaxTTL = 366 * 24 * time.Hour
+	// MaxBytes is the length of the longest token that is looked at.
+	MaxBytes = 2048
+)
+
+// Reasons why a token is refused. Each reads as the reason of a close frame.
+var (
+	ErrMissing = errors.New("the token is missing")
+	ErrInvalid = errors.New("the token is invalid")
+	ErrExpired = errors.New("the token has expired")
+	ErrRevoked = errors.New("the token was revoked")
+	ErrType    = errors.New("the token is of the wrong type")
+	ErrStore   = errors.New("the token cannot be checked")
+)
+
+// Claims are what a token says.
+type Claims struct {
+	jwt.RegisteredClaims
+	Type Type `json:"type"`
+	Role Role `json:"role"`
+}
+
+// IsAdmin reports whether the subject sees the jobs of all users.
+func (c *Claims) IsAdmin() bool { return c.Role == Admin }
+
+// IsOwner reports whether the subject is the user who runs the server.
+func (c *Claims) IsOwner() bool { return c.Subject == Owner }
+
+// Pair is an access token and the refresh token that replaces it.
+type Pair struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+// Grant says what a pair of tokens is to be.
+type Grant struct {
+	// User is the subject; empty means Owner.
+	User string
+	// Role is User when it is empty.
+	Role Role
+	// TTL, unless 0, makes the access token one of the type CLI that is valid so long.
+	TTL time.Duration
+}
+
+var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// Check returns why there can be no such tokens; nil when there can.
+func (g *Grant) Check() error {
+	switch {
+	case g.User == Owner:
+		return fmt.Errorf("user %q: the name means the user who runs the server; leave it out", g.User)
+	case g.User != "" && !userName.MatchString(g.User):
+		return fmt.Errorf("user %q: want 1 to 64 letters, digits, dots, underscores, hyphens or @, the first a letter or digit", g.User)
+	case g.Role != "" && g.Role != User && g.Role != Admin:
+		return fmt.Errorf("role %q: want %s or %s", g.Role, User, Admin)
+	case g.TTL < 0 || g.TTL > MaxTTL || g.TTL > 0 && g.TTL < time.Second:
+		return fmt.Errorf("duration %v: want 1s to %d days", g.TTL, MaxTTL/(24*time.Hour))
+	}
+	return nil
+}
+
+// Issuer makes and checks tokens. It is safe for concurrent use.
+type Issuer struct {
+	key    []byte
+	store  store.Tokens
+	parser *jwt.Parser
+	now    func() time.Time
+}
+
+// keyName is the name of the key among the secrets of the store.
+const keyName = "jobs.tokens"
+
+// New returns the issuer whose key and revoked tokens are in a store. The key is made at
+// first use. The caller keeps the store open.
+func New(ctx context.Context, s *store.Store) (*Issuer, error) {
+	key, err := s.Secret(ctx, keyName)
+	if err != nil {
+		return nil, err
+	}
+	i := &Issuer{key: key, store: store.TokensOf(s), now: time.Now}
+	i.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(func() time.Time { return i.now() }), jwt.WithStrictDecoding())
+	return i, nil
+}
+
+// Create makes a pair of tokens and notes it in the store.
+func (i *Issuer) Create(ctx context.Context, g Grant) (Pair, error) {
+	if err := g.Check(); err != nil {
+		return Pair{}, err
+	}
+	if g.User == "" {
+		g.User = Owner
+	}
+	if g.Role == "" {
+		g.Role = User
+	}
+	id, now := strings.ToLower(rand.Text()[:12]), i.now()
+	pair, expires, err := i.sign(id, g)
+	if err != nil {
+		return Pair{}, err
+	}
+	err = i.store.Save(ctx, store.TokenRow{ID: id, User: g.User, Role: string(g.Role), Created: now, Expires: expires})
+	if err != nil {
+		return Pair{}, err
+	}
+	return pair, nil
+}
+
+// sign signs the tokens of a pair and returns when the last of them expires.
+func (i *Issuer) sign(id string, g Grant) (pair Pair, expires time.Time, err error) {
+	kind, ttl := Access, AccessTTL
+	if g.TTL > 0 {
+		kind, ttl = CLI, g.TTL
+	}
+	now := i.now()
+	expires = now.Add(max(RefreshTTL, ttl))
+	if pair.Access, err = i.signOne(id, g, kind, now.Add(ttl)); err == nil {
+		pair.Refresh, err = i.signOne(id, g, Refresh, expires)
+	}
+	return pair, expires, err
+}
+
+func (i *Issuer) signOne(id string, g Grant, kind Type, expires time.Time) (string, error) {
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, &Claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Subject: g.User, ID: id + "-" + strings.ToLower(rand.Text()[:12]),
+			IssuedAt: jwt.NewNumericDate(i.now()), ExpiresAt: jwt.NewNumericDate(expires),
+		},
+		Type: kind, Role: g.Role,
+	}).SignedString(i.key)
+}
+
+// Check returns the claims of a token that has one of the types, no types meaning [Access]
+// and [CLI]. The error is one of this package's, which reveals nothing about the token.
+func (i *Issuer) Check(ctx context.Context, text string, types ...Type) (*Claims, error) {
+	switch {
+	case text == "":
+		return nil, ErrMissing
+	case len(text) > MaxBytes:
+		return nil, ErrInvalid
+	case len(types) == 0:
+		types = []Type{Access, CLI}
+	}
+	claims := &Claims{}
+	_, err := i.parser.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) { return i.key, nil })
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return nil, ErrExpired
+	case err != nil:
+		return nil, ErrInvalid
+	}
+	for _, kind := range types {
+		if claims.Type != kind {
+			continue
+		}
+		if err := i.checkPair(ctx, claims); err != nil {
+			return nil, err
+		}
+		return claims, nil
+	}
+	return nil, ErrType
+}
+
+// checkPair returns an error unless the token belongs to a pair that is valid.
+func (i *Issuer) checkPair(ctx context.Context, c *Claims) error {
+	row, ok, err := i.store.Get(ctx, pairOf(c.ID))
+	revoked := false
+	if err == nil && ok {
+		revoked, err = i.store.IsRevoked(ctx, c.ID)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	case !ok || revoked || !row.Revoked.IsZero() || row.User != c.Subject || row.Role != string(c.Role):
+		return ErrRevoked
+	}
+	return nil
+}
+
+// pairOf is the id of the pair that a token belongs to.
+func pairOf(id string) string {
+	pair, _, _ := strings.Cut(id, "-")
+	return pair
+}
+
+// Refresh returns another pair for a refresh token. The tokens shown so far stay valid
+// until they expire, because several tabs may share them. The errors are those of Check.
+func (i *Issuer) Refresh(ctx context.Context, text string) (Pair, error) {
+	claims, err := i.Check(ctx, text, Refresh)
+	if err != nil {
+		return Pair{}, err
+	}
+	id := pairOf(claims.ID)
+	pair, expires, err := i.sign(id, Grant{User: claims.Subject, Role: claims.Role})
+	if err == nil {
+		err = i.store.Extend(ctx, id, expires)
+	}
+	if err != nil {
+		return Pair{}, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return pair, nil
+}
+
+// Listed is a pair of tokens as List shows it.
+type Listed struct {
+	ID        string     `json:"id"`
+	User      string     `json:"user"`
+	Role      Role       `json:"role"`
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+	RevokedAt *time.Time `json:"revokedAt"`
+}
+
+// List lists the pairs that have not expired, oldest first.
+func (i *Issuer) List(ctx context.Context) ([]Listed, error) {
+	rows, err := i.store.List(ctx)
+	list := make([]Listed, 0, len(rows))
+	for _, row := range rows {
+		l := Listed{ID: row.ID, User: row.User, Role: Role(row.Role), CreatedAt: row.Created.UTC(), ExpiresAt: row.Expires.UTC()}
+		if !row.Revoked.IsZero() {
+			at := row.Revoked.UTC()
+			l.RevokedAt = &at
+		}
+		list = append(list, l)
+	}
+	return list, err
+}
+
+// Revoke revokes the pair with an id and all that was made of it, or the single token
+// whose claim jti is given. It is false when there is no such pair.
+func (i *Issuer) Revoke(ctx context.Context, id string) (bool, error) {
+	pair := pairOf(id)
+	if pair == id {
+		return i.store.RevokePair(ctx, id)
+	}
+	row, ok, err := i.store.Get(ctx, pair)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, i.store.Revoke(ctx, id, row.Expires)
+}
