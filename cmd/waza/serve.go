@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/serving"
+	"waza/cmd/waza/tokens"
 	"waza/runner"
 	"waza/runner/executor/remote"
 )
@@ -30,4 +31,8 @@ func serveCommand(e *env) *cli.Command {
 			return rn, w.registry(), w.close, nil
 		},
 	})
+}
+
+func tokenCommand(e *env) *cli.Command {
+	return tokens.Command(tokens.Options{Stdout: e.stdout, Stderr: e.stderr, StateDir: stateDir})
 }

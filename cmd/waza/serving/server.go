@@ -19,6 +19,7 @@ import (
 	"waza/rpc/gateway/agents"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs"
+	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/link"
 	"waza/rpc/gateway/owned"
 	"waza/rpc/gateway/store"
@@ -134,6 +135,9 @@ func (s *Server) openJobs() (protocol, error) {
 	if c := &s.o.Config.Jobs; !c.IsOff() {
 		var err error
 		if o.Token, err = rpcToken(c.TokenFile, s.o.StateDir, s.o.Log); err != nil {
+			return nil, err
+		}
+		if o.Tokens, err = token.New(context.Background(), s.store); err != nil {
 			return nil, err
 		}
 		// The door has asked for the token.

@@ -19,6 +19,7 @@ import (
 
 	"waza/rpc/access"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/jobs/token"
 	"waza/runner/pause"
 )
 
@@ -50,6 +51,9 @@ type Options struct {
 	// Token is what clients of /rpc must show, and those of /metrics that come from other
 	// machines. The caller keeps it.
 	Token string
+	// Tokens checks further tokens. Those of the owner and of admins are as good as Token.
+	// Nil means that there are none.
+	Tokens *token.Issuer
 }
 
 // Server is the jobs door.
@@ -125,13 +129,11 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// authenticate closes the connection of a client that does not show the token.
+// authenticate closes the connection of a client that shows no token for /rpc.
 func (s *Server) authenticate(ctx context.Context, c *door.Conn) bool {
 	given := tokens(c.Request())
-	for _, token := range given {
-		if access.SameSecret(token, s.options.Token) {
-			return true
-		}
+	if s.admits(ctx, given) {
+		return true
 	}
 	if len(given) == 0 {
 		c.Close(CodeUnauthenticated, "the token is missing")
@@ -140,6 +142,23 @@ func (s *Server) authenticate(ctx context.Context, c *door.Conn) bool {
 	if pause.Unless(ctx, c.Done(), s.guesses.Wrong(time.Now())) == nil {
 		c.Log().Warn("wrong token")
 		c.Close(CodeUnauthenticated, "the token is wrong")
+	}
+	return false
+}
+
+// admits reports whether a token may do everything: the server's own, or one of the
+// owner or an admin.
+func (s *Server) admits(ctx context.Context, given []string) bool {
+	for _, text := range given {
+		if s.options.Token != "" && access.SameSecret(text, s.options.Token) {
+			return true
+		}
+		if s.options.Tokens == nil {
+			continue
+		}
+		if claims, err := s.options.Tokens.Check(ctx, text); err == nil && (claims.IsOwner() || claims.IsAdmin()) {
+			return true
+		}
 	}
 	return false
 }
@@ -172,11 +191,9 @@ func (s *Server) forLocals(h http.Handler) http.Handler {
 			return
 		}
 		given := tokens(r)
-		for _, token := range given {
-			if s.options.Token != "" && access.SameSecret(token, s.options.Token) {
-				h.ServeHTTP(w, r)
-				return
-			}
+		if s.admits(r.Context(), given) {
+			h.ServeHTTP(w, r)
+			return
 		}
 		if len(given) > 0 && pause.For(r.Context(), s.guesses.Wrong(time.Now())) != nil {
 			return

@@ -20,11 +20,13 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/rpc/gateway/jobs"
+	"waza/rpc/gateway/jobs/token"
+	"waza/rpc/gateway/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const token = "0123456789abcdef"
+const secret = "0123456789abcdef"
 
 // open opens the door on a free port, and returns host and port.
 func open(t *testing.T, c jobs.Config, o jobs.Options) (*jobs.Server, string) {
@@ -80,17 +82,17 @@ func get(t *testing.T, url string, header http.Header) (int, string) {
 
 func TestRPC(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, jobs.Defaults(), jobs.Options{ServeRPC: upper, Token: token})
-	bearer := http.Header{"Authorization": {"Bearer " + token}}
+	_, addr := open(t, jobs.Defaults(), jobs.Options{ServeRPC: upper, Token: secret})
+	bearer := http.Header{"Authorization": {"Bearer " + secret}}
 	for name, c := range map[string]struct {
 		query        string
 		header       http.Header
 		subprotocols []string
 	}{
 		"header":               {header: bearer},
-		"header in lower case": {header: http.Header{"Authorization": {"bearer  " + token}}},
-		"query":                {query: "?token=" + token},
-		"subprotocol":          {subprotocols: []string{"jsonrpc", "bearer." + token}},
+		"header in lower case": {header: http.Header{"Authorization": {"bearer  " + secret}}},
+		"query":                {query: "?token=" + secret},
+		"subprotocol":          {subprotocols: []string{"jsonrpc", "bearer." + secret}},
 		"one of several":       {query: "?token=old", header: bearer},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,12 +113,46 @@ func TestRPC(t *testing.T) {
 	}
 }
 
+// An access token of the owner or an admin is as good as the token of the server.
+func TestRPCTakesAccessTokens(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	tokens, err := token.New(t.Context(), s)
+	require.NoError(t, err)
+	_, addr := open(t, jobs.Defaults(), jobs.Options{ServeRPC: upper, Token: secret, Tokens: tokens})
+	for _, c := range []struct {
+		grant token.Grant
+		ok    bool
+	}{
+		{token.Grant{}, true},
+		{token.Grant{User: "ann", Role: token.Admin, TTL: time.Hour}, true},
+		{token.Grant{User: "ann"}, false},
+	} {
+		pair, err := tokens.Create(t.Context(), c.grant)
+		require.NoError(t, err)
+		for text, ok := range map[string]bool{pair.Access: c.ok, pair.Refresh: false} {
+			ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+text, nil)
+			require.NoError(t, err)
+			require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte("x")))
+			_, _, err = ws.Read(t.Context())
+			if ok {
+				require.NoError(t, err)
+			} else {
+				require.EqualValues(t, jobs.CodeUnauthenticated, websocket.CloseStatus(err))
+			}
+			ws.CloseNow()
+		}
+	}
+}
+
 // A browser shows no HTTP status: the connection is accepted, and closed with 4001.
 func TestAttackWithoutToken(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var served atomic.Bool
-	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: token, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(context.Context, io.ReadWriteCloser) error {
+	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(context.Context, io.ReadWriteCloser) error {
 		served.Store(true)
 		return nil
 	}})
@@ -124,10 +160,10 @@ func TestAttackWithoutToken(t *testing.T) {
 		query, authorization, reason string
 	}{
 		{"", "", "the token is missing"},
-		{"", "Basic " + token, "the token is missing"},
+		{"", "Basic " + secret, "the token is missing"},
 		{"?token=", "", "the token is missing"},
 		{"?token=geheim", "", "the token is wrong"},
-		{"", "Bearer " + token + "x", "the token is wrong"},
+		{"", "Bearer " + secret + "x", "the token is wrong"},
 		{"", "Bearer", "the token is wrong"},
 	} {
 		start := time.Now()
@@ -145,7 +181,7 @@ func TestAttackWithoutToken(t *testing.T) {
 	require.False(t, served.Load())
 	require.Contains(t, log.String(), "wrong token")
 	require.NotContains(t, log.String(), "geheim")
-	require.NotContains(t, log.String(), token)
+	require.NotContains(t, log.String(), secret)
 }
 
 func TestRPCWantsAToken(t *testing.T) {
@@ -162,7 +198,7 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	var busy atomic.Bool
 	serving, closing := make(chan struct{}), make(chan struct{})
-	s, addr := open(t, jobs.Defaults(), jobs.Options{Token: token, ServeRPC: func(context.Context, io.ReadWriteCloser) error {
+	s, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, ServeRPC: func(context.Context, io.ReadWriteCloser) error {
 		close(serving)
 		<-closing
 		return nil
@@ -187,7 +223,7 @@ func TestHealth(t *testing.T) {
 	check("/", 404, "404 page not found")
 	check("/metrics", 404, "404 page not found")
 
-	ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+token, nil)
+	ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+secret, nil)
 	require.NoError(t, err)
 	<-serving
 	ended := make(chan error)
@@ -206,14 +242,14 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := jobs.Defaults()
 	c.Hosts = []string{"waza.example.com"}
-	_, addr := open(t, c, jobs.Options{Gatherer: registry, Metrics: registry, Token: token})
+	_, addr := open(t, c, jobs.Options{Gatherer: registry, Metrics: registry, Token: secret})
 	code, text := get(t, "http://"+addr+"/metrics", nil)
 	require.Equal(t, 200, code)
 	require.Contains(t, text, `waza_door_connections{door="jobs"} 0`)
 	for want, header := range map[int]http.Header{
 		403: {"Host": {"evil.example.com"}},
 		401: {"Host": {"waza.example.com"}, "Authorization": {"Bearer wrong"}},
-		200: {"Host": {"waza.example.com"}, "Authorization": {"Bearer " + token}},
+		200: {"Host": {"waza.example.com"}, "Authorization": {"Bearer " + secret}},
 	} {
 		code, _ := get(t, "http://"+addr+"/metrics", header)
 		require.Equal(t, want, code, fmt.Sprint(header))
@@ -227,8 +263,8 @@ func TestRateLimitDelays(t *testing.T) {
 	t.Parallel()
 	c := jobs.Defaults()
 	c.MessagesPerMinute = 600
-	_, addr := open(t, c, jobs.Options{ServeRPC: upper, Token: token})
-	ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+token, nil)
+	_, addr := open(t, c, jobs.Options{ServeRPC: upper, Token: secret})
+	ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+secret, nil)
 	require.NoError(t, err)
 	defer ws.CloseNow()
 	start := time.Now()
