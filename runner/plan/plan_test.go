@@ -111,7 +111,7 @@ tasks:
 		{record.Request{Trial: 2}, `no task of the suite matches trial "2"; there are trials 1 to 1`},
 		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 3 tasks are more than the limit of 166666: a run has at most 500000 trials"},
 		{record.Request{Workers: 10_001}, "10001 workers are more than the limit of 10000"},
-		{record.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk, openai, anthropic (did you mean "mock"?)`},
+		{record.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk, openai, anthropic, remote (did you mean "mock"?)`},
 	} {
 		require.Equal(t, c.want, ids(c.req))
 	}
