@@ -212,6 +212,9 @@ func (s *Server) close(ctx context.Context) {
 			s.o.Log.Warn("shutdown", "of", what, "error", err)
 		}
 	}
+	if s.agents != nil {
+		s.agents.Leave()
+	}
 	switch {
 	case s.rpc != nil:
 		within(runsTime, "runs", s.rpc.Shutdown)

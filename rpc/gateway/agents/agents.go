@@ -157,6 +157,10 @@ func (s *Server) Hub() remote.Hub { return s.hub }
 // Close stops the timers of the hub. The door is shut down before.
 func (s *Server) Close() { s.hub.Close() }
 
+// Leave says that the server is about to end, see [hub.Hub.Leave]. Call it before the
+// runs of this process are ended.
+func (s *Server) Leave() { s.hub.Leave() }
+
 // handle serves any path, because clients have their own.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {

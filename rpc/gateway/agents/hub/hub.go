@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,6 +85,7 @@ type Hub struct {
 	log           *slog.Logger
 	count         counters
 	tags          tags
+	leaving       atomic.Bool // see Leave
 
 	// mu guards all below, and all fields of agents, classes, waiters and slots.
 	mu       sync.Mutex
@@ -156,6 +158,11 @@ func (h *Hub) recall(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Leave says that this process is about to end. Callers whose contexts end from now on
+// are taken for gone, see [remote.ErrCallerGone]: the next process takes over what their
+// agents do.
+func (h *Hub) Leave() { h.leaving.Store(true) }
 
 // Close stops the hub's timers. Those who wait are left to their contexts.
 func (h *Hub) Close() {

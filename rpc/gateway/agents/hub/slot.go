@@ -246,7 +246,7 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	}
 	o := s.wait(ctx, c, status)
 	// The run that takes over from a caller that is gone asks for the same agent.
-	if callerGone := ctx.Err() != nil && errors.Is(context.Cause(ctx), remote.ErrCallerGone); h.store != nil && (o.err == nil || !callerGone) {
+	if h.store != nil && (o.err == nil || !h.callerGone(ctx)) {
 		h.store.Unassign(e.ID)
 	}
 	h.count.outcome(o)
@@ -325,6 +325,11 @@ func (c *caller) update(mu *sync.Mutex, status func(remote.Status)) {
 	}
 }
 
+// callerGone reports whether the call's context has ended because its process has.
+func (h *Hub) callerGone(ctx context.Context) bool {
+	return ctx.Err() != nil && (h.leaving.Load() || errors.Is(context.Cause(ctx), remote.ErrCallerGone))
+}
+
 // abandon ends a call whose context has ended.
 func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 	h, cause := s.hub, context.Cause(ctx)
@@ -340,7 +345,7 @@ func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 		h.settleLocked(s)
 		return outcome{err: again(s.clientID, "the agent vanished")}
 	}
-	if !errors.Is(cause, remote.ErrCallerGone) {
+	if !h.callerGone(ctx) {
 		h.ended.add(s.eval.ID, "cancelled")
 	}
 	return outcome{err: cause}

@@ -246,6 +246,36 @@ func TestCallerIsReplaced(t *testing.T) {
 	}
 }
 
+// A server that is stopped ends its own runs, whose agents work on for the next server.
+func TestAnswerAfterAStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		h := newHub(t, Options{Store: m})
+		c := join(h, "a", 1)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		result := evaluating(ctx, reserve(t, h, want("x")), "x")
+		got := <-c.got
+		h.Leave()
+		cancel(errors.New("the run is cancelled"))
+		_, err := result()
+		require.EqualError(t, err, "the run is cancelled")
+		h.Close()
+
+		h = newHub(t, Options{Store: m})
+		waiting := reserving(t.Context(), h, want("x"))
+		synctest.Wait()
+		c, n := register(h, "a", 1)
+		require.Equal(t, 1, n, "the agent has it still")
+		require.Equal(t, Counted, c.answers(got, `1`))
+		s, err := waiting()
+		require.NoError(t, err)
+		a, err := evaluating(t.Context(), s, "x")()
+		require.NoError(t, err)
+		require.Equal(t, "1", string(a.Result))
+	})
+}
+
 func TestStoreThatFails(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
