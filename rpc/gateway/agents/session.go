@@ -52,6 +52,7 @@ func (s *session) run(ctx context.Context) error {
 	for {
 		data, err := s.conn.Read(ctx)
 		if err != nil {
+			s.unreadable(err)
 			return err
 		}
 		if f := s.take(ctx, data); f != nil {
@@ -265,6 +266,17 @@ func (s *session) takeResponse(ctx context.Context, m *incoming) *fault {
 		return limit
 	}
 	return f
+}
+
+// unreadable reports a message that ended the connection: it was an answer, most likely,
+// and a client that is asked again would send the same.
+func (s *session) unreadable(err error) {
+	var unreadable *door.UnreadableError
+	if s.client == nil || !errors.As(err, &unreadable) {
+		return
+	}
+	s.conn.Log().Warn("agent disconnected, because it sent what cannot be read", "code", unreadable.Code, "why", unreadable.Why)
+	s.client.Unreadable(&remote.Fault{Code: codeInvalidRequest, Message: "a message cannot be read: " + unreadable.Why})
 }
 
 // send sends a message that is ours to get right.

@@ -16,6 +16,15 @@ import (
 	"github.com/coder/websocket"
 )
 
+// UnreadableError is returned for a message that ended its connection, because it is too
+// large, binary or not UTF-8.
+type UnreadableError struct {
+	Code int // of the close frame
+	Why  string
+}
+
+func (e *UnreadableError) Error() string { return e.Why }
+
 // ErrClosed is returned for connections that are closed or being closed.
 var ErrClosed = errors.New("the connection is closed")
 
@@ -132,7 +141,7 @@ func (c *Conn) Drop() { c.out.end(ending{reason: "dropped"}) }
 
 // Read waits for the next text message and returns it; the caller may keep it. A binary
 // message closes the connection with code 1003, text that is not UTF-8 with 1007, a
-// message that is too large with 1009. Nothing is returned after Close or Drop. When
+// message that is too large with 1009; the error is an [*UnreadableError] then. Nothing is returned after Close or Drop. When
 // ctx ends, the connection is dropped.
 func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 	if ctx != c.ctx && ctx.Done() != nil {
@@ -148,18 +157,15 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 		msg, err := c.readAll(r)
 		switch {
 		case errors.Is(err, errTooLarge):
-			c.Close(int(websocket.StatusMessageTooBig), err.Error())
-			return nil, err
+			return nil, c.unreadable(websocket.StatusMessageTooBig, err.Error())
 		case err != nil:
 			return nil, c.lost(err)
 		case c.out.isEnding():
 			continue // until the client has answered the close frame
 		case kind != websocket.MessageText:
-			c.Close(int(websocket.StatusUnsupportedData), "messages must be text")
-			return nil, errors.New("the client sent a binary message")
+			return nil, c.unreadable(websocket.StatusUnsupportedData, "messages must be text")
 		case !utf8.Valid(msg):
-			c.Close(int(websocket.StatusInvalidFramePayloadData), "text must be UTF-8")
-			return nil, errors.New("the client sent text that is not UTF-8")
+			return nil, c.unreadable(websocket.StatusInvalidFramePayloadData, "text must be UTF-8")
 		}
 		c.pulse.beats()
 		c.received.Add(1)
@@ -167,6 +173,12 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 		c.door.metrics.receivedBytes.Add(float64(len(msg)))
 		return msg, nil
 	}
+}
+
+// unreadable closes the connection of a client that sent what cannot be read.
+func (c *Conn) unreadable(code websocket.StatusCode, why string) error {
+	c.Close(int(code), why)
+	return &UnreadableError{Code: int(code), Why: why}
 }
 
 var errTooLarge = errors.New("message too large")

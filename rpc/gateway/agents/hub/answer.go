@@ -196,6 +196,28 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	return o
 }
 
+// mostLost is how many messages that cannot be read may have been the answer to one
+// evaluation.
+const mostLost = 3
+
+// Unreadable takes a message whose content is not known, and that ends the connection. It
+// answers the evaluation that the agent has with fault, in place of sending it again for
+// ever. Of several, any may have been answered: they are sent again, mostLost times.
+func (c *Client) Unreadable(fault *remote.Fault) {
+	h, a := c.hub, c.agent
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if a.client != c {
+		return
+	}
+	asked := slices.DeleteFunc(slices.Clone(a.slots), func(s *slot) bool { return !s.asked })
+	for _, s := range asked {
+		if s.lost++; len(asked) == 1 || s.lost == mostLost {
+			h.answerLocked(a, s.eval.ID, &remote.Answer{ClientID: a.ClientID, Error: fault})
+		}
+	}
+}
+
 // Status takes an update of an evaluation that the agent has. Others are ignored.
 func (c *Client) Status(evaluationID string, s remote.Status) {
 	h := c.hub

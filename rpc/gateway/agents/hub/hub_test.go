@@ -312,6 +312,51 @@ func TestAgentComesBack(t *testing.T) {
 	}
 }
 
+// An agent that is asked again would send again what cannot be read, for ever.
+func TestAnswerThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	fault := &remote.Fault{Code: -32600, Message: "too large"}
+	t.Run("one evaluation", func(t *testing.T) {
+		t.Parallel()
+		h := newHub(t, Options{})
+		c := join(h, "a", 1)
+		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		<-c.got
+		c.Unreadable(fault)
+		c.Left()
+		a, err := result()
+		require.NoError(t, err)
+		require.Equal(t, &remote.Answer{ClientID: "a", Error: fault}, a)
+		require.Empty(t, join(h, "a", 1).got)
+	})
+	t.Run("several", func(t *testing.T) {
+		t.Parallel()
+		h := newHub(t, Options{})
+		c := join(h, "a", 2)
+		x := evaluating(t.Context(), reserve(t, h, want("x")), "x")
+		y := evaluating(t.Context(), reserve(t, h, want("y")), "y")
+		for range mostLost - 1 {
+			<-c.got
+			<-c.got
+			c.Unreadable(fault)
+			c.Left()
+			c = join(h, "a", 2)
+		}
+		for range 2 {
+			if s := <-c.got; s.eval.ID == "y" {
+				require.Equal(t, Counted, c.answers(s, `"fine"`))
+			}
+		}
+		c.Unreadable(fault)
+		a, err := x()
+		require.NoError(t, err)
+		require.Equal(t, fault, a.Error)
+		a, err = y()
+		require.NoError(t, err)
+		require.JSONEq(t, `"fine"`, string(a.Result))
+	})
+}
+
 func TestNewerConnectionTakesOver(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Options{})

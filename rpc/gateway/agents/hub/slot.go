@@ -33,6 +33,7 @@ type slot struct {
 	asked     bool   // the agent has yet to answer
 	eval      *remote.Evaluation
 	requestID string
+	lost      int     // connections that ended with a message that may have been the answer
 	caller    *caller // who waits for the answer
 	lingerEnd *time.Timer
 
@@ -272,7 +273,7 @@ func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) 
 		return nil, nil
 	}
 	h.settleLocked(s)
-	s.eval, s.requestID, s.asked = e, h.tags.add(e.ID), true
+	s.eval, s.requestID, s.asked, s.lost = e, h.tags.add(e.ID), true, 0
 	h.asked[e.ID] = append(h.asked[e.ID], s)
 	h.ended.remove(e.ID)
 	if !a.ready {
