@@ -51,7 +51,7 @@ type wireEvaluation struct {
 // trial is the number of the trial that an evaluation names.
 func (e wireEvaluation) trial() int {
 	parts := strings.Split(e.EvaluationID, "/")
-	n, _ := strconv.Atoi(parts[len(parts)-2]) // run/task/trial/attempt
+	n, _ := strconv.Atoi(parts[len(parts)-3]) // run/task/trial/attempt/content
 	return n
 }
 

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"waza/runner/record"
 )
 
 // ErrNoServer says that no server of this state directory is running.
@@ -20,7 +23,9 @@ type NoToolError struct{ Tool string }
 func (e *NoToolError) Error() string { return fmt.Sprintf("no agent has the tool %q", e.Tool) }
 
 // EvaluationID is the name of an attempt at a trial, and the same whenever and by
-// whichever process it is made: RUN/TASK/TRIAL/ATTEMPT.
-func EvaluationID(runID, taskID string, trial, attempt int) string {
-	return runID + "/" + taskID + "/" + strconv.Itoa(trial) + "/" + strconv.Itoa(attempt)
+// whichever process it is made: RUN/TASK/TRIAL/ATTEMPT/CONTENT. The last is the start of
+// the trial's hash: a run that is resumed with a changed task must not get the answer to
+// what the task was before.
+func EvaluationID(o *record.Order, attempt int) string {
+	return strings.Join([]string{o.RunID, o.TaskID, strconv.Itoa(o.Num), strconv.Itoa(attempt), o.Hash[:min(len(o.Hash), 12)]}, "/")
 }

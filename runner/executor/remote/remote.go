@@ -121,7 +121,7 @@ func (r *remote) want(a *executor.Admission) (*Want, error) {
 		return nil, fmt.Errorf("inputs.tool: the name of a tool has 1 to %d bytes, not %d", maxToolName, len(tool))
 	}
 	return &Want{
-		ID: EvaluationID(a.RunID, a.TaskID, a.Num, a.Attempt), Tool: tool, Tools: r.options.Remote.Tools, Clients: r.options.Remote.Clients,
+		ID: EvaluationID(a.Order, a.Attempt), Tool: tool, Tools: r.options.Remote.Tools, Clients: r.options.Remote.Clients,
 		Priority: priorityOf(a.Task),
 	}, nil
 }
@@ -201,7 +201,7 @@ func evaluation(t *executor.Trial) (*Evaluation, error) {
 		return nil, fmt.Errorf("inputs.input: %w", err)
 	}
 	e := &Evaluation{
-		ID: EvaluationID(t.RunID, t.TaskID, t.Num, t.Attempt), Name: t.Task.Name, URL: t.Expand(in.URL), Tool: t.Expand(toolOf(t.Task)),
+		ID: EvaluationID(t.Order, t.Attempt), Name: t.Task.Name, URL: t.Expand(in.URL), Tool: t.Expand(toolOf(t.Task)),
 		Input: input, Timeout: max(1, t.Timeout.Milliseconds()),
 		Metadata: Metadata{Tags: append([]string{}, t.Task.Tags...), Retries: max(0, t.MaxAttempts-1) + t.RetryErrors, Priority: priorityOf(t.Task)},
 	}

@@ -53,7 +53,7 @@ tasks:
 	require.NoError(t, err)
 	want := `[
   {
-    "evaluationId": "RUN/all/1/1",
+    "evaluationId": "RUN/all/1/1/HASH0",
     "name": "Extract",
     "url": "https://example.org/",
     "tool": "extract_1",
@@ -84,7 +84,7 @@ tasks:
     }
   },
   {
-    "evaluationId": "RUN/least/1/1",
+    "evaluationId": "RUN/least/1/1/HASH1",
     "name": "least",
     "tool": "chat",
     "input": {
@@ -101,9 +101,13 @@ tasks:
     }
   }
 ]`
-	require.Equal(t, want, strings.ReplaceAll(string(b), res.RunID, "RUN"))
+	replace := []string{res.RunID, "RUN"}
+	for i, task := range res.Tasks {
+		replace = append(replace, task.Trials[0].Hash[:12], fmt.Sprintf("HASH%d", i))
+	}
+	require.Equal(t, want, strings.NewReplacer(replace...).Replace(string(b)))
 	require.Equal(t, &remote.Want{
-		ID: res.RunID + "/all/1/1", Tool: "extract_1", Tools: []string{"screenshot"},
+		ID: hub.asked[0].ID, Tool: "extract_1", Tools: []string{"screenshot"},
 		Clients: []string{"550e8400-e29b-41d4-a716-446655440000"}, Priority: "high",
 	}, hub.wants[0])
 	require.Zero(t, hub.held)
@@ -274,7 +278,7 @@ func TestAgentLeaves(t *testing.T) {
 	require.Empty(t, got.Attempts)
 	require.Len(t, hub.asked, 3)
 	for _, e := range hub.asked {
-		require.Equal(t, res.RunID+"/a/1/1", e.ID)
+		require.Equal(t, res.RunID+"/a/1/1/"+got.Hash[:12], e.ID)
 	}
 	logs := runnertest.Logs(events)
 	require.Contains(t, logs, "task a, trial 1: the agent c1 left; it waits to be admitted again")
@@ -449,4 +453,13 @@ func TestInputsAreContent(t *testing.T) {
 		p.Close()
 	}
 	require.Len(t, hashes, 6)
+}
+
+// Agents answer an id that they know with the answer that they gave before.
+func TestEvaluationIDNamesTheContent(t *testing.T) {
+	t.Parallel()
+	o := record.Order{RunID: "r", TaskID: "t", Num: 2, Hash: "30709882cb756f403a24850926b5c44e"}
+	require.Equal(t, "r/t/2/1/30709882cb75", remote.EvaluationID(&o, 1))
+	o.Hash = "7f67e14f28c2cae28087a9349467ca19"
+	require.Equal(t, "r/t/2/1/7f67e14f28c2", remote.EvaluationID(&o, 1))
 }
