@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"waza/eval/jsonwalk"
@@ -44,7 +45,7 @@ const maxID = 1024
 type incoming struct {
 	kind   string
 	data   []byte          // all of it
-	fields members         // of the outermost object
+	fields members         // of the outermost object, those that are read without a schema
 	id     json.RawMessage // nil when there is none
 	method string          // of requests
 }
@@ -69,7 +70,7 @@ func parse(data []byte) (*incoming, *fault) {
 	}
 	m := &incoming{data: data}
 	var isObject bool
-	if m.fields, isObject = membersOf(data); !isObject {
+	if m.fields, isObject = membersOf(data, "type", "jsonrpc", "method", "id", "result", "error"); !isObject {
 		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
 	}
 	if id := m.fields.get("id"); id != nil && isID(id) {
@@ -97,24 +98,42 @@ type member struct {
 	value json.RawMessage
 }
 
-// membersOf returns the members of a valid JSON value; false when that is no object.
-func membersOf(data []byte) (members, bool) {
+// membersOf returns the members of a valid JSON value that have these names, of each name
+// the last, as encoding/json does; false when that is no object. There may be a million
+// others.
+func membersOf(data []byte, names ...string) (members, bool) {
 	all := make(members, 0, 4)
-	err := jsonwalk.Members(data, "", func(key, value []byte) bool {
-		name := string(key)
-		if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
-			name, _ = text(append(append([]byte{'"'}, key...), '"'))
+	err := eachMember(data, func(name, value []byte) {
+		i := slices.IndexFunc(names, func(wanted string) bool { return wanted == string(name) })
+		if i < 0 {
+			return
 		}
-		all = append(all, member{name, bytes.TrimRight(value, " \t\r\n")})
-		return true
+		for j := range all {
+			if all[j].name == names[i] {
+				all[j].value = value
+				return
+			}
+		}
+		all = append(all, member{names[i], value})
 	})
 	return all, err == nil
 }
 
-// get returns the value of a member, the last of that name, as encoding/json does; nil
-// when there is none.
+// eachMember visits the members of a valid JSON value; an error says that it is no object.
+func eachMember(data []byte, visit func(name, value []byte)) error {
+	return jsonwalk.Members(data, "", func(key, value []byte) bool {
+		if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
+			name, _ := text(append(append([]byte{'"'}, key...), '"'))
+			key = []byte(name)
+		}
+		visit(key, bytes.TrimRight(value, " \t\r\n"))
+		return true
+	})
+}
+
+// get returns the value of a member; nil when there is none.
 func (m members) get(name string) json.RawMessage {
-	for i := len(m) - 1; i >= 0; i-- {
+	for i := range m {
 		if m[i].name == name {
 			return m[i].value
 		}
@@ -217,7 +236,7 @@ func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	}
 	object := tree["error"].(map[string]any)
 	failed := &remote.Fault{Message: str(object, "message"), Code: int64(num(object, "code"))}
-	raw, _ := membersOf(m.fields.get("error"))
+	raw, _ := membersOf(m.fields.get("error"), "data")
 	failed.Data = raw.get("data")
 	return id, &remote.Answer{Error: failed}, nil
 }

@@ -82,7 +82,8 @@ func FuzzMessage(f *testing.F) {
 		}
 		var names map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(data, &names))
-		for name, value := range names {
+		for _, name := range []string{"type", "jsonrpc", "method", "id", "result", "error"} {
+			value := names[name]
 			require.Equal(t, string(value), string(m.fields.get(name)), "%q", name)
 		}
 		switch m.kind {
@@ -119,4 +120,37 @@ func FuzzMessage(f *testing.F) {
 			require.NoError(t, err)
 		}
 	})
+}
+
+// What no schema names costs no memory: a client may send 8 MB of it.
+func TestUnknownFieldsAreNotDecoded(t *testing.T) {
+	t.Parallel()
+	junk := "[" + strings.Repeat("{},", 100_000) + "{}]"
+	for kind, message := range map[string]string{
+		kindStatus:   `{"type":"status","evaluationId":"x","status":"running","junk":` + junk + `}`,
+		kindPing:     `{"type":"ping",` + strings.Repeat(`"x":{},`, 100_000) + `"x":1}`,
+		kindRequest:  `{"id":1,"method":"x","params":` + junk + `}`,
+		kindResponse: `{"id":"x","result":{"status":"success","toolCalls":[{"tool":"x","args":` + junk + `}],"output":` + junk + `}}`,
+		"items":      `{"id":"x","result":{"status":"success","toolCalls":[{"tool":"x"},` + junk[1:] + `}}`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			name := kind
+			if kind == "items" {
+				name = kindResponse
+			}
+			m, fault := parse([]byte(message))
+			require.Nil(t, fault)
+			require.Less(t, cap(m.fields), 10)
+			tree, err := clientSchemas.check(name, m.data)
+			if kind == "items" {
+				require.ErrorContains(t, err, "result.toolCalls.1.tool: is missing")
+				return
+			}
+			require.NoError(t, err)
+			b, err := json.Marshal(tree)
+			require.NoError(t, err)
+			require.Less(t, len(b), 200)
+		})
+	}
 }

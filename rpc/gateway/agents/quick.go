@@ -72,7 +72,7 @@ func (m *incoming) isResult() bool {
 	if result == nil {
 		return false
 	}
-	fields, isObject := membersOf(result)
+	fields, isObject := membersOf(result, "status", "executionTime", "metadata", "toolCalls")
 	status := fields.get("status")
 	if !isObject || status == nil {
 		return true

@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,15 +20,20 @@ import (
 var schemaFiles embed.FS
 
 // schemas are compiled definitions, by name.
-type schemas map[string]*jsonschema.Schema
+type schemas struct {
+	byName map[string]*jsonschema.Schema
+	// known: what no definition names is passed over, not decoded: a message of 8 MB takes
+	// 500 MB as a tree.
+	known bool
+}
 
 var (
-	clientSchemas = mustCompile("schemas/client.json", kindRegister, kindReady, kindPing, kindStatus, kindAuthVerify, kindRequest, kindResponse, methodAuth)
-	serverSchemas = mustCompile("schemas/server.json", "welcome", "registration_ack", "pong", methodEvaluate, "result", "error")
+	clientSchemas = mustCompile("schemas/client.json", true, kindRegister, kindReady, kindPing, kindStatus, kindAuthVerify, kindRequest, kindResponse, methodAuth)
+	serverSchemas = mustCompile("schemas/server.json", false, "welcome", "registration_ack", "pong", methodEvaluate, "result", "error")
 )
 
 // mustCompile compiles definitions of a file of ours.
-func mustCompile(file string, names ...string) schemas {
+func mustCompile(file string, known bool, names ...string) schemas {
 	data, err := schemaFiles.ReadFile(file)
 	if err != nil {
 		panic(err)
@@ -42,9 +48,9 @@ func mustCompile(file string, names ...string) schemas {
 	if err := c.AddResource(at, doc); err != nil {
 		panic(err)
 	}
-	s := schemas{}
+	s := schemas{map[string]*jsonschema.Schema{}, known}
 	for _, name := range names {
-		s[name] = c.MustCompile(at + "#/$defs/" + name)
+		s.byName[name] = c.MustCompile(at + "#/$defs/" + name)
 	}
 	return s
 }
@@ -62,15 +68,19 @@ func (v *violation) Error() string {
 	return v.field + ": " + v.reason
 }
 
-// check validates a message and returns it as a tree, whose numbers are json.Number.
+// check validates a message, which is valid JSON, and returns it as a tree, whose numbers
+// are json.Number.
 // Fields are read from the tree, never with a struct: encoding/json would take fields in
 // another case, too, which no schema has seen.
 func (s schemas) check(name string, data []byte) (map[string]any, error) {
+	if s.known {
+		data = appendKnown(nil, data, s.byName[name])
+	}
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	if err := s[name].Validate(tree); err != nil {
+	if err := s.byName[name].Validate(tree); err != nil {
 		return nil, violationOf(err)
 	}
 	object, ok := tree.(map[string]any)
@@ -78,6 +88,57 @@ func (s schemas) check(name string, data []byte) (map[string]any, error) {
 		return nil, &violation{reason: "must be an object"}
 	}
 	return object, nil
+}
+
+// mostItems is how many items of a list are checked, which is more than any definition
+// allows that has a limit.
+const mostItems = 10_000
+
+// appendKnown appends what a schema names of a value, and of the rest only what sort of
+// value it is.
+func appendKnown(b, value []byte, s *jsonschema.Schema) []byte {
+	for s.Ref != nil {
+		s = s.Ref
+	}
+	switch value = bytes.TrimSpace(value); value[0] {
+	case '{':
+		properties := s.Properties
+		if s.Then != nil {
+			properties = s.Then.Properties
+		}
+		b = append(b, '{')
+		start := len(b)
+		_ = eachMember(value, func(name, value []byte) { // it is an object
+			property, ok := properties[string(name)]
+			if !ok {
+				return
+			}
+			if len(b) > start {
+				b = append(b, ',')
+			}
+			b = appendKnown(append(appendText(b, string(name)), ':'), value, property)
+		})
+		return append(b, '}')
+	case '[':
+		b = append(b, '[')
+		if s.Items2020 == nil {
+			return append(b, ']')
+		}
+		items := json.NewDecoder(bytes.NewReader(value))
+		_, _ = items.Token()
+		for i := 0; i < mostItems && items.More(); i++ {
+			var item json.RawMessage
+			if items.Decode(&item) != nil {
+				break // the message is valid, so there is none
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendKnown(b, item, s.Items2020)
+		}
+		return append(b, ']')
+	}
+	return append(b, value...)
 }
 
 var printer = message.NewPrinter(language.English)

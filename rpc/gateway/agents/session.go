@@ -155,7 +155,8 @@ func (s *session) takeAuth(m *incoming) *fault {
 	if m.id == nil {
 		return nil
 	}
-	s.send("result", &result{JSONRPC: str(tree, "jsonrpc"), ID: m.id})
+	version, _ := text(m.fields.get("jsonrpc"))
+	s.send("result", &result{JSONRPC: version, ID: m.id})
 	return nil
 }
 
