@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -112,6 +113,7 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 	var old Conn
 	if a.client != nil && a.client.conn != conn {
 		old = a.client.conn
+		h.breakLocked(a)
 	}
 	h.disconnectLocked(a)
 	h.changeLocked(a, func() {
@@ -228,9 +230,32 @@ func (c *Client) Left() {
 	if a.client != c {
 		return
 	}
+	h.breakLocked(a)
 	h.disconnectLocked(a)
 	h.forgetLocked(a)
 	h.changedLocked(a)
+}
+
+// mostBreaks is how often a connection may break while its agent does one evaluation.
+const mostBreaks = 20
+
+// breakLocked counts that the connection of an agent broke, and ends the evaluations that
+// saw that too often: one that kills its agents would be sent to them for ever.
+func (h *Hub) breakLocked(a *agent) {
+	for _, s := range slices.Clone(a.slots) {
+		if s.caller == nil || !a.ready {
+			continue
+		}
+		id := s.eval.ID
+		if h.breaks[id]++; h.breaks[id] < mostBreaks {
+			forget(h.breaks, mostBroken)
+			continue
+		}
+		delete(h.breaks, id)
+		h.ended.add(id, string(Cancelled))
+		h.settleLocked(s)
+		s.end(outcome{err: fmt.Errorf("agents vanished %d times while they did this evaluation, at last %s", mostBreaks, a.ClientID)})
+	}
 }
 
 // pauseLocked gives the agent no evaluations for a while.

@@ -84,6 +84,7 @@ func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 		w.result <- reserved{slot: &slot{hub: h, clientID: answer.ClientID, want: w.want, held: true, early: answer}}
 	}
 	a.Answered++
+	delete(h.breaks, id)
 	h.ended.add(id, string(Twice))
 	h.changedLocked(a)
 	return Counted

@@ -76,6 +76,7 @@ const (
 	mostStatus  = 64    // updates that a caller has yet to take
 	mostKept    = 10000 // answers in the store that the hub knows of
 	mostLacks   = 1000  // tools that an agent said to lack
+	mostBroken  = 10000 // evaluations whose agents vanished
 )
 
 // Hub implements [remote.Hub] for the agents that are connected to this process.
@@ -94,6 +95,7 @@ type Hub struct {
 	asked    map[string][]*slot // by evaluation: the agents that have yet to answer
 	ended    endings
 	kept     map[string]string // answers in the store: who gave them, by evaluation
+	breaks   map[string]int    // how often the agent vanished, by evaluation
 	early    map[string]string // clients of the process before this, by evaluation
 	earlyEnd *time.Timer       // nil when they are no longer waited for
 	tallies  map[string]int64  // answers of agents that left
@@ -113,6 +115,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 		asked:    map[string][]*slot{},
 		kept:     map[string]string{},
 		early:    map[string]string{},
+		breaks:   map[string]int{},
 		tallies:  map[string]int64{},
 		watchers: map[*watcher]struct{}{},
 	}

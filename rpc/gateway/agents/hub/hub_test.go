@@ -357,6 +357,43 @@ func TestAnswerThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// An evaluation that kills its agents ends, also when they come back late.
+func TestEvaluationThatKillsItsAgents(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]time.Duration{"they come back": time.Second, "others do": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, Options{})
+				result := func() error {
+					for {
+						s, err := h.Reserve(t.Context(), want("x"))
+						if err != nil {
+							return err
+						}
+						_, err = s.Evaluate(t.Context(), eval("x"), nil)
+						s.Release()
+						if executor.AsAgain(err) == nil {
+							return err
+						}
+					}
+				}
+				done := make(chan error)
+				go func() { done <- result() }()
+				for range mostBreaks {
+					c := join(h, "a", 1)
+					<-c.got
+					c.Left()
+					time.Sleep(away)
+				}
+				require.EqualError(t, <-done, "agents vanished 20 times while they did this evaluation, at last a")
+				require.Empty(t, h.asked)
+				require.Empty(t, h.breaks)
+			})
+		})
+	}
+}
+
 func TestNewerConnectionTakesOver(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Options{})
