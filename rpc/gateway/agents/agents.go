@@ -21,7 +21,6 @@ import (
 
 	"waza/rpc/gateway/agents/hub"
 	"waza/rpc/gateway/door"
-	"waza/rpc/gateway/store"
 	"waza/runner/executor/remote"
 )
 
@@ -64,21 +63,15 @@ func Defaults() Config {
 	return c
 }
 
-// Store is what the door remembers after a restart. [*store.Store] implements it.
-type Store interface {
-	hub.Store
-	// SawAgent notes that an agent has registered.
-	SawAgent(ctx context.Context, row store.AgentRow) error
-}
-
 // Options of a server. The zero value works, and remembers nothing after a restart.
 type Options struct {
 	// Key is what agents must show that have no key in Keys; empty means none.
 	Key string
 	// Keys are those of single agents, by client id: what Config.KeysFile has.
 	Keys map[string]string
-	// Store may be nil.
-	Store Store
+	// Store is what the hub remembers after a restart. The store of the state directory implements it; it may
+	// be nil.
+	Store hub.Store
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
 	// Metrics may be nil.
@@ -134,10 +127,7 @@ func New(c Config, o Options) (*Server, error) {
 	}
 	ho := hub.Options{
 		Grace: atLeast(c.Grace), Linger: atLeast(c.AbandonedTimeout),
-		Log: s.options.Log.With("door", "agents"), Metrics: o.Metrics,
-	}
-	if o.Store != nil {
-		ho.Store = o.Store
+		Store: o.Store, Log: s.options.Log.With("door", "agents"), Metrics: o.Metrics,
 	}
 	if s.hub, err = hub.New(context.Background(), ho); err != nil {
 		return nil, fmt.Errorf("agents: %w", err)

@@ -11,7 +11,6 @@ import (
 
 	"waza/rpc/gateway/agents/hub"
 	"waza/rpc/gateway/door"
-	"waza/rpc/gateway/store"
 	"waza/runner/executor/remote"
 )
 
@@ -87,7 +86,7 @@ func (s *session) take(ctx context.Context, data []byte) *fault {
 	}
 	switch {
 	case m.kind == kindRegister:
-		return s.takeRegister(ctx, m)
+		return s.takeRegister(m)
 	case m.kind == kindPing:
 		return s.takePing(m)
 	case m.kind == kindRequest && m.method == methodAuth:
@@ -160,7 +159,7 @@ func (s *session) takeAuth(m *incoming) *fault {
 	return nil
 }
 
-func (s *session) takeRegister(ctx context.Context, m *incoming) *fault {
+func (s *session) takeRegister(m *incoming) *fault {
 	tree, f := checked(kindRegister, m)
 	if f != nil {
 		return f
@@ -188,7 +187,7 @@ func (s *session) takeRegister(ctx context.Context, m *incoming) *fault {
 	if s.deadline != nil {
 		s.deadline.Stop()
 	}
-	s.register(ctx, id, tree, ack)
+	s.register(id, tree, ack)
 	return nil
 }
 
@@ -207,7 +206,7 @@ func (s *session) rejected(ack *registrationAck, key string) {
 }
 
 // register lets the hub know of the client.
-func (s *session) register(ctx context.Context, id string, tree map[string]any, ack *registrationAck) {
+func (s *session) register(id string, tree map[string]any, ack *registrationAck) {
 	capabilities, _ := tree["capabilities"].(map[string]any)
 	listed, _ := capabilities["tools"].([]any)
 	r := hub.Registration{
@@ -223,12 +222,6 @@ func (s *session) register(ctx context.Context, id string, tree map[string]any, 
 	s.client, ack.EvaluationsCount = s.server.hub.Register(s, r)
 	s.send("registration_ack", ack)
 	s.conn.Log().Info("agent registered", "tools", len(r.Tools), "maxConcurrency", r.MaxConcurrency, "version", r.Version, "evaluations", ack.EvaluationsCount)
-	if remember := s.server.options.Store; remember != nil {
-		err := remember.SawAgent(context.WithoutCancel(ctx), store.AgentRow{ClientID: id, Version: r.Version, Tools: r.Tools, MaxConcurrency: r.MaxConcurrency, Address: r.Address})
-		if err != nil {
-			s.conn.Log().Error("agent cannot be remembered", "error", err)
-		}
-	}
 }
 
 func (s *session) takeReady(m *incoming) *fault {

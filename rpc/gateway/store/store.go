@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -31,7 +30,6 @@ type Store struct {
 
 	answers     answers
 	assignments assignments
-	agentsSeen  atomic.Int64
 }
 
 // Open opens the database in a directory, and makes both when they do not exist. Files
