@@ -303,8 +303,17 @@ func (c *Client) Watch(ctx context.Context, changed func(*remote.Agent)) error {
 	return remote.ErrNoServer
 }
 
+// answerTime is how long a server may take to answer a request for which it waits for
+// nobody.
+const answerTime = 5 * time.Second
+
+// errHangs is the error of requests to a server that is halted, or overloaded.
+var errHangs = errors.New("the waza server does not answer")
+
 // ask sends a request that is answered at once.
 func (c *Client) ask(ctx context.Context, method string, m *message, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errHangs)
+	defer cancel()
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return err

@@ -337,6 +337,8 @@ func TestServerHangs(t *testing.T) {
 	defer cancel()
 	_, err := client(t, dir).Agents(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = client(t, dir).Agents(t.Context())
+	require.EqualError(t, err, "the waza server does not answer")
 }
 
 // stuck answers only when its connection ends.
