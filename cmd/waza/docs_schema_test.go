@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -175,7 +176,7 @@ func (w *writer) keys(nodes []namedNode, required []string) {
 			meaning = "**Required.** " + meaning
 		}
 		if p.Default != nil {
-			meaning += fmt.Sprintf(" Default: `%v`.", p.Default)
+			meaning += fmt.Sprintf(" Default: `%s`.", defaultText(p.Default))
 		}
 		w.printf("| `%s` | %s | %s |\n", p.name, w.kind(p.schemaNode), inCell(meaning))
 	}
@@ -358,4 +359,12 @@ graders do not inherit it.
 		w.keys(o.Properties, o.Required)
 	}
 	return w.String()
+}
+
+// defaultText writes a value as a person would write it in YAML: 8388608, not 8.388608e+06.
+func defaultText(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
 }
