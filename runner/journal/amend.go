@@ -33,7 +33,7 @@ func (r *Run) lockAmend() (*os.File, error) {
 	if err != nil {
 		return nil, r.gone(err)
 	}
-	if err := lockPatiently(l); err != nil {
+	if err := lockPatiently(l, moment); err != nil {
 		l.Close()
 		return nil, ErrAmended
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -213,4 +214,37 @@ func TestMark(t *testing.T) {
 		mark = r.Mark()
 	}
 	require.NoError(t, w.Close())
+}
+
+// A process that looked whether a run is alive, at the moment at which the run was made,
+// held its lock, and the run could not start.
+func TestCreateWhileOthersLook(t *testing.T) {
+	t.Parallel()
+	s := journal.NewStore(t.TempDir())
+	stop := make(chan struct{})
+	var looking sync.WaitGroup
+	for range 4 {
+		looking.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for i := range 20 {
+					s.At(fmt.Sprintf("run-%d", i)).Alive()
+				}
+			}
+		})
+	}
+	defer looking.Wait()
+	defer close(stop)
+	for range 10 {
+		for i := range 20 {
+			w, err := s.Create(fmt.Sprintf("run-%d", i), []byte("{}"))
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			require.NoError(t, w.Run().Remove())
+		}
+	}
 }

@@ -63,7 +63,7 @@ func (r *Run) claim() (free func(), err error) {
 	if errors.Is(err, os.ErrNotExist) { // a record that is not whole
 		return func() { release(amend) }, nil
 	}
-	if err == nil && lockPatiently(f) != nil {
+	if err == nil && lockPatiently(f, moment) != nil {
 		f.Close()
 		err = ErrRecorded
 	}

@@ -28,7 +28,7 @@ func (r *Run) Reopen() (*Writer, error) {
 	if err != nil {
 		return nil, r.gone(err)
 	}
-	if err := lockPatiently(f); err != nil {
+	if err := lockPatiently(f, moment); err != nil {
 		f.Close()
 		return nil, ErrRecorded
 	}
@@ -68,15 +68,19 @@ func (r *Run) continued(f, lock *os.File) (*Writer, error) {
 	return newWriter(w), nil
 }
 
+// moment is how long it takes others to see whether they can have a lock.
+const moment = 10 * time.Millisecond
+
 // lockPatiently takes a lock that others may hold for a moment, to see whether
 // they can.
-func lockPatiently(f *os.File) error {
+func lockPatiently(f *os.File, patience time.Duration) error {
+	const pause = 2 * time.Millisecond
 	err := lock(f)
-	for range 5 {
+	for range patience / pause {
 		if err == nil {
 			break
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(pause)
 		err = lock(f)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // indexEvery is the distance between remembered line offsets: a seek reads at
@@ -47,7 +48,8 @@ func (r *Run) create(request []byte) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f); err != nil {
+	// Processes that watch runs hold the lock for a moment, to see whether this process lives.
+	if err := lockPatiently(f, time.Second); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
