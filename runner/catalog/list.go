@@ -89,6 +89,17 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	return infos, nil
 }
 
+// Info returns the line of one run in the list; ok is false when there is no such run.
+// Of an interrupted run it reads the whole journal.
+func (r *Catalog) Info(id string) (info Info, ok bool) {
+	if !journal.ValidID(id) {
+		return Info{}, false
+	}
+	found := (&lister{runs: r, memo: &memo{}}).run(id)
+	found.info.Ahead = journal.IsAhead(id, time.Now())
+	return found.info, found.taken
+}
+
 // lister makes a list. Its workers only read it.
 type lister struct {
 	runs    *Catalog
