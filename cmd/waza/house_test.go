@@ -128,6 +128,7 @@ var rooms = map[string]string{
 	"rpc/gateway/jobs":          "JSON-RPC over WebSocket, health and metrics",
 	"rpc/gateway/jobs/token":    "makes and checks the tokens of its clients",
 	"rpc/gateway/door":          "what the WebSocket doors of waza serve share",
+	"rpc/gateway/doortest":      "helps to test doors",
 	"rpc/gateway/link":          "how other processes reach the server",
 	"rpc/gateway/owned":         "takes up the runs of an earlier server",
 }

@@ -53,6 +53,7 @@ var importRules = []struct {
 	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{"runner/... except runner/runnertest", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"rpc/... except rpc/gateway/doortest", waza("rpc/gateway/doortest"), "it is for tests", false},
 	{"rpc/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},

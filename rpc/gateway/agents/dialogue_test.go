@@ -24,6 +24,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/rpc/gateway/agents"
+	"waza/rpc/gateway/doortest"
 	"waza/rpc/gateway/store"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
@@ -37,13 +38,13 @@ const patience = 20 * time.Second
 // TestDialogues plays the dialogues of testdata/dialogues, whose README describes their form.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
-	playDialogues(t, playOurs)
+	playDialogues(t, doortest.PlayOurs)
 }
 
 // TestDialoguesWithNode plays them with clients that are not ours.
 func TestDialoguesWithNode(t *testing.T) {
 	t.Parallel()
-	playDialogues(t, playNode(nodeModules(t)))
+	playDialogues(t, doortest.PlayNode(doortest.NodeModules(t)))
 }
 
 func playDialogues(t *testing.T, play func(t *testing.T, happens func(event)) player) {
@@ -176,7 +177,7 @@ func (d *dialogue) stop() {
 
 func (d *dialogue) end() {
 	d.stop()
-	d.player.end()
+	d.player.End()
 	for _, secret := range append([]string{"geheim"}, d.config.Key) {
 		if secret != "" {
 			require.NotContains(d.t, d.log.String(), secret, "secrets are not logged")
@@ -215,7 +216,7 @@ func (d *dialogue) step(line string) {
 	if i := strings.IndexAny(line, "<> "); i >= 0 && line[i] != ' ' {
 		name, rest := or(line[:i], "a"), strings.TrimSpace(line[i+1:])
 		if line[i] == '>' {
-			d.player.play(action{Do: "say", Name: name, Text: d.fill(rest)})
+			d.player.Play(action{Do: "say", Name: name, Text: d.fill(rest)})
 		} else {
 			d.hear(name, rest)
 		}
@@ -254,7 +255,7 @@ func (d *dialogue) target(rest string) action {
 func (d *dialogue) connect(rest string) {
 	a := d.target(rest)
 	a.Do = "connect"
-	d.player.play(a)
+	d.player.Play(a)
 	require.Equal(d.t, "open", d.next(a.Name).Event, d.at)
 }
 
@@ -265,7 +266,7 @@ func (d *dialogue) join(rest string) {
 	id := fmt.Sprintf("550e8400-e29b-41d4-a716-44665544%04x", name[0])
 	for range 10 {
 		d.connect(name)
-		d.player.play(action{Do: "say", Name: name, Text: `{"type":"register","clientId":"` + id + `","capabilities":` + or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`) + `}`})
+		d.player.Play(action{Do: "say", Name: name, Text: `{"type":"register","clientId":"` + id + `","capabilities":` + or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`) + `}`})
 		e := d.next(name)
 		if e.Event == "message" {
 			d.compare(`{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`, []byte(e.Text))
@@ -285,13 +286,13 @@ func (d *dialogue) refused(rest string) {
 	code, rest, _ := strings.Cut(rest, " ")
 	a := d.target(rest)
 	a.Do = "connect"
-	d.player.play(a)
+	d.player.Play(a)
 	e := d.next(a.Name)
 	require.Equal(d.t, "refused "+code, fmt.Sprint(e.Event, " ", e.Code), d.at)
 }
 
 func (d *dialogue) drop(rest string) {
-	d.player.play(action{Do: "drop", Name: or(rest, "a")})
+	d.player.Play(action{Do: "drop", Name: or(rest, "a")})
 	require.Equal(d.t, "closed", d.next(or(rest, "a")).Event, d.at)
 }
 
@@ -299,30 +300,30 @@ func (d *dialogue) close(rest string) {
 	fields := strings.Fields(rest)
 	code, err := strconv.Atoi(fields[1])
 	require.NoError(d.t, err, d.at)
-	d.player.play(action{Do: "close", Name: fields[0], Code: code, Reason: "bye"})
+	d.player.Play(action{Do: "close", Name: fields[0], Code: code, Reason: "bye"})
 	for d.next(fields[0]).Event != "closed" {
 	}
 }
 
 func (d *dialogue) binary(rest string) {
-	d.player.play(action{Do: "binary", Name: or(rest, "a"), Text: "{}"})
+	d.player.Play(action{Do: "binary", Name: or(rest, "a"), Text: "{}"})
 }
 
 func (d *dialogue) large(rest string) {
 	fields := strings.Fields(rest)
 	n, err := strconv.Atoi(fields[1])
 	require.NoError(d.t, err, d.at)
-	d.player.play(action{Do: "say", Name: fields[0], Text: `{"type":"` + strings.Repeat("x", n-11) + `"}`})
+	d.player.Play(action{Do: "say", Name: fields[0], Text: `{"type":"` + strings.Repeat("x", n-11) + `"}`})
 }
 
-func (d *dialogue) pause(rest string)  { d.player.play(action{Do: "pause", Name: rest}) }
-func (d *dialogue) resume(rest string) { d.player.play(action{Do: "resume", Name: rest}) }
+func (d *dialogue) pause(rest string)  { d.player.Play(action{Do: "pause", Name: rest}) }
+func (d *dialogue) resume(rest string) { d.player.Play(action{Do: "resume", Name: rest}) }
 
 // crowd connects many clients that do nothing.
 func (d *dialogue) crowd(rest string) {
 	n, err := strconv.Atoi(rest)
 	require.NoError(d.t, err, d.at)
-	d.player.play(action{Do: "crowd", URL: "ws://" + d.addr.String() + "/", Code: n})
+	d.player.Play(action{Do: "crowd", URL: "ws://" + d.addr.String() + "/", Code: n})
 }
 
 // flood says something many times.
@@ -331,7 +332,7 @@ func (d *dialogue) flood(rest string) {
 	n, err := strconv.Atoi(fields[1])
 	require.NoError(d.t, err, d.at)
 	for range n {
-		d.player.play(action{Do: "say", Name: fields[0], Text: fields[2]})
+		d.player.Play(action{Do: "say", Name: fields[0], Text: fields[2]})
 	}
 }
 

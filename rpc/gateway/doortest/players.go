@@ -1,0 +1,246 @@
+// Package doortest plays the clients of dialogues with the doors of waza serve, in tests.
+// Make a [Player] with [PlayOurs], or with [PlayNode] for clients that are not ours.
+package doortest
+
+import (
+	"bufio"
+	"context"
+	_ "embed" // the program for Node
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+// Action is what a player has a client do.
+type Action struct {
+	Do     string            `json:"do"`
+	Name   string            `json:"name"`
+	URL    string            `json:"url,omitempty"`
+	Header map[string]string `json:"header,omitempty"`
+	Text   string            `json:"text,omitempty"`
+	Code   int               `json:"code,omitempty"`
+	Reason string            `json:"reason,omitempty"`
+}
+
+// Event is what happens to a client: open, refused, message or closed.
+type Event struct {
+	Name   string `json:"name"`
+	Event  string `json:"event"`
+	Text   string `json:"text"`
+	Code   int    `json:"code"`
+	Reason string `json:"reason"`
+}
+
+// Player plays all clients of a dialogue.
+type Player interface {
+	Play(Action)
+	// End ends all clients. No event comes after.
+	End()
+}
+
+// ours plays clients with coder/websocket.
+type ours struct {
+	t       *testing.T
+	happens func(Event)
+	ctx     context.Context
+	cancel  context.CancelFunc
+	all     sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[string]*ourConn
+}
+
+type ourConn struct {
+	*websocket.Conn
+	reading sync.Mutex // held while paused
+	paused  bool
+}
+
+// PlayOurs plays clients with coder/websocket. happens is called by several goroutines.
+func PlayOurs(t *testing.T, happens func(Event)) Player {
+	p := &ours{t: t, happens: happens, conns: map[string]*ourConn{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+func (p *ours) End() {
+	p.cancel()
+	p.mu.Lock()
+	for _, c := range p.conns {
+		c.pause(false)
+		_ = c.CloseNow()
+	}
+	p.mu.Unlock()
+	p.all.Wait()
+}
+
+func (p *ours) Play(a Action) {
+	switch a.Do {
+	case "connect":
+		p.connect(a)
+		return
+	case "crowd":
+		for range a.Code {
+			p.all.Go(func() {
+				ws, _, err := websocket.Dial(p.ctx, a.URL, nil) //nolint:bodyclose // the connection has it
+				if err != nil {
+					return
+				}
+				<-p.ctx.Done()
+				_ = ws.CloseNow()
+			})
+		}
+		return
+	}
+	p.mu.Lock()
+	c := p.conns[a.Name]
+	p.mu.Unlock()
+	require.NotNil(p.t, c, "%s is not connected", a.Name)
+	switch a.Do {
+	case "say":
+		_ = c.Write(p.ctx, websocket.MessageText, []byte(a.Text))
+	case "binary":
+		_ = c.Write(p.ctx, websocket.MessageBinary, []byte(a.Text))
+	case "drop":
+		_ = c.CloseNow()
+	case "close":
+		p.all.Go(func() { _ = c.Close(websocket.StatusCode(a.Code), a.Reason) })
+	case "pause":
+		c.pause(true)
+	case "resume":
+		c.pause(false)
+	}
+}
+
+func (c *ourConn) pause(pause bool) {
+	switch {
+	case pause && !c.paused:
+		c.reading.Lock()
+	case !pause && c.paused:
+		c.reading.Unlock()
+	}
+	c.paused = pause
+}
+
+func (p *ours) connect(a Action) {
+	header := http.Header{}
+	for name, value := range a.Header {
+		header.Set(name, value)
+	}
+	ws, response, err := websocket.Dial(p.ctx, a.URL, &websocket.DialOptions{HTTPHeader: header, Host: header.Get("Host")}) //nolint:bodyclose // the connection has it
+	if err != nil {
+		e := Event{Name: a.Name, Event: "refused"}
+		if response != nil {
+			e.Code = response.StatusCode
+		}
+		p.happens(e)
+		return
+	}
+	ws.SetReadLimit(-1)
+	c := &ourConn{Conn: ws}
+	p.mu.Lock()
+	p.conns[a.Name] = c
+	p.mu.Unlock()
+	p.happens(Event{Name: a.Name, Event: "open"})
+	p.all.Go(func() {
+		for {
+			c.reading.Lock()
+			c.reading.Unlock() //nolint:staticcheck // it waits while the client is paused
+			_, msg, err := ws.Read(p.ctx)
+			if err == nil {
+				p.happens(Event{Name: a.Name, Event: "message", Text: string(msg)})
+				continue
+			}
+			e := Event{Name: a.Name, Event: "closed", Code: 1006}
+			var ce websocket.CloseError
+			if errors.As(err, &ce) {
+				e.Code, e.Reason = int(ce.Code), ce.Reason
+			}
+			p.happens(e)
+			return
+		}
+	})
+}
+
+// nodePlayer is the program that plays clients with the package ws of npm.
+//
+//go:embed player.mjs
+var nodePlayer []byte
+
+// nodes plays clients with the package ws of npm.
+type nodes struct {
+	t    *testing.T
+	in   io.WriteCloser
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// NodeModules is where ws is installed; the test is skipped where it is not.
+func NodeModules(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("WAZA_NODE")
+	if dir == "" {
+		t.Skip("skipped: WAZA_NODE does not say where ws is; make test-doors does")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ws")); err != nil {
+		t.Skipf("skipped: ws is not installed in %s; make tools installs it", dir)
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("skipped: node is missing (apt-get install nodejs)")
+	}
+	return dir
+}
+
+// PlayNode plays clients with the package ws of npm that is installed in dir, see
+// [NodeModules].
+func PlayNode(dir string) func(t *testing.T, happens func(Event)) Player {
+	return func(t *testing.T, happens func(Event)) Player {
+		script := filepath.Join(t.TempDir(), "player.mjs")
+		require.NoError(t, os.WriteFile(script, nodePlayer, 0o600))
+		p := &nodes{t: t, done: make(chan struct{}), cmd: exec.Command("node", script, dir)}
+		p.cmd.Stderr = t.Output()
+		var err error
+		p.in, err = p.cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := p.cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, p.cmd.Start())
+		go func() {
+			defer close(p.done)
+			lines := bufio.NewReader(out)
+			for {
+				line, err := lines.ReadBytes('\n')
+				if err != nil {
+					return
+				}
+				var e Event
+				if json.Unmarshal(line, &e) == nil {
+					happens(e)
+				}
+			}
+		}()
+		return p
+	}
+}
+
+func (p *nodes) Play(a Action) {
+	line, err := json.Marshal(a)
+	require.NoError(p.t, err)
+	_, err = p.in.Write(append(line, '\n'))
+	require.NoError(p.t, err)
+}
+
+func (p *nodes) End() {
+	p.in.Close()
+	<-p.done
+	_ = p.cmd.Wait()
+}
