@@ -65,7 +65,7 @@ failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
 			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
-			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
+			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
 			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`; this version takes only off", DefaultText: "off"},
 			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`; this version takes only off", DefaultText: "off"},
 			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},

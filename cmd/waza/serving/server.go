@@ -19,6 +19,7 @@ import (
 	"waza/rpc/gateway/agents"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs"
+	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/link"
 	"waza/rpc/gateway/owned"
@@ -67,6 +68,7 @@ type Server struct {
 	rpc     *rpc.Server
 	metrics *prometheus.Registry // of the doors
 	all     prometheus.Gatherers // of the doors and the runner
+	board   *board.Board         // nil when the jobs door is off
 	doors   []*door.Door         // those of protocols
 	kept    func()               // ends owned.Keep and waits for it; nil before
 	closing atomic.Bool          // the server ends
@@ -140,6 +142,8 @@ func (s *Server) openJobs() (protocol, error) {
 		if o.Tokens, err = token.New(context.Background(), s.store); err != nil {
 			return nil, err
 		}
+		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Log: s.o.Log})
+		o.Board = s.board
 		// The door has asked for the token.
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser) error {
 			return s.rpc.ServeStream(ctx, stream, true)
@@ -147,6 +151,10 @@ func (s *Server) openJobs() (protocol, error) {
 	}
 	return jobs.New(s.o.Config.Jobs, o)
 }
+
+// userOf returns whose job a run is. Each waza process of this user starts runs for its
+// owner.
+func (s *Server) userOf(context.Context, string) (string, error) { return token.Owner, nil }
 
 // errClosing is the answer to health checks while the server ends.
 var errClosing = errors.New("the server is shutting down")
@@ -174,6 +182,14 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	// Clients are disconnected by close, in its order.
 	served := context.WithoutCancel(ctx)
 	s.keep(ctx, serve)
+	boarding, stop := context.WithCancel(served)
+	defer stop()
+	if s.board != nil {
+		serve(func() error {
+			s.board.Serve(boarding)
+			return nil
+		})
+	}
 	serve(func() error { return s.link.Serve(s.agents.Hub(), s.o.Log) })
 	for _, d := range s.doors {
 		serve(func() error { return d.Serve(served) })
@@ -184,6 +200,7 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	}
 	interrupted = !s.runner.Idle()
 	s.close(ctx)
+	stop()
 	all.Wait()
 	return interrupted, err
 }

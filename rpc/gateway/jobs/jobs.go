@@ -1,6 +1,6 @@
-// Package jobs is the door of programs and dashboards: JSON-RPC over WebSocket at /rpc,
-// health at /healthz and /readyz, metrics at /metrics. Start with [New], and run
-// [Server.Door].
+// Package jobs is the door of programs and dashboards: the job stream at /ws and /api,
+// JSON-RPC over WebSocket at /rpc, health at /healthz and /readyz, metrics at /metrics.
+// Start with [New], and run [Server.Door].
 package jobs
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"waza/rpc/access"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
 	"waza/runner/pause"
 )
@@ -51,15 +52,21 @@ type Options struct {
 	// Token is what clients of /rpc must show, and those of /metrics that come from other
 	// machines. The caller keeps it.
 	Token string
-	// Tokens checks further tokens. Those of the owner and of admins are as good as Token.
-	// Nil means that there are none.
+	// Tokens checks the tokens of the job stream. Those of the owner and of admins are as
+	// good as Token, too. Nil means that there are none.
 	Tokens *token.Issuer
+	// Board has the jobs, and is served by the caller. Nil means that there is no job
+	// stream; otherwise Tokens is required.
+	Board *board.Board
 }
 
 // Server is the jobs door.
 type Server struct {
+	config  Config
 	options Options
+	log     *slog.Logger
 	door    *door.Door
+	crowd   crowd
 	guesses access.Guesses
 }
 
@@ -69,12 +76,21 @@ func New(c Config, o Options) (*Server, error) {
 	if o.ServeRPC != nil && o.Token == "" {
 		return nil, errors.New("jobs: a connection to /rpc executes code and needs a token: set token_file")
 	}
-	s := &Server{options: o}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{config: c, options: o, log: o.Log.With("door", "jobs")}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	if o.ServeRPC != nil {
 		mux.HandleFunc("GET /rpc", s.rpc)
+	}
+	if o.Board != nil {
+		mux.HandleFunc("GET /ws", s.ws)
+		mux.HandleFunc("GET /api/jobs", s.withToken(s.listJobs))
+		mux.HandleFunc("POST /api/jobs/{id}/cancel", s.withToken(s.cancelJob))
+		mux.HandleFunc("POST /api/auth/refresh", s.refreshToken)
 	}
 	if o.Gatherer != nil {
 		mux.Handle("GET /metrics", s.forLocals(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))

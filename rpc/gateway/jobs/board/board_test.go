@@ -1,0 +1,167 @@
+package board_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waza/rpc/gateway/jobs/board"
+	"waza/runner"
+	"waza/runner/executor"
+	"waza/runner/record"
+	"waza/runner/runnertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const owner = "owner"
+
+// serve serves a board of a runner until the test ends.
+func serve(t *testing.T, r *runner.Runner, userOf func(run string) string) *board.Board {
+	t.Helper()
+	b := board.New(board.Options{Runner: r, UserOf: func(_ context.Context, run string) (string, error) { return userOf(run), nil }})
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { b.Serve(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		all.Wait()
+	})
+	return b
+}
+
+func ours(string) string { return owner }
+
+func says(context.Context, *executor.Trial) (string, error) { return "good", nil }
+
+func suite(tasks, trials int) string {
+	return fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 4, parallel: true, trials_per_task: %d}\ntasks:\n%s", trials, runnertest.Inline(tasks))
+}
+
+// Each user sees the last ten jobs, however many others have run since.
+func TestRecentJobs(t *testing.T) {
+	t.Parallel()
+	r := runnertest.AgentRunner(t, t.TempDir(), says)
+	var ids []string
+	for range 25 {
+		run := runnertest.Start(t, r, suite(1, 1), record.Request{})
+		<-run.Done()
+		ids = append(ids, run.ID())
+	}
+	b := serve(t, r, func(run string) string {
+		if run == ids[0] || run == ids[3] {
+			return "ann"
+		}
+		return owner
+	})
+	recent := func(v board.Viewer) (list []string) {
+		m, err := b.Jobs(t.Context(), v)
+		require.NoError(t, err)
+		require.Empty(t, m.Active)
+		for _, j := range m.Recent {
+			require.Equal(t, board.Done, j.Status)
+			list = append(list, j.ID)
+		}
+		return list
+	}
+	require.Equal(t, []string{ids[3], ids[0]}, recent(board.Viewer{User: "ann"}))
+	require.Empty(t, recent(board.Viewer{User: "bob"}))
+	mine := recent(board.Viewer{User: owner})
+	require.Len(t, mine, 10)
+	require.Equal(t, []string{ids[24], ids[15]}, []string{mine[0], mine[9]})
+	require.Equal(t, mine, recent(board.Viewer{User: "root", Admin: true}))
+	for _, c := range []struct {
+		viewer board.Viewer
+		id     string
+		want   error
+	}{
+		{board.Viewer{User: owner}, ids[24], board.ErrOver},
+		{board.Viewer{User: owner}, ids[1], board.ErrOver}, // no longer on the board
+		{board.Viewer{User: "ann"}, ids[1], board.ErrUnknown},
+		{board.Viewer{User: owner}, ids[0], board.ErrUnknown},
+		{board.Viewer{User: owner}, "", board.ErrUnknown},
+		{board.Viewer{User: owner}, "..", board.ErrUnknown},
+	} {
+		require.Equal(t, c.want, b.Cancel(t.Context(), c.viewer, c.id), c.id)
+	}
+}
+
+// Every watcher gets each result once, whichever process does the run, and progress ten
+// times a second at most.
+func TestWatchersGetEachResultOnce(t *testing.T) {
+	t.Parallel()
+	own := runnertest.AgentRunner(t, t.TempDir(), says)
+	other := runnertest.AgentRunner(t, own.Catalog().StateDir(), says)
+	type watched struct {
+		over     chan struct{}
+		results  map[string]int // by case
+		progress int
+	}
+	var all []*watched
+	for _, r := range []*runner.Runner{own, own, other} {
+		w := &watched{over: make(chan struct{}), results: map[string]int{}}
+		stop, err := serve(t, r, ours).Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) {
+			var m struct {
+				Type string
+				Data struct {
+					Case string `json:"test_case_id"`
+				}
+			}
+			if json.Unmarshal(msg, &m) != nil {
+				return
+			}
+			switch m.Type {
+			case "tool_eval_result":
+				w.results[m.Data.Case]++
+			case "job_progress":
+				w.progress++
+			case "job_completed":
+				close(w.over)
+			}
+		})
+		require.NoError(t, err)
+		defer stop()
+		all = append(all, w)
+	}
+	start := time.Now()
+	runnertest.Start(t, own, suite(5, 400), record.Request{})
+	for _, w := range all {
+		<-w.over
+		require.LessOrEqual(t, w.progress, 1+int(time.Since(start)/(100*time.Millisecond)))
+		missing := 0
+		for task := range 5 {
+			for trial := 1; trial <= 400; trial++ {
+				if w.results[fmt.Sprintf("t%d#%d", task, trial)] != 1 {
+					missing++
+				}
+			}
+		}
+		require.Zero(t, missing)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                       "",
+		"no such model gpt-4":                    "no such model gpt-4",
+		"the key sk-0123456789abcdef is invalid": "the key [redacted] is invalid",
+		"Authorization: Bearer abcdefgh.ijkl failed":     "Authorization: Bearer [redacted] failed",
+		`{"api_key": "hunter22", "model": "m"}`:          `{"api_key": "[redacted]", "model": "m"}`,
+		"GET /v1?access_token=abcdef12&x=1":              "GET /v1?access_token=[redacted]&x=1",
+		"token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.abc": "token [redacted]",
+	} {
+		require.Equal(t, want, board.Failure(text))
+	}
+	long := board.Failure(strings.Repeat("ä", 100_000))
+	require.Equal(t, 500, utf8.RuneCountInString(long))
+	require.True(t, strings.HasSuffix(long, "ä…"))
+}

@@ -1,0 +1,334 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"waza/runner"
+	"waza/runner/catalog"
+	"waza/runner/pause"
+	"waza/runner/record"
+	"waza/runner/replay"
+)
+
+// follow takes the events of an active run until the run ends, is gone, or ctx ends. A
+// fresh run is followed from the start of its session, so that no result is missing; one
+// that was active before the board, from now on.
+func (f *follower) follow(ctx context.Context, fresh bool) {
+	b, j := f.board, f.job
+	h, err := b.o.Runner.Catalog().Run(j.ID)
+	if err == nil {
+		f.rec = h.Record()
+		err = f.run(ctx, h, fresh)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		b.log.Warn("run cannot be followed", "run", j.ID, "error", err)
+	}
+	b.settle(ctx, f)
+}
+
+// follower follows a session of a run. It belongs to one goroutine.
+type follower struct {
+	board *Board
+	job   *job
+	rec   *record.Run
+	known func() // called when the job is known, see Board.initial
+	skip  int    // times that the run is resumed before the session starts
+	ended bool
+}
+
+func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
+	first := int64(1)
+	live, isLive := h.(*runner.Run)
+	switch {
+	case !fresh:
+		p, err := h.Progress()
+		if err != nil {
+			return err
+		}
+		first, f.job.seq = p.Seq+1, p.Seq
+		f.begin(p.StartedAt, p.Trials.Done(), false)
+		f.known()
+		if p.EndedAt != nil {
+			return nil
+		}
+	case isLive:
+		first = live.First()
+	case f.job.seq > 0:
+		first = f.job.seq + 1
+	default:
+		var err error
+		if h, err = f.consistent(ctx, h); err != nil {
+			return err
+		}
+		f.rec = h.Record()
+		f.skip = f.rec.Resumed
+	}
+	for wait := time.Duration(0); ; wait = replay.NextPause(wait) {
+		if err := f.read(ctx, h.Subscribe(max(first, f.job.seq+1))); err != nil || f.ended || f.job.isBegun(f.board) {
+			return err
+		}
+		// The run is being resumed, and its new session has yet to write something.
+		if info, ok := f.board.o.Runner.Catalog().Info(f.job.ID); !ok || info.Status != record.StatusRunning {
+			return nil
+		}
+		if err := pause.For(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// consistent returns the record of a run that is perhaps being resumed, when the process
+// that does so has written what is asked.
+func (f *follower) consistent(ctx context.Context, h record.Handle) (record.Handle, error) {
+	err := replay.Poll(ctx, func() bool {
+		recorded, ok := h.(*replay.Recorded)
+		if !ok || recorded.Run.Resumer() == 0 || recorded.Run.Resumer() == recorded.Rec.PID || !recorded.Run.Alive() {
+			return true
+		}
+		again, err := f.board.o.Runner.Catalog().Run(f.job.ID)
+		if err != nil {
+			return true
+		}
+		h = again
+		return false
+	})
+	return h, err
+}
+
+// read takes events until they end, whose error is nil, or ctx does.
+func (f *follower) read(ctx context.Context, events record.Subscription) error {
+	for {
+		next, cancel := ctx, context.CancelFunc(func() {})
+		if left, pending := f.owed(); pending {
+			next, cancel = context.WithTimeout(ctx, left)
+		}
+		batch, err := events.Next(next)
+		late := err != nil && next.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case late:
+			f.tell()
+		case errors.Is(err, io.EOF):
+			return nil // settle looks how the run ended
+		case err != nil:
+			return err
+		}
+		for _, e := range batch {
+			f.job.seq = e.Seq
+			if f.apply(e); f.ended {
+				return nil
+			}
+		}
+	}
+}
+
+// apply takes an event.
+func (f *follower) apply(e *record.Event) {
+	switch {
+	case e.Type == record.RunResumed:
+		f.skip = max(0, f.skip-1)
+		if f.skip == 0 {
+			f.begin(e.Time, f.kept(e), true)
+		}
+	case f.skip > 0:
+	case e.Type == record.RunStart:
+		f.begin(e.Time, 0, true)
+	case e.Type == record.TrialComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(f.rec.Tasks):
+		f.result(resultOf(f.rec, e))
+	case e.Type == record.End:
+		f.end(statusOf(e.Status), e.Time, e.Error)
+	}
+}
+
+// kept counts the cases that an earlier session of the run has done.
+func (f *follower) kept(e *record.Event) (n int) {
+	for i := range f.rec.Tasks {
+		if f.rec.Tasks[i].Role == record.RoleTask {
+			for _, r := range e.Kept[f.rec.Tasks[i].ID] {
+				n += r[1] - r[0] + 1
+			}
+		}
+	}
+	return n
+}
+
+// begin starts a session of the job. Watchers learn of a fresh one.
+func (f *follower) begin(at time.Time, done int, fresh bool) {
+	b, j := f.board, f.job
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.jobs[j.ID] != j {
+		return
+	}
+	if j.Status == Running { // resumed before its end was seen
+		j.Status = Interrupted
+	}
+	if !b.moveLocked(j, Pending) {
+		return
+	}
+	j.targets, j.begun, j.pending = targetsOf(f.rec), true, false
+	j.reopen(at)
+	j.count(done)
+	if fresh {
+		b.publishLocked(j, j.created(at))
+	}
+	b.moveLocked(j, Running)
+	if fresh {
+		b.publishLocked(j, encode(j.lifecycle("job_started", at)))
+		b.publishLocked(j, j.init(false))
+	}
+}
+
+// moveLocked changes the state of a job, which may follow the one before.
+func (b *Board) moveLocked(j *job, to Status) bool {
+	if j.move(to) {
+		return true
+	}
+	b.log.Error("job has an impossible state", "job", j.ID, "status", string(j.Status), "next", string(to))
+	return false
+}
+
+// result counts a case that has ended, and sends its result.
+func (f *follower) result(msg []byte) {
+	b, j := f.board, f.job
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.jobs[j.ID] != j || j.Status != Running {
+		return
+	}
+	j.count(j.done + 1)
+	b.publishLocked(j, msg)
+	j.pending = true
+	if time.Since(j.toldAt) >= progressPause {
+		b.tellLocked(j)
+	}
+}
+
+// owed returns how long it is until progress is to be sent; pending is false when none is.
+func (f *follower) owed() (left time.Duration, pending bool) {
+	f.board.mu.Lock()
+	defer f.board.mu.Unlock()
+	return max(0, progressPause-time.Since(f.job.toldAt)), f.job.pending && f.job.Status == Running
+}
+
+// tell sends the progress that is owed.
+func (f *follower) tell() {
+	f.board.mu.Lock()
+	defer f.board.mu.Unlock()
+	f.board.tellLocked(f.job)
+}
+
+func (b *Board) tellLocked(j *job) {
+	if !j.pending {
+		return
+	}
+	j.pending, j.toldAt = false, time.Now()
+	b.publishLocked(j, j.progress(j.toldAt))
+}
+
+// end ends the job. When the server ends, it says nothing about jobs that it interrupts
+// and resumes when it is back.
+func (f *follower) end(to Status, at time.Time, failure string) {
+	f.ended = true
+	b, j := f.board, f.job
+	select {
+	case <-b.o.Runner.Closing():
+		if to == Cancelled {
+			return
+		}
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.jobs[j.ID] == j && !j.Status.IsOver() {
+		j.ended = at
+		b.endLocked(j, to, at, failure)
+	}
+}
+
+// endLocked ends a job and says so.
+func (b *Board) endLocked(j *job, to Status, at time.Time, failure string) {
+	switch to {
+	case Interrupted:
+		failure = "the process of the run has ended; the run can be resumed"
+	case Failed:
+		if failure = Failure(failure); failure == "" {
+			failure = "the run failed"
+		}
+	case Cancelled, Done:
+		failure = ""
+	}
+	if b.moveLocked(j, to) {
+		j.pending = false
+		j.finish(at, failure)
+		b.publishLocked(j, j.over(at))
+	}
+}
+
+// settle ends the job of a run that has ended without an event, and looks whether the run
+// is active again.
+func (b *Board) settle(ctx context.Context, f *follower) {
+	j := f.job
+	for {
+		b.mu.Lock()
+		j.changed = false
+		b.mu.Unlock()
+		info, ok := b.o.Runner.Catalog().Info(j.ID)
+		if !ok {
+			b.remove(j.ID)
+			return
+		}
+		if !f.ended {
+			f.endUnseen(&info)
+		}
+		b.mu.Lock()
+		again := j.changed
+		if !again {
+			j.followed = false
+			b.pruneLocked(j.User)
+		}
+		b.mu.Unlock()
+		switch {
+		case again: // while it was looked at
+			continue
+		case info.Status == record.StatusRunning, f.ended && info.EndedAt != nil && !info.EndedAt.Equal(j.endedAt(b)):
+			b.change(ctx, &catalog.Change{Info: info}, true)
+		}
+		return
+	}
+}
+
+// endUnseen ends a job whose events have ended without the last.
+func (f *follower) endUnseen(info *catalog.Info) {
+	if f.rec != nil && !f.job.isBegun(f.board) { // it came and went before it could be read
+		f.begin(info.StartedAt, info.Trials.Done(), true)
+	}
+	to, at := statusOf(info.Status), time.Now()
+	if to == Running {
+		to = Interrupted
+	}
+	if info.EndedAt != nil {
+		at = *info.EndedAt
+	}
+	f.end(to, at, "")
+}
+
+// endedAt is when the run ended.
+func (j *job) endedAt(b *Board) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return j.ended
+}
+
+// isBegun reports whether the session has begun.
+func (j *job) isBegun(b *Board) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return j.begun
+}

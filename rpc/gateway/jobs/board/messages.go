@@ -1,0 +1,180 @@
+package board
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"waza/runner/record"
+)
+
+// Messages have the fields of the protocol's document and, beside them, those that pages
+// in the field read.
+
+// SyncMessage is the first message to a watcher.
+type SyncMessage struct {
+	Type   string `json:"type"`
+	Active []Job  `json:"active_jobs"`
+	Recent []Job  `json:"recent_jobs"`
+}
+
+// lifecycle is a message job_….
+type lifecycle struct {
+	Type      string  `json:"type"`
+	JobID     string  `json:"job_id"`
+	JobType   string  `json:"job_type,omitempty"`
+	Status    Status  `json:"status"`
+	User      string  `json:"user"`
+	Percent   *int    `json:"progress_pct,omitempty"`
+	Detail    string  `json:"progress_detail,omitempty"`
+	Ref       string  `json:"result_ref,omitempty"`
+	Error     *string `json:"error,omitempty"`
+	Created   *Time   `json:"created_at,omitempty"`
+	Timestamp Time    `json:"timestamp"`
+}
+
+// initMessage is tool_eval_init.
+type initMessage struct {
+	Type      string   `json:"type"`
+	JobID     string   `json:"job_id"`
+	Reconnect bool     `json:"reconnect"`
+	Percent   *int     `json:"progress_pct,omitempty"`
+	Data      initData `json:"data"`
+}
+
+type initData struct {
+	Targets   []target `json:"targets"`
+	Total     int      `json:"total_cases"`
+	Completed int      `json:"completed_cases"`
+	Suite     string   `json:"suite_name"`
+}
+
+// resultMessage is tool_eval_result.
+type resultMessage struct {
+	Type  string     `json:"type"`
+	JobID string     `json:"job_id"`
+	Data  resultData `json:"data"`
+}
+
+type resultData struct {
+	Provider string          `json:"provider"`
+	Model    string          `json:"model_id"`
+	Case     string          `json:"test_case_id"`
+	Tool     *string         `json:"actual_tool"`
+	Params   json.RawMessage `json:"actual_params"`
+	// The scores of tool and parameters are null: no case says yet which tool it expects.
+	ToolScore  *float64       `json:"tool_selection_score"`
+	ParamScore *float64       `json:"param_accuracy"`
+	Score      *float64       `json:"overall_score"`
+	LatencyMS  int64          `json:"latency_ms"`
+	Verdict    record.Verdict `json:"verdict"`
+	Success    bool           `json:"success"`
+	Error      string         `json:"error,omitempty"`
+}
+
+// encode encodes a message of this file, which cannot fail.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (j *job) lifecycle(kind string, at time.Time) *lifecycle {
+	return &lifecycle{Type: kind, JobID: j.ID, JobType: jobType, Status: j.Status, User: j.User, Timestamp: Time{at}}
+}
+
+func (j *job) created(at time.Time) []byte {
+	m := j.lifecycle("job_created", at)
+	m.Detail, m.Created = j.Detail, &j.Created
+	return encode(m)
+}
+
+func (j *job) progress(at time.Time) []byte {
+	m := j.lifecycle("job_progress", at)
+	m.Detail, m.Percent = j.Detail, &j.Percent
+	return encode(m)
+}
+
+// over is the last message of a job. A job that was interrupted has failed as far as
+// pages know.
+func (j *job) over(at time.Time) []byte {
+	kind := map[Status]string{Done: "job_completed", Cancelled: "job_cancelled"}[j.Status]
+	if kind == "" {
+		kind = "job_failed"
+	}
+	m := j.lifecycle(kind, at)
+	m.Ref = j.Ref
+	if kind == "job_failed" {
+		m.Error = &j.Error
+	}
+	return encode(m)
+}
+
+func (j *job) init(reconnect bool) []byte {
+	m := &initMessage{Type: "tool_eval_init", JobID: j.ID, Reconnect: reconnect, Data: initData{j.targets, j.total, j.done, j.suite}}
+	if reconnect {
+		m.Percent = &j.Percent
+	}
+	return encode(m)
+}
+
+// maxParams is how many bytes of arguments a result has; larger ones are null.
+const maxParams = 16 << 10
+
+func resultOf(rec *record.Run, e *record.Event) []byte {
+	ref := &rec.Tasks[e.TaskNum-1]
+	t := targetOf(rec, ref.Cell)
+	m := &resultMessage{Type: "tool_eval_result", JobID: rec.RunID, Data: resultData{
+		Provider: t.Provider, Model: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
+		LatencyMS: e.DurationMS, Verdict: e.Verdict, Success: e.Verdict == record.Passed, Error: Failure(e.Error),
+	}}
+	if e.Trial == nil {
+		return encode(m)
+	}
+	m.Data.LatencyMS = e.Trial.ExecutorMS
+	for i := range e.Trial.Transcript {
+		call := e.Trial.Transcript[i].Tool
+		if call == nil {
+			continue
+		}
+		name := cut(call.Name, maxFailure)
+		m.Data.Tool = &name
+		if len(call.Arguments) <= maxParams && json.Valid(call.Arguments) {
+			m.Data.Params = call.Arguments
+		}
+		break
+	}
+	return encode(m)
+}
+
+// maxFailure is how many characters of an error are sent.
+const maxFailure = 500
+
+// secrets are texts that look like keys and tokens. Records have none of those that waza
+// knows; these come from programs that it does not.
+var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,}|\bgh[pousr]_[a-z0-9]{16,}|\bxox[a-z]-[a-z0-9-]{10,}|\bAKIA[A-Z0-9]{12,}` +
+	`|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]+\.[a-z0-9_-]*|\bbearer\s+[a-z0-9._~+/=-]{8,}` +
+	`|((?:api[_-]?key|access[_-]?key|token|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',;&]{4,}`)
+
+// Failure is the text of an error as clients get it: without what looks like a secret, at
+// most 500 characters.
+func Failure(text string) string {
+	const most = 64 << 10 // a text that is longer is not searched to its end
+	if len(text) > most {
+		text = text[:most]
+	}
+	return cut(secrets.ReplaceAllString(text, "${1}[redacted]"), maxFailure)
+}
+
+// cut returns at most n characters of a text.
+func cut(text string, n int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}

@@ -1,0 +1,93 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"waza/rpc/gateway/jobs/board"
+	"waza/rpc/gateway/jobs/token"
+)
+
+// reply answers a request with JSON.
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// refuse answers a request with an error.
+func refuse(w http.ResponseWriter, status int, message string) {
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	reply(w, status, map[string]string{"error": message})
+}
+
+// refuseToken answers a request whose token is no good.
+func (s *Server) refuseToken(w http.ResponseWriter, err error) {
+	if errors.Is(err, token.ErrStore) {
+		s.log.Error("a token cannot be checked", "error", err)
+		refuse(w, http.StatusInternalServerError, token.ErrStore.Error())
+		return
+	}
+	refuse(w, http.StatusUnauthorized, err.Error())
+}
+
+// withToken lets requests pass that show a token in the header Authorization.
+func (s *Server) withToken(h func(w http.ResponseWriter, r *http.Request, v board.Viewer)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			text = ""
+		}
+		claims, err := s.options.Tokens.Check(r.Context(), strings.TrimSpace(text))
+		if err != nil {
+			s.refuseToken(w, err)
+			return
+		}
+		h(w, r, viewer(claims))
+	}
+}
+
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request, v board.Viewer) {
+	m, err := s.options.Board.Jobs(r.Context(), v)
+	if err != nil {
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"jobs": append(m.Active, m.Recent...)})
+}
+
+func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request, v board.Viewer) {
+	id := r.PathValue("id")
+	code, message := s.cancel(context.WithoutCancel(r.Context()), v, id)
+	status := map[string]int{"": http.StatusOK, "unknown_job": http.StatusNotFound, "job_over": http.StatusBadRequest}[code]
+	switch status {
+	case http.StatusOK:
+		reply(w, status, map[string]any{"job_id": id, "status": board.Cancelled})
+	case 0:
+		refuse(w, http.StatusBadGateway, message)
+	default:
+		refuse(w, status, message)
+	}
+}
+
+func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Refresh string `json:"refresh_token"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*token.MaxBytes)).Decode(&body); err != nil {
+		refuse(w, http.StatusBadRequest, "want a JSON object with the field refresh_token")
+		return
+	}
+	pair, err := s.options.Tokens.Refresh(r.Context(), body.Refresh)
+	if err != nil {
+		s.refuseToken(w, err)
+		return
+	}
+	reply(w, http.StatusOK, pair)
+}

@@ -1,0 +1,172 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/jobs/board"
+	"waza/rpc/gateway/jobs/token"
+	"waza/runner/pause"
+)
+
+// Codes that close connections to the job stream, besides CodeUnauthenticated.
+const (
+	CodeReceiveTimeout     = 4002
+	CodeTooManyConnections = 4008
+)
+
+// maxRequestBytes is the size of the largest message that clients of the job stream send.
+const maxRequestBytes = 64 << 10
+
+// crowd counts the connections of each user. The zero value has none.
+type crowd struct {
+	mu     sync.Mutex // guards byUser
+	byUser map[string]int
+}
+
+// enter counts a connection of a user. It is false when there are most already.
+func (c *crowd) enter(user string, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if most > 0 && c.byUser[user] >= most {
+		return false
+	}
+	if c.byUser == nil {
+		c.byUser = map[string]int{}
+	}
+	c.byUser[user]++
+	return true
+}
+
+func (c *crowd) leave(user string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byUser[user]--; c.byUser[user] == 0 {
+		delete(c.byUser, user)
+	}
+}
+
+// ws serves the job stream to a client that shows a token in the query.
+func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
+	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
+		claims, err := s.options.Tokens.Check(ctx, c.Request().URL.Query().Get("token"))
+		switch {
+		case errors.Is(err, token.ErrStore):
+			c.Log().Error("a token cannot be checked", "error", err)
+			c.Close(int(websocket.StatusInternalError), token.ErrStore.Error())
+			return
+		case err != nil:
+			c.Close(CodeUnauthenticated, err.Error())
+			return
+		case !s.crowd.enter(claims.Subject, s.config.ConnectionsPerUser):
+			c.Close(CodeTooManyConnections, "too many connections")
+			return
+		}
+		defer s.crowd.leave(claims.Subject)
+		if !c.Identify("user " + claims.Subject) {
+			return
+		}
+		c.SetIdle(door.Idle{After: time.Duration(s.config.ReceiveTimeout), Code: CodeReceiveTimeout, Reason: "Receive timeout"})
+		s.watch(ctx, c, viewer(claims))
+	})
+}
+
+func viewer(claims *token.Claims) board.Viewer {
+	return board.Viewer{User: claims.Subject, Admin: claims.IsAdmin()}
+}
+
+// watch sends the jobs to a client, and does what it asks for, until it leaves.
+func (s *Server) watch(ctx context.Context, c *door.Conn, v board.Viewer) {
+	stop, err := s.options.Board.Watch(ctx, v, func(msg []byte) { _ = c.Send(msg) }) // Send ends slow connections
+	if err != nil {
+		return
+	}
+	defer stop()
+	for {
+		msg, err := c.Read(ctx)
+		if err != nil {
+			return
+		}
+		if len(msg) > maxRequestBytes {
+			c.Close(int(websocket.StatusMessageTooBig), "message too large")
+			return
+		}
+		for again, ok := c.Allow(); !ok; again, ok = c.Allow() {
+			if pause.Unless(ctx, c.Done(), again) != nil {
+				return
+			}
+		}
+		if answer := s.answer(ctx, v, msg); answer != nil && c.Send(answer) != nil {
+			return
+		}
+	}
+}
+
+// problem is the message error. Clients in the field ignore it.
+type problem struct {
+	Type    string `json:"type"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	JobID   string `json:"job_id,omitempty"`
+}
+
+// answer does what a message asks for, and returns the answer; nil when there is none.
+func (s *Server) answer(ctx context.Context, v board.Viewer, msg []byte) []byte {
+	var m struct {
+		Type  *string `json:"type"`
+		JobID *string `json:"job_id"`
+	}
+	p := &problem{Type: "error"}
+	switch err := json.Unmarshal(msg, &m); {
+	case err != nil || m.Type == nil:
+		p.Code, p.Message = "bad_message", "want a JSON object with the field type"
+	case *m.Type == "ping":
+		return []byte(`{"type":"pong"}`)
+	case *m.Type != "cancel":
+		p.Code, p.Message = "unknown_type", "want the type ping or cancel"
+	case m.JobID == nil:
+		p.Code, p.Message = "bad_message", "cancel: want the field job_id"
+	default:
+		// A client may leave right after it has cancelled a job.
+		if p.Code, p.Message = s.cancel(context.WithoutCancel(ctx), v, *m.JobID); p.Code == "" {
+			return nil
+		}
+		p.JobID = clip(*m.JobID)
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// cancel cancels a job, and returns why it cannot; an empty code when it can.
+func (s *Server) cancel(ctx context.Context, v board.Viewer, id string) (code, message string) {
+	err := s.options.Board.Cancel(ctx, v, id)
+	switch {
+	case err == nil:
+		return "", ""
+	case errors.Is(err, board.ErrUnknown):
+		return "unknown_job", err.Error()
+	case errors.Is(err, board.ErrOver):
+		return "job_over", err.Error()
+	}
+	return "cancel_failed", board.Failure(err.Error())
+}
+
+// clip shortens what a client sent for an answer.
+func clip(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
