@@ -89,9 +89,9 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	return infos, nil
 }
 
-// Info returns the line of one run in the list; ok is false when there is no such run.
-// Of an interrupted run it reads the whole journal.
-func (r *Catalog) Info(id string) (info Info, ok bool) {
+// Look returns the line of one run in the list of a catalog; ok is false when there is no
+// such run. Of an interrupted run it reads the whole journal.
+func Look(r *Catalog, id string) (info Info, ok bool) {
 	if !journal.ValidID(id) {
 		return Info{}, false
 	}

@@ -123,7 +123,7 @@ func (b *Board) load(ctx context.Context) {
 		if most[user]++; most[user] > mostRecent {
 			continue
 		}
-		if info, ok := b.o.Runner.Catalog().Info(id); ok {
+		if info, ok := catalog.Look(b.o.Runner.Catalog(), id); ok {
 			b.change(ctx, &catalog.Change{Info: info}, false)
 		}
 	}
@@ -317,7 +317,7 @@ func (b *Board) Cancel(ctx context.Context, v Viewer, id string) error {
 	}
 	b.mu.Unlock()
 	if !known {
-		info, ok := b.o.Runner.Catalog().Info(id)
+		info, ok := catalog.Look(b.o.Runner.Catalog(), id)
 		if !ok {
 			return ErrUnknown
 		}

@@ -74,7 +74,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		// The run is being resumed, and its new session has yet to write something.
-		if info, ok := f.board.o.Runner.Catalog().Info(f.job.ID); !ok || info.Status != record.StatusRunning {
+		if info, ok := catalog.Look(f.board.o.Runner.Catalog(), f.job.ID); !ok || info.Status != record.StatusRunning {
 			return nil
 		}
 		if err := pause.For(ctx, wait); err != nil {
@@ -279,7 +279,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 		b.mu.Lock()
 		j.changed = false
 		b.mu.Unlock()
-		info, ok := b.o.Runner.Catalog().Info(j.ID)
+		info, ok := catalog.Look(b.o.Runner.Catalog(), j.ID)
 		if !ok {
 			b.remove(j.ID)
 			return
