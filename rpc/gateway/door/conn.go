@@ -46,6 +46,7 @@ type Conn struct {
 	out      outbox
 	pulse    pulse
 	received atomic.Int64 // messages
+	isLarge  atomic.Bool  // the message that Read returned last counts among the large ones
 
 	mu   sync.Mutex // guards the fields below
 	name string     // "" until identified
@@ -141,9 +142,11 @@ func (c *Conn) Drop() { c.out.end(ending{reason: "dropped"}) }
 
 // Read waits for the next text message and returns it; the caller may keep it. A binary
 // message closes the connection with code 1003, text that is not UTF-8 with 1007, a
-// message that is too large with 1009; the error is an [*UnreadableError] then. Nothing is returned after Close or Drop. When
-// ctx ends, the connection is dropped.
+// message that is too large with 1009; the error is an [*UnreadableError] then. Nothing is
+// returned after Close or Drop. When ctx ends, the connection is dropped. The caller does
+// what a message asks for before it reads the next: few large ones exist at a time.
 func (c *Conn) Read(ctx context.Context) ([]byte, error) {
+	c.letGo()
 	if ctx != c.ctx && ctx.Done() != nil {
 		defer context.AfterFunc(ctx, c.Drop)()
 	}
@@ -161,6 +164,7 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 		case err != nil:
 			return nil, c.lost(err)
 		case c.out.isEnding():
+			c.letGo()
 			continue // until the client has answered the close frame
 		case kind != websocket.MessageText:
 			return nil, c.unreadable(websocket.StatusUnsupportedData, "messages must be text")
@@ -188,16 +192,23 @@ var errTooLarge = errors.New("message too large")
 const aliveBytes = 64 << 10
 
 // Messages that are larger than largeBytes wait until fewer than mostLarge of the door are
-// being received, and must arrive within largeTime. Otherwise each connection could hold
-// a message of Config.MaxMessageBytes that never ends.
+// being received or used, and must arrive within largeTime. Otherwise each connection could
+// hold a message of Config.MaxMessageBytes that never ends.
 const (
 	largeBytes = 256 << 10
 	mostLarge  = 32
 	largeTime  = 2 * time.Minute
 )
 
+// letGo lets another large message in, if the last one of this connection was one.
+func (c *Conn) letGo() {
+	if c.isLarge.Swap(false) {
+		<-c.door.large
+	}
+}
+
 // readAll reads a message within the limit.
-func (c *Conn) readAll(r io.Reader) ([]byte, error) {
+func (c *Conn) readAll(r io.Reader) (msg []byte, err error) {
 	limit := c.limit()
 	b := make([]byte, 0, 512)
 	alive := aliveBytes
@@ -215,9 +226,11 @@ func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 			late := time.AfterFunc(largeTime, func() {
 				c.Close(int(websocket.StatusPolicyViolation), "the message takes too long")
 			})
+			c.isLarge.Store(true)
 			defer func() {
-				late.Stop()
-				<-c.door.large
+				if late.Stop(); err != nil {
+					c.letGo()
+				}
 			}()
 		}
 		n, err := r.Read(b[len(b):cap(b)])
@@ -270,6 +283,7 @@ func (c *Conn) lost(err error) error {
 
 // finish ends the connection after its handler has returned, and waits for the writer.
 func (c *Conn) finish() {
+	c.letGo()
 	c.Close(int(websocket.StatusGoingAway), "")
 	c.out.wait()
 	c.Drop()

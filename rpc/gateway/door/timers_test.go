@@ -436,3 +436,39 @@ func TestRateLimit(t *testing.T) {
 		require.Equal(t, allowed{time.Second, false}, ask(two))
 	})
 }
+
+// Of large messages that have arrived, few exist before the others have been dealt with.
+func TestAttackManyLargeMessages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var inUse atomic.Int64
+		deal := make(chan struct{})
+		p, _ := openPipes(t, door.Defaults(), door.Options{}, named(func(ctx context.Context, c *door.Conn) {
+			for {
+				msg, err := c.Read(ctx)
+				if err != nil {
+					return
+				}
+				inUse.Add(1)
+				<-deal
+				inUse.Add(-1)
+				c.Send(msg[:1])
+			}
+		}))
+		clients := make([]*websocket.Conn, door.MostLarge+5)
+		for i := range clients {
+			clients[i] = p.webSocket(t, websocket.DialOptions{})
+			go func() {
+				_ = clients[i].Write(context.Background(), websocket.MessageText, []byte(strings.Repeat("x", 2*door.LargeBytes)))
+			}()
+		}
+		synctest.Wait()
+		require.EqualValues(t, door.MostLarge, inUse.Load())
+		close(deal)
+		for _, ws := range clients {
+			require.Equal(t, "x", hear(t, ws))
+			ws.CloseNow()
+		}
+		time.Sleep(time.Minute) // until all have noticed
+	})
+}
