@@ -53,12 +53,13 @@ func New(hub Hub) executor.Kind {
 	}
 }
 
-var uuid = text.Pattern(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(:.+)?$`)
+// uuid matches the ids that agents can register with: a trial would wait for others for ever.
+var uuid = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
 
 func check(c *eval.Check, o *Options) {
 	for i, id := range o.Remote.Clients {
 		if !uuid().MatchString(id) {
-			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue, "remote.clients[%d]: %q is not the id of an agent: a UUID, or UUID:TAB", i, text.Clip(id, 80))
+			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue, "remote.clients[%d]: %q is not the id of an agent: a UUID v4, or UUID:TAB", i, text.Clip(id, 80))
 		}
 	}
 	for i, tool := range o.Remote.Tools {

@@ -400,7 +400,7 @@ config:
   executor: remote
   mcp_servers: {a: {}}
   instruction_files: [a.md]
-  remote: {clients: [bob], tools: [""]}
+  remote: {clients: [bob, 550e8400-e29b-11d4-a716-446655440000], tools: [""]}
 tasks:
   - {id: a, inputs: {tool: t, url: "{{sit}}", input: {x: ["{{task_i}}"]}, priority: normal}}
   - {id: b, inputs: {input: {x: 1}, priority: soon}}
@@ -413,7 +413,8 @@ x
 		`warning: unknown key "skill_directories"`,
 		`warning: executor remote: mcp_servers has no effect: remote agents are set up where they are`,
 		`warning: executor remote: instruction_files has no effect: remote agents are set up where they are`,
-		`error: executor remote: remote.clients[0]: "bob" is not the id of an agent: a UUID, or UUID:TAB`,
+		`error: executor remote: remote.clients[0]: "bob" is not the id of an agent: a UUID v4, or UUID:TAB`,
+		`error: executor remote: remote.clients[1]: "550e8400-e29b-11d4-a716-446655440000" is not the id of an agent: a UUID v4, or UUID:TAB`,
 		`error: executor remote: remote.tools[0]: the name of a tool has 1 to 256 bytes, not 0`,
 		`warning: no variable "sit"; the text is sent as it stands`,
 		`warning: no variable "task_i"; the text is sent as it stands`,
