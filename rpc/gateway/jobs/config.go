@@ -16,7 +16,7 @@ type Config struct {
 	ReceiveTimeout door.Duration `yaml:"receive_timeout"`
 	// Most connections of a user to the job stream.
 	ConnectionsPerUser int `yaml:"connections_per_user"`
-	// Most jobs of a user that run at once; further ones are queued.
+	// Most jobs of a user that are to run at once. This version checks the number and queues no jobs.
 	MaxJobs int `yaml:"max_jobs"`
 }
 
