@@ -35,7 +35,7 @@ func Command(o Options) *cli.Command {
 		Name: "token", Category: help.Daemon,
 		Usage: "make, list and revoke tokens for clients of waza serve",
 		Description: `Clients of the jobs door show a token. The server of this state directory accepts the
-tokens, whether it runs now or later.
+tokens, whether it runs now or later. Without a subcommand, it lists them.
 
 Examples:
   waza token create
@@ -44,11 +44,12 @@ Examples:
 
 Exit codes: 0 when done, 2 for wrong usage or an unknown token, 3 when the tokens
 cannot be read or written.`,
+		Flags: []cli.Flag{flags.JSON("print the pairs as JSON")},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return flags.UnknownCommand("waza token", name, c.Command.Subcommands)
 			}
-			return exit.Usagef("waza token --help lists the commands", "waza token: want create, list or revoke")
+			return o.withTokens(list)(c)
 		},
 		Subcommands: []*cli.Command{
 			{
