@@ -108,7 +108,7 @@ func reviewMethods() []*method {
 	return []*method{
 		dispatch.Define("run.review", dispatch.Heavy,
 			"Record a person's score of a trial of a run that is over, for a grader of type human or human_calibration. "+
-				"The verdict of the trial and the run's summary follow it at once; no notification tells of it. It may be given again: the last one counts.", reviewTrial),
+				"The verdict of the trial and the run's summary follow it at once; there is no notification of it. It may be given again: the last one counts.", reviewTrial),
 		dispatch.Define("run.pending", dispatch.Heavy, "List the scores that a run waits for.", listPending),
 	}
 }

@@ -60,8 +60,7 @@ func worker(n, most int, longest time.Duration) *wireAgent {
 	}}
 }
 
-// A server that is killed or stopped over and over, with agents in the midst of their
-// work, loses no trial and counts none twice, be the run its own or that of another
+// A server that is killed or stopped over and over, while agents work, loses no trial and counts none twice, be the run its own or that of another
 // process, which is killed as well.
 func TestCrashServe(t *testing.T) {
 	t.Parallel()

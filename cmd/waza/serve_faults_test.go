@@ -127,7 +127,7 @@ func (s *served) agentsKnown() map[string]string {
 	return states
 }
 
-// Three agents, each with a tool of its own, do a suite. One is killed in the midst of a trial
+// Three agents, each with a tool of its own, do a suite. One is killed during a trial
 // and started again, one loses its network for five seconds, and the server is killed
 // and started again. Each trial counts once.
 func TestServeFaults(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"waza/cmd/waza/flags"
 )
 
-// Source has what the commands themselves do not tell.
+// Source has what the commands themselves do not say.
 type Source struct {
 	// Values are the values a flag takes, where these are a few words.
 	Values func(f cli.Flag) []string

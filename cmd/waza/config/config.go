@@ -1,4 +1,4 @@
-// Package config reads what `waza serve` is told: a YAML file, over that environment
+// Package config reads the configuration of `waza serve`: a YAML file, over that environment
 // variables, over those flags. Call [Load]; what is wrong comes back as findings with
 // their places, as for suites. A [Config] without findings of severity [decode.Error]
 // can be served.

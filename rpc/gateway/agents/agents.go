@@ -31,7 +31,7 @@ const Version = "1.0.0"
 type Config struct {
 	door.Config `yaml:",inline"`
 	// File with a key for each agent, a YAML or JSON map from client id to key, readable by
-	// its owner only. The part of an id before the colon stands for all tabs of a browser. Agents
+	// its owner only. The part of an id before the colon means all tabs of a browser. Agents
 	// that it does not have show the key of the environment variable WAZA_AGENT_KEY.
 	KeysFile string `yaml:"keys_file"`
 	// How long a client may take to register.

@@ -143,7 +143,7 @@ func (c *Client) connected(ctx context.Context) (*connection, error) {
 		over, wait := c.dialing, min(redial, time.Duration(c.fails)*redial/10)
 		c.dials.Go(func() {
 			if pause.For(c.ctx, wait) == nil {
-				_, _ = c.connect(c.ctx) // whoever waits looks for the connection
+				_, _ = c.connect(c.ctx) // callers look for the connection
 			}
 			c.mu.Lock()
 			c.dialing = nil
@@ -203,7 +203,7 @@ func (c *connection) call(ctx context.Context, method string, m *message, result
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &reply): // nothing more is to be had from this connection
+	case !errors.As(err, &reply): // the connection is of no more use
 		c.rpc.Close()
 		err = errGone
 	default:

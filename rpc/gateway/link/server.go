@@ -99,7 +99,7 @@ type session struct {
 	requests map[string]*request
 }
 
-// request is what a key stands for.
+// request is what a key names.
 type request struct {
 	cancel context.CancelCauseFunc // of the call that is served; nil when there is none
 	slot   remote.Slot             // nil as long as none is reserved

@@ -41,7 +41,7 @@ type Slot interface {
 	Release()
 }
 
-// Directory tells which agents a server knows. It is safe for concurrent use.
+// Directory lists the agents that a server knows. It is safe for concurrent use.
 type Directory interface {
 	// Agents lists the agents, by client id. The error is [ErrNoServer] when there is no
 	// server.

@@ -113,7 +113,7 @@ func (f *follower) read(ctx context.Context, events record.Subscription) error {
 		cancel()
 		switch {
 		case late:
-			f.tell()
+			f.report()
 		case errors.Is(err, io.EOF):
 			return nil // settle looks how the run ended
 		case err != nil:
@@ -205,7 +205,7 @@ func (f *follower) result(msg []byte) {
 	j.count(j.done + 1)
 	b.publishLocked(j, msg)
 	j.pending = true
-	if time.Since(j.toldAt) >= progressPause {
+	if time.Since(j.sentAt) >= progressPause {
 		b.tellLocked(j)
 	}
 }
@@ -214,11 +214,11 @@ func (f *follower) result(msg []byte) {
 func (f *follower) owed() (left time.Duration, pending bool) {
 	f.board.mu.Lock()
 	defer f.board.mu.Unlock()
-	return max(0, progressPause-time.Since(f.job.toldAt)), f.job.pending && f.job.Status == Running
+	return max(0, progressPause-time.Since(f.job.sentAt)), f.job.pending && f.job.Status == Running
 }
 
-// tell sends the progress that is owed.
-func (f *follower) tell() {
+// report sends the progress that is owed.
+func (f *follower) report() {
 	f.board.mu.Lock()
 	defer f.board.mu.Unlock()
 	f.board.tellLocked(f.job)
@@ -228,8 +228,8 @@ func (b *Board) tellLocked(j *job) {
 	if !j.pending {
 		return
 	}
-	j.pending, j.toldAt = false, time.Now()
-	b.publishLocked(j, j.progress(j.toldAt))
+	j.pending, j.sentAt = false, time.Now()
+	b.publishLocked(j, j.progress(j.sentAt))
 }
 
 // end ends the job. When the server ends, it says nothing about jobs that it interrupts

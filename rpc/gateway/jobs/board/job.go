@@ -94,7 +94,7 @@ type job struct {
 	seq         int64     // of the last event; 0 when none is known. It belongs to the follower
 	changed     bool      // the run has changed while it was followed
 	begun       bool      // the watchers know of this session of the run
-	toldAt      time.Time // when the last progress was sent
+	sentAt      time.Time // when the last progress was sent
 	ended       time.Time // of the run, as its record says
 	pending     bool      // progress was not sent since it changed
 }
@@ -175,7 +175,7 @@ func targetOf(rec *record.Run, c *record.Cell) target {
 }
 
 // caseID names a trial: the id of its task in the suite, with the number of the trial when
-// there are several, and with its cell when the model alone does not tell it from others.
+// there are several, and with its cell when the model alone does not distinguish it from others.
 func caseID(ref *record.TaskRef, trial int) string {
 	id := ref.ID
 	if ref.Task != "" && (ref.Cell == nil || len(ref.Cell.Params) == 0) {
