@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -177,4 +179,20 @@ func environment(t *testing.T, more ...string) []string {
 	t.Helper()
 	env := append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=")
 	return append(env, more...)
+}
+
+// freeAddress is a loopback address that was free a moment ago: a server that is
+// started again needs the one it had. Systems give ports from 32768 on to clients, which
+// could take one while no server has it.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }

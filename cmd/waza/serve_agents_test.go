@@ -151,16 +151,6 @@ func startAgents(t *testing.T, address string, agents ...*wireAgent) {
 	})
 }
 
-// freeAddress is a loopback address that was free a moment ago: a server that is
-// started again wants the one it had.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // served is a server of agents that is killed and started again.
 type served struct {
 	*testing.T

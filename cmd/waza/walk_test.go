@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,10 +29,7 @@ func TestReadmeWalk(t *testing.T) {
 	commands := strings.Split(strings.TrimSpace(walks[0]), "\n")
 	require.Len(t, commands, 3)
 
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	free.Close()
+	address := freeAddress(t)
 	env := environment(t, "WAZA_SERVE_AGENTS_LISTEN="+address, "WAZA_SERVE_JOBS_LISTEN=127.0.0.1:0",
 		"PATH="+filepath.Dir(wazaPath(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	command := func(line string) *exec.Cmd {
