@@ -23,7 +23,7 @@ import (
 	"waza/runner/record"
 )
 
-// serveSize says how often a server is killed, and how many agents it has.
+// serveSize says how often a server or its caller is ended, and how many agents it has.
 func serveSize() (kills, agents int) {
 	switch os.Getenv("WAZA_TEST_CRASH") {
 	case "":
@@ -31,7 +31,7 @@ func serveSize() (kills, agents int) {
 	case "ci":
 		return 15, 20
 	}
-	return 100, 20
+	return 210, 20 // half of them at least are kill -9 of the server
 }
 
 const serveTasks = 4
@@ -88,7 +88,7 @@ func TestCrashServe(t *testing.T) {
 				runs(suite)
 				defer func() { _ = run.Process.Kill() }()
 			}
-			during := 0
+			during, killed := 0, 0
 			for range kills {
 				require.NoError(t, pause.For(t.Context(), 50*time.Millisecond+rand.N(350*time.Millisecond)))
 				if s.result() == nil {
@@ -103,11 +103,12 @@ func TestCrashServe(t *testing.T) {
 					s.stop()
 					s.start()
 				default:
+					killed++
 					s.kill()
 					s.start()
 				}
 			}
-			t.Logf("%d of %d ends came before the end of the run", during, kills)
+			t.Logf("%d of %d ends came before the end of the run; %d were kill -9 of the server", during, kills, killed)
 			require.NotZero(t, during)
 			s.until("the run has ended", func() bool { return s.result() != nil })
 			if run != nil {
