@@ -170,8 +170,8 @@ func certificateFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "tls: ")
 }
 
-// checkAddress takes an address apart. No host means localhost, which is the same as
-// the address it stands for.
+// checkAddress takes an address apart. No host means localhost, which
+// is the same as its loopback address.
 func (l *loader) checkAddress(d Door) (address, bool) {
 	listen := d.Config.Listen
 	suggestion := ""
