@@ -130,6 +130,7 @@ func (l *loader) load(src *decode.Source) {
 	before := l.Errors()
 	loadTasks(l)
 	matrix.combine()
+	check.kind()
 	check.baseline()
 	s.Triggers = triggerLoader{l}.load()
 	check.measured()
@@ -143,6 +144,7 @@ func (l *loader) load(src *decode.Source) {
 
 func (l *loader) decodeSuite() {
 	s := l.suite
+	s.Kind = ToolEval
 	s.Config.SetDefaults()
 	if s.Project != nil {
 		s.Project.Defaults.apply(&s.Config)

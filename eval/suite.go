@@ -21,6 +21,8 @@ type Suite struct {
 	Description string `yaml:"description"`
 	// Name of the agent skill under test.
 	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
+	// What the suite measures: tool_eval, how well tasks are done; benchmark, how fast models answer; param_tune and prompt_tune, which parameters or system prompt are best; judge, what a model says of the answers.
+	Kind SuiteKind `yaml:"kind" jsonschema:"enum=tool_eval,enum=benchmark,enum=param_tune,enum=prompt_tune,enum=judge,default=tool_eval"`
 	// Version of the suite's content, free text.
 	Version string `yaml:"version"`
 	// Version of the suite format, MAJOR.MINOR; MAJOR is 1.

@@ -16,6 +16,9 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
 		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
 	}
+	if s.Kind != eval.ToolEval {
+		rec.Suite.Kind = s.Kind
+	}
 	for _, t := range p.Tasks {
 		rec.Tasks = append(rec.Tasks, record.TaskRef{
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,

@@ -6,6 +6,7 @@
 package record
 
 import (
+	"cmp"
 	"time"
 
 	"waza/eval"
@@ -80,7 +81,12 @@ type SuiteRef struct {
 	Skill       string `json:"skill,omitempty"`
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Kind is absent of a tool_eval.
+	Kind eval.SuiteKind `json:"kind,omitempty"`
 }
+
+// KindName is the kind of the suite, which is never empty.
+func (s SuiteRef) KindName() eval.SuiteKind { return cmp.Or(s.Kind, eval.ToolEval) }
 
 // Config is how a run was carried out: the suite's config with what the
 // request changed.
