@@ -151,7 +151,7 @@ func (b *Board) change(ctx context.Context, c *catalog.Change, fresh bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !known { // only the goroutine of Serve adds jobs
-		j = &job{Job: Job{ID: c.RunID, Type: jobType, User: user}}
+		j = &job{Job: Job{ID: c.RunID, User: user}}
 		b.jobs[c.RunID] = j
 	}
 	running := c.Status == record.StatusRunning
@@ -284,7 +284,7 @@ func (b *Board) Watch(ctx context.Context, v Viewer, send func(msg []byte)) (sto
 	send(encode(sync))
 	for i := range sync.Active {
 		if j := b.jobs[sync.Active[i].ID]; j.Status == Running {
-			send(j.init(true))
+			send(j.messages.init(j, true))
 		}
 	}
 	b.watchers[w] = struct{}{}

@@ -20,7 +20,7 @@ func (f *follower) follow(ctx context.Context, fresh bool) {
 	b, j := f.board, f.job
 	h, err := b.o.Runner.Catalog().Run(j.ID)
 	if err == nil {
-		f.rec = h.Record()
+		f.rec, f.handle = h.Record(), h
 		err = f.run(ctx, h, fresh)
 	}
 	switch {
@@ -37,9 +37,11 @@ type follower struct {
 	board *Board
 	job   *job
 	rec   *record.Run
-	known func() // called when the job is known, see Board.initial
-	skip  int    // times that the run is resumed before the session starts
-	ended bool
+	// handle is the run of rec.
+	handle record.Handle
+	known  func() // called when the job is known, see Board.initial
+	skip   int    // times that the run is resumed before the session starts
+	ended  bool
 }
 
 func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
@@ -52,7 +54,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		first, f.job.seq = p.Seq+1, p.Seq
-		f.begin(p.StartedAt, p.Trials.Done(), false)
+		f.begin(p.StartedAt, p.Trials.Done(), f.results(), false)
 		f.known()
 		if p.EndedAt != nil {
 			return nil
@@ -66,7 +68,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 		if h, err = f.consistent(ctx, h); err != nil {
 			return err
 		}
-		f.rec = h.Record()
+		f.rec, f.handle = h.Record(), h
 		f.skip = f.rec.Resumed
 	}
 	for wait := time.Duration(0); ; wait = replay.NextPause(wait) {
@@ -134,16 +136,28 @@ func (f *follower) apply(e *record.Event) {
 	case e.Type == record.RunResumed:
 		f.skip = max(0, f.skip-1)
 		if f.skip == 0 {
-			f.begin(e.Time, f.kept(e), true)
+			f.begin(e.Time, f.kept(e), f.results(), true)
 		}
 	case f.skip > 0:
 	case e.Type == record.RunStart:
-		f.begin(e.Time, 0, true)
-	case e.Type == record.TrialComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(f.rec.Tasks):
-		f.result(resultOf(f.rec, e))
-	case e.Type == record.End:
+		if !f.job.isBegun(f.board) { // the board may have found the run before its first event
+			f.begin(e.Time, 0, nil, true)
+		}
+	default:
+		f.publish(e)
+	}
+	if e.Type == record.End && f.skip == 0 {
 		f.end(statusOf(e.Status), e.Time, e.Error)
 	}
+}
+
+// results are those of the tasks that have ended; nil when they cannot be read.
+func (f *follower) results() []*record.Task {
+	list, err := f.handle.Results()
+	if err != nil {
+		f.board.log.Warn("earlier results of a run cannot be read", "run", f.job.ID, "error", err)
+	}
+	return list
 }
 
 // kept counts the cases that an earlier session of the run has done.
@@ -159,7 +173,7 @@ func (f *follower) kept(e *record.Event) (n int) {
 }
 
 // begin starts a session of the job. Watchers learn of a fresh one.
-func (f *follower) begin(at time.Time, done int, fresh bool) {
+func (f *follower) begin(at time.Time, done int, earlier []*record.Task, fresh bool) {
 	b, j := f.board, f.job
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +186,7 @@ func (f *follower) begin(at time.Time, done int, fresh bool) {
 	if !b.moveLocked(j, Pending) {
 		return
 	}
-	j.targets, j.begun, j.pending = targetsOf(f.rec), true, false
+	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, earlier), true, false
 	j.reopen(at)
 	j.count(done)
 	if fresh {
@@ -181,7 +195,7 @@ func (f *follower) begin(at time.Time, done int, fresh bool) {
 	b.moveLocked(j, Running)
 	if fresh {
 		b.publishLocked(j, encode(j.lifecycle("job_started", at)))
-		b.publishLocked(j, j.init(false))
+		b.publishLocked(j, j.messages.init(j, false))
 	}
 }
 
@@ -194,16 +208,26 @@ func (b *Board) moveLocked(j *job, to Status) bool {
 	return false
 }
 
-// result counts a case that has ended, and sends its result.
-func (f *follower) result(msg []byte) {
+// publish sends what the kind of the job says of an event, and counts cases that have
+// ended.
+func (f *follower) publish(e *record.Event) {
 	b, j := f.board, f.job
+	if !j.isBegun(b) {
+		return
+	}
+	list := j.messages.event(e) // only this goroutine sets j.messages
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.jobs[j.ID] != j || j.Status != Running {
 		return
 	}
+	for _, msg := range list {
+		b.publishLocked(j, msg)
+	}
+	if !isCase(f.rec, e) {
+		return
+	}
 	j.count(j.done + 1)
-	b.publishLocked(j, msg)
 	j.pending = true
 	if time.Since(j.sentAt) >= progressPause {
 		b.tellLocked(j)
@@ -307,7 +331,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 // endUnseen ends a job whose events have ended without the last.
 func (f *follower) endUnseen(info *catalog.Info) {
 	if f.rec != nil && !f.job.isBegun(f.board) { // it came and went before it could be read
-		f.begin(info.StartedAt, info.Trials.Done(), true)
+		f.begin(info.StartedAt, info.Trials.Done(), nil, true)
 	}
 	to, at := statusOf(info.Status), time.Now()
 	if to == Running {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"waza/eval"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
@@ -53,22 +54,19 @@ func statusOf(s record.Status) Status {
 	return Interrupted
 }
 
-// jobType is the type of all jobs: each is a run of a suite.
-const jobType = "tool_eval"
-
 // Job is a job as sync and the list of jobs show it.
 type Job struct {
-	ID       string `json:"id"`
-	Type     string `json:"job_type"`
-	Status   Status `json:"status"`
-	User     string `json:"user"`
-	Percent  int    `json:"progress_pct"`
-	Detail   string `json:"progress_detail"`
-	Ref      string `json:"result_ref,omitempty"`
-	Error    string `json:"error,omitempty"`
-	Created  Time   `json:"created_at"`
-	Started  *Time  `json:"started_at,omitempty"`
-	Finished *Time  `json:"completed_at,omitempty"`
+	ID       string         `json:"id"`
+	Type     eval.SuiteKind `json:"job_type"`
+	Status   Status         `json:"status"`
+	User     string         `json:"user"`
+	Percent  int            `json:"progress_pct"`
+	Detail   string         `json:"progress_detail"`
+	Ref      string         `json:"result_ref,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Created  Time           `json:"created_at"`
+	Started  *Time          `json:"started_at,omitempty"`
+	Finished *Time          `json:"completed_at,omitempty"`
 }
 
 // Time is a time as messages have it, with milliseconds and an offset.
@@ -88,7 +86,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 type job struct {
 	Job
 	suite       string
-	targets     []target
+	messages    messages // of its kind, in this session; nil before it begins
 	total, done int
 	followed    bool      // a goroutine follows the run
 	seq         int64     // of the last event; 0 when none is known. It belongs to the follower
@@ -126,7 +124,7 @@ func (j *job) count(done int) {
 
 // describe takes what the list of runs says of a run.
 func (j *job) describe(info *catalog.Info) {
-	j.suite, j.total = info.Suite.Name, info.Trials.Total
+	j.Type, j.suite, j.total = info.Suite.KindName(), info.Suite.Name, info.Trials.Total
 	j.Created = Time{info.StartedAt}
 	j.ended = time.Time{}
 	if info.EndedAt != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"waza/runner/record"
+	"waza/eval"
 )
 
 // Messages have the fields of the protocol's document and, beside them, those that pages
@@ -22,56 +22,17 @@ type SyncMessage struct {
 
 // lifecycle is a message job_….
 type lifecycle struct {
-	Type      string  `json:"type"`
-	JobID     string  `json:"job_id"`
-	JobType   string  `json:"job_type,omitempty"`
-	Status    Status  `json:"status"`
-	User      string  `json:"user"`
-	Percent   *int    `json:"progress_pct,omitempty"`
-	Detail    string  `json:"progress_detail,omitempty"`
-	Ref       string  `json:"result_ref,omitempty"`
-	Error     *string `json:"error,omitempty"`
-	Created   *Time   `json:"created_at,omitempty"`
-	Timestamp Time    `json:"timestamp"`
-}
-
-// initMessage is tool_eval_init.
-type initMessage struct {
-	Type      string   `json:"type"`
-	JobID     string   `json:"job_id"`
-	Reconnect bool     `json:"reconnect"`
-	Percent   *int     `json:"progress_pct,omitempty"`
-	Data      initData `json:"data"`
-}
-
-type initData struct {
-	Targets   []target `json:"targets"`
-	Total     int      `json:"total_cases"`
-	Completed int      `json:"completed_cases"`
-	Suite     string   `json:"suite_name"`
-}
-
-// resultMessage is tool_eval_result.
-type resultMessage struct {
-	Type  string     `json:"type"`
-	JobID string     `json:"job_id"`
-	Data  resultData `json:"data"`
-}
-
-type resultData struct {
-	Provider string          `json:"provider"`
-	Model    string          `json:"model_id"`
-	Case     string          `json:"test_case_id"`
-	Tool     *string         `json:"actual_tool"`
-	Params   json.RawMessage `json:"actual_params"`
-	// The scores of tool and parameters are null: no case says yet which tool it expects.
-	ToolScore  *float64       `json:"tool_selection_score"`
-	ParamScore *float64       `json:"param_accuracy"`
-	Score      *float64       `json:"overall_score"`
-	LatencyMS  int64          `json:"latency_ms"`
-	Verdict    record.Verdict `json:"verdict"`
-	Success    bool           `json:"success"`
-	Error      string         `json:"error,omitempty"`
+	Type      string         `json:"type"`
+	JobID     string         `json:"job_id"`
+	JobType   eval.SuiteKind `json:"job_type,omitempty"`
+	Status    Status         `json:"status"`
+	User      string         `json:"user"`
+	Percent   *int           `json:"progress_pct,omitempty"`
+	Detail    string         `json:"progress_detail,omitempty"`
+	Ref       string         `json:"result_ref,omitempty"`
+	Error     *string        `json:"error,omitempty"`
+	Created   *Time          `json:"created_at,omitempty"`
+	Timestamp Time           `json:"timestamp"`
 }
 
 // encode encodes a message of this file, which cannot fail.
@@ -84,7 +45,7 @@ func encode(v any) []byte {
 }
 
 func (j *job) lifecycle(kind string, at time.Time) *lifecycle {
-	return &lifecycle{Type: kind, JobID: j.ID, JobType: jobType, Status: j.Status, User: j.User, Timestamp: Time{at}}
+	return &lifecycle{Type: kind, JobID: j.ID, JobType: j.Type, Status: j.Status, User: j.User, Timestamp: Time{at}}
 }
 
 func (j *job) created(at time.Time) []byte {
@@ -110,43 +71,6 @@ func (j *job) over(at time.Time) []byte {
 	m.Ref = j.Ref
 	if kind == "job_failed" {
 		m.Error = &j.Error
-	}
-	return encode(m)
-}
-
-func (j *job) init(reconnect bool) []byte {
-	m := &initMessage{Type: "tool_eval_init", JobID: j.ID, Reconnect: reconnect, Data: initData{j.targets, j.total, j.done, j.suite}}
-	if reconnect {
-		m.Percent = &j.Percent
-	}
-	return encode(m)
-}
-
-// maxParams is how many bytes of arguments a result has; larger ones are null.
-const maxParams = 16 << 10
-
-func resultOf(rec *record.Run, e *record.Event) []byte {
-	ref := &rec.Tasks[e.TaskNum-1]
-	t := targetOf(rec, ref.Cell)
-	m := &resultMessage{Type: "tool_eval_result", JobID: rec.RunID, Data: resultData{
-		Provider: t.Provider, Model: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
-		LatencyMS: e.DurationMS, Verdict: e.Verdict, Success: e.Verdict == record.Passed, Error: Failure(e.Error),
-	}}
-	if e.Trial == nil {
-		return encode(m)
-	}
-	m.Data.LatencyMS = e.Trial.ExecutorMS
-	for i := range e.Trial.Transcript {
-		call := e.Trial.Transcript[i].Tool
-		if call == nil {
-			continue
-		}
-		name := cut(call.Name, maxFailure)
-		m.Data.Tool = &name
-		if len(call.Arguments) <= maxParams && json.Valid(call.Arguments) {
-			m.Data.Params = call.Arguments
-		}
-		break
 	}
 	return encode(m)
 }

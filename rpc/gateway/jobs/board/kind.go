@@ -1,0 +1,37 @@
+package board
+
+import (
+	"waza/eval"
+	"waza/runner/record"
+)
+
+// messages are what the jobs of a kind send besides the messages of all jobs. The value
+// is made for one session of a run. A further kind is one file and one line in kinds.
+type messages interface {
+	// init returns what is sent when a session starts and, with reconnect, to clients that
+	// connect while it runs. The lock of the board is held; event may be called meanwhile.
+	init(j *job, reconnect bool) []byte
+	// event returns what is sent about an event of the run, in this order. One goroutine
+	// calls it, with each event of the session.
+	event(e *record.Event) [][]byte
+}
+
+// kinds make the messages of each kind. earlier has, by task, the results of those that
+// ended before; nil for the others.
+var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) messages{
+	eval.ToolEval: newToolEval,
+}
+
+// messagesOf makes the messages of a run. Kinds that have none of their own are sent
+// those of tool_eval.
+func messagesOf(rec *record.Run, earlier []*record.Task) messages {
+	if of := kinds[rec.Suite.KindName()]; of != nil {
+		return of(rec, earlier)
+	}
+	return newToolEval(rec, earlier)
+}
+
+// isCase reports whether an event says that a case has ended: a trial of a task of the suite.
+func isCase(rec *record.Run, e *record.Event) bool {
+	return e.Type == record.TrialComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(rec.Tasks)
+}
