@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"waza/eval/decode"
 )
 
@@ -25,11 +27,33 @@ const (
 // complete when they are called, and so are the combinations of the matrix.
 var kindChecks = map[SuiteKind]func(l suiteCheck){
 	ParamTune: func(l suiteCheck) {
+		l.compares()
 		if l.suite.Config.Matrix.values() < 2 {
 			l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
 				"a suite of the kind param_tune compares parameters: list at least two values in config.matrix, such as temperature: [0, 0.7]")
 		}
 	},
+	PromptTune: func(l suiteCheck) {
+		l.compares()
+		if !slices.ContainsFunc(l.suite.Config.Matrix, func(p MatrixParam) bool { return p.Name == ParamSystemPrompt && len(p.Values) > 1 }) {
+			l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
+				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt")
+		}
+	},
+}
+
+// ParamSystemPrompt is the parameter of the matrix that prompt_tune varies.
+const ParamSystemPrompt = "system_prompt"
+
+// compares checks a suite that is run to find the best cell of its matrix.
+func (l suiteCheck) compares() {
+	c := l.suite.Config
+	if c.GroupBy != "" {
+		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
+	}
+	if c.Stopping.Confidence != 0 {
+		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
+	}
 }
 
 // kind checks that the suite has what its kind needs.
