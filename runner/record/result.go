@@ -149,6 +149,9 @@ type Summary struct {
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	Triggers *TriggerResult  `json:"triggers,omitempty"`
 	Groups   []GroupResult   `json:"groups,omitempty"`
+	// Tune ranks the cells of a param_tune or prompt_tune; nil of other kinds, and while
+	// no cell has a score.
+	Tune *TuneResult `json:"tune,omitempty"`
 	// Usage is what all attempts at all trials cost, agents and judges, and those of
 	// baselines and trigger tests; UsageByRole says who spent it.
 	Usage       *Usage  `json:"usage,omitempty"`

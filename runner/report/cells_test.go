@@ -91,3 +91,27 @@ func TestCellsInLittleRoom(t *testing.T) {
 	require.Contains(t, text, "style=formal  passed")
 	require.Contains(t, text, "style=terse  2/2")
 }
+
+// The best cell of a tuning is named, and those that may be as good, in lines that fit.
+func TestTune(t *testing.T) {
+	t.Parallel()
+	r := ofCells("a", "b", "c")
+	show := func(tune *record.TuneResult) string {
+		r.Summary.Tune = tune
+		var b strings.Builder
+		require.NoError(t, r.Write(&b, report.Options{Width: 60}))
+		_, after, ok := strings.Cut(b.String(), "Best cell")
+		require.Equal(t, tune != nil, ok)
+		for line := range strings.Lines(after) {
+			require.LessOrEqual(t, len(line), 61)
+		}
+		lines, _, _ := strings.Cut(after, "\n\n")
+		return strings.Join(strings.Fields(lines), " ")
+	}
+	require.Empty(t, show(nil))
+	require.Equal(t, ": b", show(&record.TuneResult{Best: "b"}))
+	require.Equal(t, ": b May be as good, these trials do not separate them: a; c", show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
+	require.Equal(t, ": b too many cells", show(&record.TuneResult{Best: "b", Note: "too many cells"}))
+	many := strings.Split(strings.Repeat("x ", 10), " ")[:10]
+	require.Contains(t, show(&record.TuneResult{Best: "b", Rivals: many}), "x; x and 2 more")
+}

@@ -279,6 +279,9 @@ func (m *markdown) groups() {
 		rows = append(rows, []string{codeCell(g.Group), trials(g.Counts), rate, in})
 	}
 	m.table("Groups", rows)
+	for _, line := range tuneLines(m.Summary.Tune, codeSpan) {
+		m.add("\n" + line + "\n")
+	}
 }
 
 func (m *markdown) baseline() {

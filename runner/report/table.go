@@ -278,6 +278,11 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 	b.WriteByte('\n')
 	if r.Summary.Groups[0].CellResult != nil {
 		r.cells(b, o)
+		for _, line := range tuneLines(r.Summary.Tune, Clean) {
+			for _, part := range wrap(line, o.Width) {
+				b.WriteString(part + "\n")
+			}
+		}
 		return
 	}
 	rows := []row{{

@@ -117,9 +117,9 @@ func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 	return r
 }
 
-// scoreOver describes the mean scores of several tasks; nil when none has one, and
+// ScoreOver describes the mean scores of several tasks; nil when none has one, and
 // while trials wait for a person's score.
-func scoreOver(tasks []*record.Task) *record.ScoreStats {
+func ScoreOver(tasks []*record.Task) *record.ScoreStats {
 	stopping := slices.ContainsFunc(tasks, (*record.Task).CouldStop)
 	var values []float64
 	var estimates []stats.Estimate

@@ -175,6 +175,7 @@ type Run struct {
 	calibrated map[string]*calibration
 	// compared is nil when the run has no baselines.
 	compared *comparison
+	tuning   tuning
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -188,7 +189,7 @@ const (
 // NewRun returns the tally of a run without trials.
 func NewRun(rec *record.Run) *Run {
 	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
-	t.compared = newComparison(rec)
+	t.compared, t.tuning = newComparison(rec), newTuning(rec)
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
@@ -217,6 +218,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	if role != record.RoleTask {
 		return // its result tells enough of it
 	}
+	t.tuning.add(task, res)
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
 	for _, g := range t.rec.Tasks[task].Groups {
@@ -281,7 +283,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	tasks := t.tasksLocked(func(*record.TaskRef) bool { return true })
 	s.Rate = RateOf(s.Counts)
 	s.Trials = record.TrialCounts{Counts: t.trials, Rate: RateOver(tasks, t.trials)}
-	s.Score = scoreOver(tasks)
+	s.Score = ScoreOver(tasks)
 	if t.trials.NeedsReview == 0 {
 		var curves [][]record.AtK
 		for _, res := range tasks {
@@ -290,6 +292,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 		s.PassK = stats.MeanCurve(curves)
 	}
 	s.Groups = t.groupResultsLocked()
+	s.Tune = t.tuneResult(s.Groups)
 	s.Calibrations = t.calibrationResults()
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)

@@ -105,20 +105,36 @@ function metrics() {
 function groups() {
   const list = SUMMARY.groups || [];
   if (!list.length) return null;
+  const scored = list.some((g) => g.score);
   return block(
     'Groups',
-    null,
-    ['Group', 'Trials', 'Pass rate', 'Interval'],
+    tuned(),
+    ['Group', 'Trials', 'Pass rate', 'Interval', scored && 'Score'].filter(Boolean),
     list.map((g) =>
       row(
         g.group,
         count(g.total),
         [rateBar(g.passRate, g.passRateInterval, 72), ' ', rateText(g)],
         between(g.passRateInterval) || DASH,
+        ...(scored ? [g.score ? score(g.score.mean) : DASH] : []),
       ),
     ),
   );
 }
+
+// tuned says which cell of a tuning is best, and which may be as good; null without one.
+function tuned() {
+  const t = SUMMARY.tune;
+  if (!t) return null;
+  const best = `Best cell: ${t.best}.`;
+  if (t.note) return `${best} ${sentence(t.note)}`;
+  if (!t.rivals) return best;
+  const shown = t.rivals.slice(0, MOST_CELLS);
+  const more = t.rivals.length > shown.length ? ` and ${count(t.rivals.length - shown.length)} more` : '';
+  return `${best} May be as good, these trials do not separate them: ${shown.join('; ')}${more}.`;
+}
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
 function baseline() {
   const b = SUMMARY.baseline;
