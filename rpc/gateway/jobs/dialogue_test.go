@@ -259,8 +259,8 @@ func (d *dialogue) step(line string) {
 	fields := strings.Fields(line)
 	do, ok := map[string]func(f []string, rest string){
 		"connect": d.connect, "drop": d.drop, "binary": d.binary, "large": d.large,
-		"run": d.run, "serve": d.serve, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
-		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip,
+		"run": d.run, "suite": d.suite, "serve": d.serve, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
+		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip, "find": d.find,
 	}[fields[0]]
 	require.True(d.t, ok, "%s: what is %s?", d.at, fields[0])
 	_, rest, _ := strings.Cut(line, " ")
@@ -329,14 +329,25 @@ func (d *dialogue) large(f []string, _ string) {
 	d.player.Play(doortest.Action{Do: "say", Name: f[0], Text: `{"type":"` + strings.Repeat("x", n-11) + `"}`})
 }
 
-// skip drops messages of a type until another one comes.
-func (d *dialogue) skip(f []string, _ string) {
+// skip drops messages up to one of a type, CLIENT TYPE.
+func (d *dialogue) skip(f []string, _ string) { d.until(f[0], f[1]) }
+
+// find drops messages before one of a type, CLIENT MESSAGE.
+func (d *dialogue) find(f []string, rest string) {
+	_, want, _ := strings.Cut(rest, " ")
+	var m struct{ Type string }
+	require.NoError(d.t, json.Unmarshal([]byte(d.fill(want)), &m), d.at)
+	d.compare(want, d.until(f[0], m.Type))
+}
+
+func (d *dialogue) until(name, kind string) []byte {
 	for {
-		e := d.next(f[0])
+		e := d.next(name)
+		require.Equal(d.t, "message", e.Event, "%s: closed with %d %s", d.at, e.Code, e.Reason)
 		var m struct{ Type string }
 		require.NoError(d.t, json.Unmarshal([]byte(e.Text), &m), d.at)
-		if m.Type == f[1] {
-			return
+		if m.Type == kind {
+			return []byte(e.Text)
 		}
 	}
 }
@@ -354,6 +365,14 @@ func (d *dialogue) hear(name, want string) {
 // run starts a run in another process, LABEL USER TRIALS TASK…; serve in the server.
 func (d *dialogue) run(f []string, _ string)   { d.startRun(d.other, f) }
 func (d *dialogue) serve(f []string, _ string) { d.startRun(d.own, f) }
+
+// suite starts a run of a suite in another process, LABEL YAML. The agent does its trials
+// one after the other.
+func (d *dialogue) suite(f []string, rest string) {
+	_, text, _ := strings.Cut(rest, " ")
+	run := runnertest.Start(d.t, d.other, "-- eval.yaml --\n"+text+"\n", record.Request{})
+	d.names["$"+f[0]] = run.ID()
+}
 
 func (d *dialogue) startRun(r *runner.Runner, f []string) {
 	tasks := ""

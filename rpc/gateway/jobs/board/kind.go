@@ -19,7 +19,9 @@ type messages interface {
 // kinds make the messages of each kind. earlier has, by task, the results of those that
 // ended before; nil for the others.
 var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) messages{
-	eval.ToolEval: newToolEval,
+	eval.ToolEval:   newToolEval,
+	eval.ParamTune:  newParamTune,
+	eval.PromptTune: newPromptTune,
 }
 
 // messagesOf makes the messages of a run. Kinds that have none of their own are sent

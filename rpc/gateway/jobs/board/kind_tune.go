@@ -1,0 +1,224 @@
+package board
+
+import (
+	"slices"
+
+	"waza/eval"
+	"waza/runner/record"
+	"waza/runner/tally"
+)
+
+// tune are the messages of param_tune and prompt_tune: each cell of the matrix has a result
+// when all its tasks have ended. Which of the two it is, combo says.
+type tune struct {
+	rec     *record.Run
+	cells   []*record.Cell
+	results []*record.Task // by task; nil until one has ended
+	sent    []bool         // by cell
+	// combo returns the messages about a cell that has ended.
+	combo func(t *tune, cell int) [][]byte
+}
+
+func newTune(rec *record.Run, earlier []*record.Task, combo func(*tune, int) [][]byte) *tune {
+	t := &tune{rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo}
+	copy(t.results, earlier)
+	t.sent = make([]bool, len(t.cells))
+	return t
+}
+
+func newParamTune(rec *record.Run, earlier []*record.Task) messages {
+	return newTune(rec, earlier, (*tune).params)
+}
+
+func newPromptTune(rec *record.Run, earlier []*record.Task) messages {
+	return newTune(rec, earlier, (*tune).prompt)
+}
+
+// tuneStart is tune_start.
+type tuneStart struct {
+	Type      string         `json:"type"`
+	JobID     string         `json:"job_id"`
+	TuneID    string         `json:"tune_id"`
+	JobType   eval.SuiteKind `json:"job_type"`
+	Reconnect bool           `json:"reconnect"`
+	Percent   *int           `json:"progress_pct,omitempty"`
+	Total     int            `json:"total_combos"`
+	Models    []string       `json:"models"`
+	Suite     string         `json:"suite_name"`
+}
+
+func (t *tune) init(j *job, reconnect bool) []byte {
+	m := &tuneStart{
+		Type: "tune_start", JobID: j.ID, TuneID: j.ID, JobType: j.Type, Reconnect: reconnect, Total: len(t.cells), Suite: j.suite,
+	}
+	for _, target := range targetsOf(t.rec) {
+		m.Models = append(m.Models, target.Model)
+	}
+	if reconnect {
+		m.Percent = &j.Percent
+	}
+	return encode(m)
+}
+
+func (t *tune) event(e *record.Event) [][]byte {
+	switch {
+	case e.Type == record.TaskComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(t.rec.Tasks):
+		t.results[e.TaskNum-1] = e.Task
+		cell := slices.IndexFunc(t.cells, func(c *record.Cell) bool { return t.rec.Tasks[e.TaskNum-1].Cell.In(c) })
+		if cell < 0 || t.sent[cell] || !t.isOver(cell) {
+			return nil
+		}
+		t.sent[cell] = true
+		return t.combo(t, cell)
+	case e.Type == record.End:
+		return [][]byte{encode(t.complete(e))}
+	}
+	return nil
+}
+
+// tasksOf calls visit with each task of a cell, until it returns false.
+func (t *tune) tasksOf(cell int, visit func(ref *record.TaskRef, res *record.Task) bool) {
+	for i := range t.rec.Tasks {
+		ref := &t.rec.Tasks[i]
+		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(ref, t.results[i]) {
+			return
+		}
+	}
+}
+
+// isOver reports whether all tasks of a cell have ended.
+func (t *tune) isOver(cell int) bool {
+	over := true
+	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+		over = res != nil
+		return over
+	})
+	return over
+}
+
+// score is the mean score of a cell, as the summary of the run has it; nil when no trial
+// counts.
+func (t *tune) score(cell int) *float64 {
+	var tasks []*record.Task
+	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+		tasks = append(tasks, res)
+		return true
+	})
+	if s := tally.ScoreOver(tasks); s != nil {
+		return &s.Mean
+	}
+	return nil
+}
+
+// caseResult is a task of a cell. Scores are means over its trials, null when none counts.
+type caseResult struct {
+	Case       string         `json:"test_case_id"`
+	ToolScore  *float64       `json:"tool_selection_score"`
+	ParamScore *float64       `json:"param_accuracy"`
+	Score      *float64       `json:"overall_score"`
+	Verdict    record.Verdict `json:"verdict"`
+}
+
+func (t *tune) cases(cell int) (list []caseResult) {
+	t.tasksOf(cell, func(ref *record.TaskRef, res *record.Task) bool {
+		c := caseResult{Case: ref.Task, Verdict: res.Verdict}
+		if res.Score != nil {
+			c.Score = &res.Score.Mean
+		}
+		list = append(list, c)
+		return true
+	})
+	return list
+}
+
+// comboResult is tune_combo_result, and combo_result as pages in the field know it.
+type comboResult struct {
+	Type   string    `json:"type"`
+	JobID  string    `json:"job_id"`
+	TuneID string    `json:"tune_id"`
+	Data   comboData `json:"data"`
+}
+
+type comboData struct {
+	Combo  int            `json:"combo_index"` // from 0
+	Model  string         `json:"model_id"`
+	Params map[string]any `json:"params"`
+	Score  *float64       `json:"score"`
+	Cases  []caseResult   `json:"case_results"`
+}
+
+func (t *tune) params(cell int) [][]byte {
+	c := t.cells[cell]
+	m := comboResult{"tune_combo_result", t.rec.RunID, t.rec.RunID, comboData{cell, targetOf(t.rec, c).Model, c.Params, t.score(cell), t.cases(cell)}}
+	field := m
+	field.Type = "combo_result"
+	return [][]byte{encode(m), encode(field)}
+}
+
+// promptResult is prompt_eval_result. Pages in the field read the members beside data.
+type promptResult struct {
+	Type       string     `json:"type"`
+	JobID      string     `json:"job_id"`
+	TuneID     string     `json:"tune_id"`
+	Generation int        `json:"generation"`
+	Prompt     int        `json:"prompt_index"` // from 0, among the prompts of the run
+	Model      string     `json:"model_id"`
+	Score      *float64   `json:"overall_score"`
+	ToolScore  *float64   `json:"tool_accuracy"`
+	ParamScore *float64   `json:"param_accuracy"`
+	Data       promptData `json:"data"`
+}
+
+type promptData struct {
+	Prompt  int      `json:"prompt_index"`
+	Style   string   `json:"style"`
+	Score   *float64 `json:"score"`
+	Preview string   `json:"prompt_preview"`
+}
+
+// maxPreview is how many characters of a prompt are sent.
+const maxPreview = 200
+
+func (t *tune) prompt(cell int) [][]byte {
+	c := t.cells[cell]
+	text, _ := c.Params[eval.ParamSystemPrompt].(string)
+	score := t.score(cell)
+	return [][]byte{encode(&promptResult{
+		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Prompt: cell, Model: targetOf(t.rec, c).Model, Score: score,
+		Data: promptData{cell, "given", score, cut(text, maxPreview)},
+	})}
+}
+
+// tuneComplete is tune_complete. The best cell is absent when there is none.
+type tuneComplete struct {
+	Type   string         `json:"type"`
+	JobID  string         `json:"job_id"`
+	TuneID string         `json:"tune_id"`
+	Status record.Status  `json:"status"`
+	Combo  *int           `json:"best_index,omitempty"`
+	Model  string         `json:"best_model_id,omitempty"`
+	Params map[string]any `json:"best_params,omitempty"`
+	Score  *float64       `json:"best_score,omitempty"`
+	// Rivals are the indexes of the cells that may be as good.
+	Rivals []int `json:"rivals,omitempty"`
+}
+
+func (t *tune) complete(e *record.Event) *tuneComplete {
+	m := &tuneComplete{Type: "tune_complete", JobID: t.rec.RunID, TuneID: t.rec.RunID, Status: e.Status}
+	if e.Summary == nil || e.Summary.Tune == nil {
+		return m
+	}
+	index := func(name string) int {
+		return slices.IndexFunc(t.cells, func(c *record.Cell) bool { return c.Name == name })
+	}
+	if best := index(e.Summary.Tune.Best); best >= 0 {
+		c := t.cells[best]
+		m.Combo, m.Model, m.Params, m.Score = &best, targetOf(t.rec, c).Model, c.Params, t.score(best)
+	}
+	for _, name := range e.Summary.Tune.Rivals {
+		if i := index(name); i >= 0 {
+			m.Rivals = append(m.Rivals, i)
+		}
+	}
+	return m
+}
