@@ -74,6 +74,11 @@ func forget(r *Runner, run *Run) {
 		close(last.stop)
 		<-last.done
 	}
+	left := Over
+	if isClosed(r) && run.Status() == record.StatusCancelled {
+		left = Closed
+	}
+	r.gate.Leave(run.ID(), left)
 	for _, what := range []string{askCancel, askStop} { // came too late: the run is over
 		if err := run.log.Run().Answer(what); err != nil {
 			r.log.Warn("request not answered", "run", run.ID(), "error", err)

@@ -98,6 +98,17 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 	if err != nil {
 		return nil, err
 	}
+	if err := r.gate.Enter(id, r.view.User, true); err != nil {
+		return nil, err
+	}
+	defer func() {
+		switch {
+		case errors.Is(err, ErrClosed):
+			r.gate.Leave(id, Closed)
+		case err != nil:
+			r.gate.Leave(id, Over)
+		}
+	}()
 	if err := errors.Join(clearUp(id, log), log.ForgetEnd(reportFiles(r)...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}

@@ -240,12 +240,16 @@ func carryOut(r *Run) {
 	var sweep sync.WaitGroup
 	defer sweep.Wait()
 	sweep.Go(r.runner.sweep)
-	start := time.Now()
 	announce(r)
+	admitted := awaitTurn(r)
+	start := time.Now()
 
 	s := newScheduler(r)
 	settle(s)
-	err := execute(r, s)
+	var err error
+	if admitted {
+		err = execute(r, s)
+	}
 	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errCancelled):

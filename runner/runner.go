@@ -65,17 +65,26 @@ type Options struct {
 	// AnswerTimeout bounds how long the process of a run may take to answer when
 	// another asks it to cancel or stop; 0 means 5 s.
 	AnswerTimeout time.Duration
+	// Gate decides when runs begin; nil lets all begin at once.
+	Gate Gate
 }
 
 // Runner starts runs and finds those of the past. It is safe for concurrent use.
 type Runner struct {
+	*shared
+	view    View
 	catalog *catalog.Catalog
 	planner *plan.Planner
 	amender *regrade.Amender
 	store   *journal.Store
+}
+
+// shared is what the views of a Runner have in common.
+type shared struct {
 	reports []Report
 	do      func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	log     *slog.Logger
+	gate    Gate
 	// answerTimeout is that of Options.
 	answerTimeout time.Duration
 
@@ -95,9 +104,12 @@ var ErrClosed = errors.New("shutting down: no more runs are started")
 
 // New makes a runner.
 func New(o Options) (*Runner, error) {
-	r := &Runner{
-		reports: o.Reports, do: o.Do, log: o.Logger, answerTimeout: o.AnswerTimeout,
+	r := &Runner{shared: &shared{
+		reports: o.Reports, do: o.Do, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
+	}}
+	if r.gate == nil {
+		r.gate = open{}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.do == nil {
@@ -121,7 +133,7 @@ func New(o Options) (*Runner, error) {
 	r.store.Sync = o.Sync
 	r.catalog = catalog.New(r.store, r.liveRun, r.log)
 	r.planner = plan.New(o.Executors, o.Graders, r.catalog, r.log)
-	r.amender = &regrade.Amender{Catalog: r.catalog, Planner: r.planner, Begin: r.beginAmend, Ended: r.writeReports, Log: r.log}
+	r.amender = newAmender(r)
 	return r, nil
 }
 
@@ -148,7 +160,7 @@ func (r *Runner) Start(p *plan.Plan) (*Run, error) {
 
 // begin records what is asked. The lock is not held while it writes, so the
 // runner may be closed meanwhile.
-func begin(r *Runner, p *plan.Plan) (*Run, error) {
+func begin(r *Runner, p *plan.Plan) (_ *Run, err error) {
 	if isClosed(r) {
 		return nil, ErrClosed
 	}
@@ -158,6 +170,14 @@ func begin(r *Runner, p *plan.Plan) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.gate.Enter(rec.RunID, r.view.User, false); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.gate.Leave(rec.RunID, Unrecorded)
+		}
+	}()
 	log, err := r.store.Create(rec.RunID, b)
 	if err != nil {
 		return nil, err
@@ -201,6 +221,9 @@ func newRunID(now time.Time) string {
 
 // Live returns the run with that id if it goes on in this process, else nil.
 func (r *Runner) Live(id string) *Run {
+	if !r.Sees(id) {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.live[id]

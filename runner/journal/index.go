@@ -107,7 +107,7 @@ func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	holders := map[string][]string{}
 	for name := range files {
 		err := s.eachLine(name, func(hash, run string) {
-			if wanted[hash] {
+			if wanted[hash] && !s.hides(run) {
 				hash, run = strings.Clone(hash), strings.Clone(run) // not the whole file
 				holders[hash] = append(holders[hash], run)
 			}
@@ -145,6 +145,9 @@ func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 // Forget takes the runs that are gone out of the index, and what else it need not
 // hold. It returns how many lines were dropped. What others note meanwhile waits.
 func (s *Store) Forget() (dropped int, err error) {
+	if s.sees != nil {
+		return 0, nil // the index is of all runs
+	}
 	entries, err := os.ReadDir(s.index())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -50,12 +50,28 @@ type Store struct {
 	// Sync says what a power failure may cost. It is set before the store is used.
 	Sync  Sync
 	fsync func(*os.File) error // see disk
+	// sees reports whether a run exists for who uses the store; nil means that all do.
+	sees func(id string) bool
 
-	lines, bytes atomic.Int64 // written by this process
+	written *written // by this process
 }
 
+type written struct{ lines, bytes atomic.Int64 }
+
 // NewStore uses the given state directory, which is made when the first run is.
-func NewStore(dir string) *Store { return &Store{dir: dir} }
+func NewStore(dir string) *Store { return &Store{dir: dir, written: &written{}} }
+
+// View returns the store as somebody sees it to whom only some runs are known. It lists
+// these, and answers for all others as if they did not exist. What belongs to no run is
+// neither deleted nor replaced through it. sees must be safe for concurrent use.
+func (s *Store) View(sees func(id string) bool) *Store {
+	v := *s
+	v.sees = sees
+	return &v
+}
+
+// hides reports whether a run does not exist for who uses the store.
+func (s *Store) hides(id string) bool { return s.sees != nil && !s.sees(id) }
 
 // DefaultDir is $WAZA_STATE, else waza below $XDG_STATE_HOME, else
 // ~/.local/state/waza.
@@ -84,7 +100,7 @@ func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
 // Written is how many lines and bytes of journals were written through the store.
-func (s *Store) Written() (lines, bytes int64) { return s.lines.Load(), s.bytes.Load() }
+func (s *Store) Written() (lines, bytes int64) { return s.written.lines.Load(), s.written.bytes.Load() }
 
 func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
 
@@ -170,7 +186,7 @@ func (s *Store) List() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() && ValidID(e.Name()) {
+		if e.IsDir() && ValidID(e.Name()) && !s.hides(e.Name()) {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -214,7 +230,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 
 // Open gives access to a recorded run, or [ErrNotFound].
 func (s *Store) Open(id string) (*Run, error) {
-	if !ValidID(id) {
+	if !ValidID(id) || s.hides(id) {
 		return nil, ErrNotFound
 	}
 	if r := s.run(id); r.Recorded() {

@@ -21,7 +21,7 @@ func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 // directory, in the trash, that holds them; the caller deletes it. The error is
 // [ErrNotFound], or [ErrRecorded] or [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
-	if !ValidID(id) {
+	if !ValidID(id) || s.hides(id) {
 		return "", ErrNotFound
 	}
 	r := s.run(id)
@@ -100,6 +100,13 @@ const unfinishedAge = time.Hour
 // need it. What remove returns does not keep it from going on; that is for remove
 // to remember. It is safe beside processes that record runs.
 func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
+	if all := remove; s.sees != nil {
+		remove = func(g Garbage) {
+			if g.Run != "" && s.sees(g.Run) {
+				all(g)
+			}
+		}
+	}
 	for _, name := range names(s.work()) {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
 		case taken: // by somebody who did not live to remove them

@@ -107,8 +107,8 @@ func (w *Writer) Flush() error {
 		w.pending, w.pendingIndex = w.at, nil
 		return err
 	}
-	w.run.store.lines.Add(w.pending.line - w.at.line)
-	w.run.store.bytes.Add(w.pending.offset - w.at.offset)
+	w.run.store.written.lines.Add(w.pending.line - w.at.line)
+	w.run.store.written.bytes.Add(w.pending.offset - w.at.offset)
 	w.mu.Lock()
 	w.at = w.pending
 	w.index = append(w.index, w.pendingIndex...)

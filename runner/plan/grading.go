@@ -21,7 +21,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	}
 	req.Workers = graderWorkers(kind, req.Workers)
 	p := &Plan{
-		Suite: suite, executors: r.executors, graders: r.graders, Config: planConfig(suite, req, kind), Pool: provider.ForSuite(suite, &r.limits),
+		Suite: suite, executors: r.executors, graders: r.graders, Config: planConfig(suite, req, kind), Pool: provider.ForSuite(suite, r.limits),
 	}
 	p.Config.TimeoutSeconds = max(p.Config.TimeoutSeconds, rec.Config.TimeoutSeconds)
 	if rec.Matrix() {

@@ -47,7 +47,7 @@ func shareOfTrials(what string, got, n int) *record.LimitError {
 type Planner struct {
 	executors *executor.Registry
 	graders   *grader.Registry
-	limits    provider.Limits  // shared by all runs: providers do not tell them apart
+	limits    *provider.Limits // shared by all runs: providers do not tell them apart
 	runs      *catalog.Catalog // that trials may be taken over from
 	log       *slog.Logger
 }
@@ -56,7 +56,17 @@ type Planner struct {
 // nil meaning the built-in ones. Trials are taken over from runs; log takes what has
 // no other place.
 func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, log *slog.Logger) *Planner {
-	return &Planner{executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), runs: runs, log: log}
+	return &Planner{
+		executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), limits: &provider.Limits{}, runs: runs, log: log,
+	}
+}
+
+// View returns a planner that takes trials over from these runs only, and shares all else
+// with r.
+func (r *Planner) View(runs *catalog.Catalog) *Planner {
+	v := *r
+	v.runs = runs
+	return &v
 }
 
 // Vocabulary is what suites may name.
@@ -160,7 +170,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, &r.limits), judge: defaultJudge(&req, suite)}
+	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, r.limits), judge: defaultJudge(&req, suite)}
 	p.Config = planConfig(suite, req, kind)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {

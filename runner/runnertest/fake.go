@@ -33,9 +33,15 @@ func (a Agent) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 func (a Agent) Close() error { return nil }
 
 // AgentRunner is a runner with one executor, the agent.
-func AgentRunner(t *testing.T, dir string, a Agent) *runner.Runner {
+func AgentRunner(t testing.TB, dir string, a Agent) *runner.Runner {
 	t.Helper()
-	r, err := runner.New(runner.Options{StateDir: dir, Executors: executor.NewRegistry(executor.Kind{
+	return GatedRunner(t, dir, a, nil)
+}
+
+// GatedRunner is AgentRunner with a gate.
+func GatedRunner(t testing.TB, dir string, a Agent, gate runner.Gate) *runner.Runner {
+	t.Helper()
+	r, err := runner.New(runner.Options{StateDir: dir, Gate: gate, Executors: executor.NewRegistry(executor.Kind{
 		Kind:         eval.Kind{Name: "agent"},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 		Open:         func(context.Context, executor.Settings) (executor.Executor, error) { return a, nil },
