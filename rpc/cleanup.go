@@ -26,7 +26,7 @@ type removedRun struct {
 }
 
 func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
-	bytes, err := c.server.runner.Catalog().Remove(p.RunID)
+	bytes, err := c.conn.runner.Catalog().Remove(p.RunID)
 	var busy *record.BusyError
 	switch {
 	case errors.Is(err, record.ErrRunNotFound):
@@ -76,7 +76,7 @@ func collectRuns(ctx context.Context, c *call, p *collectParams) (*collected, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.server.runner.Catalog().Collect(ctx, o, p.DryRun)
+	list, err := c.conn.runner.Catalog().Collect(ctx, o, p.DryRun)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

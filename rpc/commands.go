@@ -80,7 +80,7 @@ func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) 
 	if err != nil {
 		return nil, err
 	}
-	if run := c.server.runner.Live(r.RunID); run != nil {
+	if run := c.conn.runner.Live(r.RunID); run != nil {
 		c.conn.editor.ShowProgress(run, c.Replied())
 	}
 	return r, nil
@@ -138,7 +138,7 @@ func compared(c *call, p *commandCompareParams) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs, err := c.server.runner.Catalog().ListBy(catalog.Filter{Path: path, Limit: 2})
+		runs, err := c.conn.runner.Catalog().ListBy(catalog.Filter{Path: path, Limit: 2})
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 	if err != nil {
 		return nil, err
 	}
-	dir, err := reportDir(c.server.runner.Catalog().StateDir())
+	dir, err := reportDir(c.conn.runner.Catalog().StateDir())
 	if err != nil {
 		return nil, &dispatch.RunFailedError{Err: err}
 	}

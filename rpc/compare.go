@@ -59,7 +59,7 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 
 // findRef gives the run that a parameter names in any way that people may.
 func findRef(c *call, parameter, ref string) (record.Handle, error) {
-	h, err := c.server.runner.Catalog().Find(ref)
+	h, err := c.conn.runner.Catalog().Find(ref)
 	var several *catalog.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
@@ -89,7 +89,7 @@ func getHistory(ctx context.Context, c *call, p *historyParams) (*history.Histor
 	if p.TaskID != "" {
 		o.Tasks = []string{p.TaskID}
 	}
-	h, err := history.Read(ctx, c.server.runner.Catalog(), o)
+	h, err := history.Read(ctx, c.conn.runner.Catalog(), o)
 	var none *history.NoHistoryError
 	if errors.As(err, &none) {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})

@@ -14,6 +14,7 @@ import (
 	"waza/rpc/host"
 	"waza/rpc/language"
 	"waza/rpc/wire"
+	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/plan"
 )
@@ -37,8 +38,9 @@ import (
 // a reader that is stuck in a blocking descriptor.
 type connection struct {
 	server  *Server
-	owner   bool // the client owns this process, and its runs end with it
-	counted bool // among the server's clients; guarded by the clients' mu
+	runner  *runner.Runner // as the client sees it
+	owner   bool           // the client owns this process, and its runs end with it
+	counted bool           // among the server's clients; guarded by the clients' mu
 	stream  *wire.Stream
 	rpc     *jsonrpc2.Conn
 
@@ -84,9 +86,10 @@ const notifyQueued = 8 << 10
 
 // connect makes the connection of a client and starts to read. The owner of the
 // process is authorised.
-func (s *Server) connect(r io.Reader, w io.Writer, owner, authorised bool) (*connection, error) {
+func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*connection, error) {
+	authorised := who.Authorised
 	c := &connection{
-		server: s, owner: owner, authorised: authorised,
+		server: s, runner: s.runner.View(who.View), owner: owner, authorised: authorised,
 		ready: make(chan struct{}), exits: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -102,8 +105,12 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner, authorised bool) (*con
 	}
 	c.stream = wire.NewStream(r, w, o)
 	c.subscriptions = subscriptions{ctx: c.ctx, stream: c.stream, sending: &c.sending, log: s.log, byRun: map[string]*follower{}}
+	standings := &s.standings
+	if who.View.Sees != nil {
+		standings = &language.Standings{} // others see other runs
+	}
 	c.editor = language.New(c.ctx, language.Options{
-		Client: c.stream, Suites: suites{s.runner.Catalog(), s.runner.Planner()}, Log: s.log, Standings: &s.standings,
+		Client: c.stream, Suites: suites{c.runner.Catalog(), c.runner.Planner()}, Log: s.log, Standings: standings,
 		Turn: s.dispatcher.Turn, Sent: c.subscriptions.ended, Failure: failure,
 	})
 	c.requests = s.dispatcher.Connect(dispatch.Connection[*call]{Context: c.ctx, Stream: c.stream, Admit: c.admit, Begin: c.begin})
@@ -168,7 +175,7 @@ func (c *connection) finish(ctx context.Context) {
 // Both in and out are closed when they are io.Closers. An out that is an
 // *os.File is watched, so that a client which goes is noticed without writing.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c, err := s.connect(in, out, true, true)
+	c, err := s.connect(in, out, true, Client{Authorised: true})
 	if err != nil {
 		return err
 	}
@@ -183,17 +190,27 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
+// Client is who speaks at the other end of a stream. The zero value must show
+// Options.Token, and sees all runs.
+type Client struct {
+	// Authorised says that the client need not show Options.Token, because it has proved
+	// who it is in another way.
+	Authorised bool
+	// View is what the client sees of the runs, and who those belong to that it starts.
+	View runner.View
+}
+
 // ServeStream serves one client over a stream of bytes, such as a socket, until it
-// leaves, ctx ends, or Shutdown is called; it closes the stream. authorised says that
-// the client need not show Options.Token, because it has proved who it is in another
-// way. Its runs continue when it has left.
+// leaves, ctx ends, or Shutdown is called; it closes the stream. Its runs continue when it
+// has left.
 //
 // It is nil when the client ended well. Otherwise the error is [ErrClientGone], the
 // cause of ctx, or [ErrServerClosed], which is also the answer to a client that comes
 // after Shutdown; or it says that there are too many clients, which the client is
 // told, too.
-func (s *Server) ServeStream(ctx context.Context, stream io.ReadWriteCloser, authorised bool) error {
-	c, err := s.connect(stream, stream, false, authorised || s.o.Token == "")
+func (s *Server) ServeStream(ctx context.Context, stream io.ReadWriteCloser, who Client) error {
+	who.Authorised = who.Authorised || s.o.Token == ""
+	c, err := s.connect(stream, stream, false, who)
 	if err != nil {
 		s.refuse(stream, err)
 		return err

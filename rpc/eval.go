@@ -115,7 +115,7 @@ func start(ctx context.Context, c *call, path string, req record.Request, o *Run
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.server.runner.Start(p.Plan)
+	run, err := c.conn.runner.Start(p.Plan)
 	if err != nil {
 		return nil, &dispatch.RunFailedError{Err: err}
 	}
@@ -132,7 +132,7 @@ func prepare(ctx context.Context, c *call, given string, req record.Request, cho
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.server.runner.Planner().Prepare(ctx, path, req, plan.Reading{Complete: choose})
+	p, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.Reading{Complete: choose})
 	switch {
 	case err != nil && p.Suite == nil:
 		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
@@ -148,7 +148,7 @@ func prepare(ctx context.Context, c *call, given string, req record.Request, cho
 func complete(c *call, req *record.Request, o *RunOptions) error {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
-		if err := c.server.runner.Planner().CheckExecutor(o.Executor); err != nil {
+		if err := c.conn.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return err
 		}
 	}
@@ -273,7 +273,7 @@ type evalValidation struct {
 func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
 	req := record.Request{Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent}
 	if req.Executor != "" {
-		if err := c.server.runner.Planner().CheckExecutor(req.Executor); err != nil {
+		if err := c.conn.runner.Planner().CheckExecutor(req.Executor); err != nil {
 			return nil, err
 		}
 	}
@@ -286,7 +286,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 			return nil, err
 		}
 	}
-	found, err := c.server.runner.Planner().Prepare(ctx, path, req, plan.Reading{})
+	found, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.Reading{})
 	defer found.Close() //nolint:staticcheck // Prepare returns what it has beside an error as well
 	var selection *record.SelectionError
 	switch {

@@ -92,7 +92,7 @@ func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted
 func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
-		if err := c.server.runner.Planner().CheckExecutor(p.Executor); err != nil {
+		if err := c.conn.runner.Planner().CheckExecutor(p.Executor); err != nil {
 			return o, err
 		}
 	}
@@ -121,7 +121,7 @@ func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (
 		return "", dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	watch, err := watch.New(ctx, c.server.runner, o)
+	watch, err := watch.New(ctx, c.runner, o)
 	if err != nil {
 		cancel()
 		return "", &dispatch.RunFailedError{Err: errors.New(watchText(err))}

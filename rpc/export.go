@@ -90,7 +90,7 @@ func writeExport(c *call, path string, write func(io.Writer) error) error {
 		return formats.WriteFile(path, write)
 	}
 	c.conn.mu.Lock()
-	dirs := append(slices.Clone(c.conn.folders), c.server.runner.Catalog().StateDir())
+	dirs := append(slices.Clone(c.conn.folders), c.conn.runner.Catalog().StateDir())
 	c.conn.mu.Unlock()
 	for _, dir := range dirs {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
@@ -101,7 +101,7 @@ func writeExport(c *call, path string, write func(io.Writer) error) error {
 }
 
 func exportFormat(c *call, name string) (formats.Format, error) {
-	all := formats.Exports(c.server.runner)
+	all := formats.Exports(c.conn.runner)
 	if name == "" {
 		name = "json"
 	}

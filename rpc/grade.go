@@ -52,7 +52,7 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.server.runner.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: p.Rejudge})
+	g, err := c.conn.runner.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: p.Rejudge})
 	if err != nil {
 		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
 	}
@@ -127,7 +127,7 @@ func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*regrade.Review
 	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
-	return c.server.runner.Amender().Review(ctx, p.RunID, regrade.Review{
+	return c.conn.runner.Amender().Review(ctx, p.RunID, regrade.Review{
 		TaskID: p.TaskID, Trial: p.Trial, Grader: p.Grader, Score: p.Score, Comment: p.Comment, Reviewer: p.Reviewer,
 	})
 }
@@ -148,9 +148,9 @@ func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult
 	if _, err := find(c, p.RunID); err != nil {
 		return nil, err
 	}
-	ask, limit := c.server.runner.Amender().Pending, 1000
+	ask, limit := c.conn.runner.Amender().Pending, 1000
 	if p.All {
-		ask = c.server.runner.Amender().Questions
+		ask = c.conn.runner.Amender().Questions
 	}
 	if p.Limit > 0 {
 		limit = p.Limit

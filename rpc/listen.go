@@ -74,7 +74,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		conn.Close()
 		return
 	}
-	err := s.ServeStream(ctx, conn, false)
+	err := s.ServeStream(ctx, conn, Client{})
 	s.log.Info("client has left", "client", conn.RemoteAddr(), "cause", err)
 }
 

@@ -31,7 +31,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.server.runner.Resume(ctx, rec.RunID, ready.Plan)
+	run, err := c.conn.runner.Resume(ctx, rec.RunID, ready.Plan)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, err

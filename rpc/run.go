@@ -41,7 +41,7 @@ type runParams struct {
 
 // find gives the run, or an error that names it.
 func find(c *call, id string) (record.Handle, error) {
-	h, err := c.server.runner.Catalog().Run(id)
+	h, err := c.conn.runner.Catalog().Run(id)
 	if errors.Is(err, record.ErrRunNotFound) {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(id)})
 	}
@@ -106,9 +106,9 @@ type runCancelParams struct {
 }
 
 func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, error) {
-	end := c.server.runner.Cancel
+	end := c.conn.runner.Cancel
 	if p.FinishRunning {
-		end = c.server.runner.Stop
+		end = c.conn.runner.Stop
 	}
 	status, err := end(ctx, p.RunID)
 	switch {
@@ -160,7 +160,7 @@ func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, e
 			return nil, err
 		}
 	}
-	infos, err := c.server.runner.Catalog().ListBy(f)
+	infos, err := c.conn.runner.Catalog().ListBy(f)
 	if err != nil {
 		return nil, err
 	}

@@ -146,9 +146,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// announce lets every client that shows results know when a run has ended.
+// announce lets every client that shows results of the run know when it has ended.
 func (s *Server) announce(run *runner.Run) {
 	for _, c := range s.clients.list() {
-		c.editor.Announce(run)
+		if c.runner.Sees(run.ID()) {
+			c.editor.Announce(run)
+		}
 	}
 }

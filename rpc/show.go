@@ -102,7 +102,7 @@ func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error)
 	if err != nil {
 		return nil, err
 	}
-	trial, err := c.server.runner.Amender().Trial(p.RunID, p.TaskID, p.Trial)
+	trial, err := c.conn.runner.Amender().Trial(p.RunID, p.TaskID, p.Trial)
 	if err != nil {
 		return nil, err
 	}

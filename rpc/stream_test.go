@@ -22,7 +22,7 @@ func pipe(ctx context.Context, t *testing.T, s *rpc.Server, authorised bool) (*c
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		ended <- s.ServeStream(ctx, there, authorised)
+		ended <- s.ServeStream(ctx, there, rpc.Client{Authorised: authorised})
 	}()
 	t.Cleanup(func() {
 		here.Close()

@@ -61,7 +61,7 @@ func load(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Sui
 	if err != nil {
 		return nil, nil, err
 	}
-	o := eval.Options{Vocabulary: c.server.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent}
+	o := eval.Options{Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent}
 	if lo.contextDir != "" {
 		if o.ContextDir, err = c.conn.resolve("context_dir", lo.contextDir); err != nil {
 			return nil, nil, err

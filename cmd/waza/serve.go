@@ -23,8 +23,10 @@ func serveCommand(e *env) *cli.Command {
 			level, err := logLevel(c)
 			return e.logger(level, c.Bool("json")), err
 		},
-		NewRunner: func(c *cli.Context, hub remote.Hub, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
-			rn, w, err := newRecordingRunner(c, e.runnerOptionsWith(hub, log))
+		NewRunner: func(c *cli.Context, hub remote.Hub, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
+			o := e.runnerOptionsWith(hub, log)
+			o.Gate = gate
+			rn, w, err := newRecordingRunner(c, o)
 			if err != nil {
 				return nil, nil, nil, err
 			}

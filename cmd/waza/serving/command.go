@@ -36,7 +36,7 @@ type Program struct {
 	StateDir func() (string, error)
 	// NewRunner makes the runner that the flags ask for, and the registry of its
 	// metrics. The command calls end when the runner is closed.
-	NewRunner func(c *cli.Context, hub remote.Hub, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
+	NewRunner func(c *cli.Context, hub remote.Hub, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
 }
 
 // Command is waza serve.
@@ -140,8 +140,8 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	defer func() { end() }()
 	return Main(ctx, Options{
 		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
-		NewRunner: func(hub remote.Hub) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
-			rn, metrics, ended, err := p.NewRunner(c, hub, log)
+		NewRunner: func(hub remote.Hub, gate runner.Gate) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
+			rn, metrics, ended, err := p.NewRunner(c, hub, gate, log)
 			if err == nil {
 				end = ended
 			}

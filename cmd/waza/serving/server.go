@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,9 @@ type Options struct {
 	StateDir string
 	Version  string
 	Log      *slog.Logger
-	// NewRunner makes the runner whose suites reach agents by the hub, and the registry
-	// of its metrics. The server closes the runner.
-	NewRunner func(hub remote.Hub) (*runner.Runner, *prometheus.Registry, error)
+	// NewRunner makes the runner whose suites reach agents by the hub and whose runs pass
+	// the gate, and the registry of its metrics. The server closes the runner.
+	NewRunner func(hub remote.Hub, gate runner.Gate) (*runner.Runner, *prometheus.Registry, error)
 }
 
 // protocol is what serves the clients of a door.
@@ -63,6 +64,7 @@ type Server struct {
 	o       Options
 	link    *link.Server
 	store   *store.Store
+	owned   *owned.Runs
 	agents  *agents.Server
 	runner  *runner.Runner
 	rpc     *rpc.Server
@@ -70,7 +72,6 @@ type Server struct {
 	all     prometheus.Gatherers // of the doors and the runner
 	board   *board.Board         // nil when the jobs door is off
 	doors   []*door.Door         // those of protocols
-	kept    func()               // ends owned.Keep and waits for it; nil before
 	closing atomic.Bool          // the server ends
 }
 
@@ -90,6 +91,9 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	if s.store, err = store.Open(s.o.StateDir); err != nil {
+		return err
+	}
+	if s.owned, err = owned.Open(context.Background(), store.RunsOf(s.store), 0, s.o.Log); err != nil {
 		return err
 	}
 	for _, open := range protocols {
@@ -124,7 +128,7 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub()); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub(), s.owned); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
@@ -144,17 +148,34 @@ func (s *Server) openJobs() (protocol, error) {
 		}
 		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Log: s.o.Log})
 		o.Board = s.board
-		// The door has asked for the token.
-		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser) error {
-			return s.rpc.ServeStream(ctx, stream, true)
+		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {
+			return s.rpc.ServeStream(ctx, stream, s.client(who))
 		}
 	}
 	return jobs.New(s.o.Config.Jobs, o)
 }
 
-// userOf returns whose job a run is. Each waza process of this user starts runs for its
-// owner.
-func (s *Server) userOf(context.Context, string) (string, error) { return token.Owner, nil }
+// userOf returns whose job a run is. The runs of other waza processes of this user are the
+// owner's.
+func (s *Server) userOf(_ context.Context, runID string) (string, error) {
+	return cmp.Or(s.owned.UserOf(runID), token.Owner), nil
+}
+
+// client returns what a client of /rpc sees, who has shown a token of its user or, if who
+// is nil, that of the server.
+func (s *Server) client(who *token.Claims) rpc.Client {
+	c := rpc.Client{Authorised: true}
+	if who == nil {
+		return c
+	}
+	if !who.IsOwner() {
+		c.View.User = who.Subject
+	}
+	if !who.IsAdmin() {
+		c.View.Sees = func(runID string) bool { return s.owned.UserOf(runID) == c.View.User }
+	}
+	return c
+}
 
 // errClosing is the answer to health checks while the server ends.
 var errClosing = errors.New("the server is shutting down")
@@ -181,7 +202,13 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	}
 	// Clients are disconnected by close, in its order.
 	served := context.WithoutCancel(ctx)
-	s.keep(ctx, serve)
+	serve(func() error {
+		err := s.owned.Resume(ctx, s.runner)
+		if err != nil && ctx.Err() == nil && !s.closing.Load() {
+			s.o.Log.Error("runs of an earlier server are not taken up again", "error", err)
+		}
+		return nil
+	})
 	boarding, stop := context.WithCancel(served)
 	defer stop()
 	if s.board != nil {
@@ -205,20 +232,6 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	return interrupted, err
 }
 
-// keep lets the next server take up the runs of this one, and takes up those of the
-// last.
-func (s *Server) keep(ctx context.Context, serve func(func() error)) {
-	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	kept := owned.Keep(keeping, s.runner, s.store, s.o.Log)
-	s.kept = func() { stop(); kept() }
-	serve(func() error {
-		if err := owned.Resume(ctx, s.runner, s.store, s.o.Log); err != nil && ctx.Err() == nil {
-			s.o.Log.Error("runs of an earlier server are not taken up again", "error", err)
-		}
-		return nil
-	})
-}
-
 // close ends what was opened, in the order that Serve describes.
 func (s *Server) close(ctx context.Context) {
 	s.closing.Store(true)
@@ -237,9 +250,6 @@ func (s *Server) close(ctx context.Context) {
 		within(runsTime, "runs", s.rpc.Shutdown)
 	case s.runner != nil:
 		within(runsTime, "runs", s.runner.Close)
-	}
-	if s.kept != nil {
-		within(time.Second, "owned runs", s.waitKept)
 	}
 	if s.link != nil {
 		if err := s.link.Close(); err != nil {
@@ -266,21 +276,6 @@ func (s *Server) close(ctx context.Context) {
 		if err := s.store.Close(); err != nil {
 			s.o.Log.Warn("shutdown", "of", "store", "error", err)
 		}
-	}
-}
-
-// waitKept waits until it is written which runs the next server takes up.
-func (s *Server) waitKept(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.kept()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

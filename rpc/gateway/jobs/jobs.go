@@ -39,8 +39,9 @@ const (
 // Options of a server.
 type Options struct {
 	// ServeRPC serves JSON-RPC over a stream with one message per line, until it ends, and
-	// closes it. Nil means that there is no /rpc.
-	ServeRPC func(ctx context.Context, stream io.ReadWriteCloser) error
+	// closes it. who has what the client's access token says, and is nil for a client that
+	// has shown Token. Nil means that there is no /rpc.
+	ServeRPC func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error
 	// Ready says why the server does no work now; nil means that it always does.
 	Ready func() error
 	// Gatherer has what /metrics shows; nil means that there is no /metrics.
@@ -49,11 +50,11 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
-	// Token is what clients of /rpc must show, and those of /metrics that come from other
-	// machines. The caller keeps it.
+	// Token is what clients of /rpc may show instead of an access token, and those of
+	// /metrics that come from other machines. The caller keeps it.
 	Token string
-	// Tokens checks the tokens of the job stream. Those of the owner and of admins are as
-	// good as Token, too. Nil means that there are none.
+	// Tokens checks the access tokens of /rpc and the job stream. At /metrics, those of the
+	// owner and of admins are as good as Token. Nil means that there are none.
 	Tokens *token.Issuer
 	// Board has the jobs, and is served by the caller. Nil means that there is no job
 	// stream; otherwise Tokens is required.
@@ -66,7 +67,8 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	door    *door.Door
-	crowd   crowd
+	crowd   crowd // at /ws
+	callers crowd // at /rpc, those that show access tokens
 	guesses access.Guesses
 }
 
@@ -131,52 +133,65 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	say(w, "ready")
 }
 
-// rpc serves JSON-RPC to a client that shows the token.
+// rpc serves JSON-RPC to a client that shows a token.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
-		if !s.authenticate(ctx, c) || !c.Identify("rpc "+c.Addr()) {
+		who, ok := s.authenticate(ctx, c)
+		switch {
+		case !ok:
+			return
+		case who == nil:
+		case !s.callers.enter(who.Subject, s.config.ConnectionsPerUser):
+			c.Close(CodeTooManyConnections, "too many connections")
+			return
+		default:
+			defer s.callers.leave(who.Subject)
+		}
+		if !c.Identify("rpc " + c.Addr()) {
 			return
 		}
 		stream := c.Stream()
 		defer stream.Close()
 		c.Log().Info("client connected")
-		err := s.options.ServeRPC(ctx, stream)
+		err := s.options.ServeRPC(ctx, stream, who)
 		c.Log().Info("client has left", "cause", err)
 	})
 }
 
-// authenticate closes the connection of a client that shows no token for /rpc.
-func (s *Server) authenticate(ctx context.Context, c *door.Conn) bool {
+// authenticate returns what the access token of a client of /rpc says; nil when it has
+// shown the token of the server. It is false for a client that has shown neither, and whose
+// connection it closes.
+func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Claims, ok bool) {
 	given := tokens(c.Request())
-	if s.admits(ctx, given) {
-		return true
+	if who, ok = s.admits(ctx, given); ok {
+		return who, true
 	}
 	if len(given) == 0 {
 		c.Close(CodeUnauthenticated, "the token is missing")
-		return false
+		return nil, false
 	}
 	if pause.Unless(ctx, c.Done(), s.guesses.Wrong(time.Now())) == nil {
 		c.Log().Warn("wrong token")
 		c.Close(CodeUnauthenticated, "the token is wrong")
 	}
-	return false
+	return nil, false
 }
 
-// admits reports whether a token may do everything: the server's own, or one of the
-// owner or an admin.
-func (s *Server) admits(ctx context.Context, given []string) bool {
+// admits reports whether one of these tokens is valid, and returns what it says; nil for
+// the token of the server.
+func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims, ok bool) {
 	for _, text := range given {
 		if s.options.Token != "" && access.SameSecret(text, s.options.Token) {
-			return true
+			return nil, true
 		}
 		if s.options.Tokens == nil {
 			continue
 		}
-		if claims, err := s.options.Tokens.Check(ctx, text); err == nil && (claims.IsOwner() || claims.IsAdmin()) {
-			return true
+		if claims, err := s.options.Tokens.Check(ctx, text); err == nil {
+			return claims, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // tokens lists the tokens that a request shows, at most one of each form: the header
@@ -207,7 +222,7 @@ func (s *Server) forLocals(h http.Handler) http.Handler {
 			return
 		}
 		given := tokens(r)
-		if s.admits(r.Context(), given) {
+		if who, ok := s.admits(r.Context(), given); ok && (who == nil || who.IsOwner() || who.IsAdmin()) {
 			h.ServeHTTP(w, r)
 			return
 		}

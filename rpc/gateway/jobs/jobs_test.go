@@ -52,7 +52,7 @@ func open(t *testing.T, c jobs.Config, o jobs.Options) (*jobs.Server, string) {
 }
 
 // upper answers each line with the same in upper case.
-func upper(_ context.Context, stream io.ReadWriteCloser) error {
+func upper(_ context.Context, stream io.ReadWriteCloser, _ *token.Claims) error {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
 		if _, err := stream.Write(append(bytes.ToUpper(lines.Bytes()), '\n')); err != nil {
@@ -113,7 +113,7 @@ func TestRPC(t *testing.T) {
 	}
 }
 
-// An access token of the owner or an admin is as good as the token of the server.
+// Access tokens say who the client is. Those of a user open five connections at most.
 func TestRPCTakesAccessTokens(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.TempDir())
@@ -121,29 +121,49 @@ func TestRPCTakesAccessTokens(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	tokens, err := token.New(t.Context(), s)
 	require.NoError(t, err)
-	_, addr := open(t, jobs.Defaults(), jobs.Options{ServeRPC: upper, Token: secret, Tokens: tokens})
-	for _, c := range []struct {
-		grant token.Grant
-		ok    bool
-	}{
-		{token.Grant{}, true},
-		{token.Grant{User: "ann", Role: token.Admin, TTL: time.Hour}, true},
-		{token.Grant{User: "ann"}, false},
-	} {
-		pair, err := tokens.Create(t.Context(), c.grant)
-		require.NoError(t, err)
-		for text, ok := range map[string]bool{pair.Access: c.ok, pair.Refresh: false} {
-			ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+text, nil)
-			require.NoError(t, err)
-			require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte("x")))
-			_, _, err = ws.Read(t.Context())
-			if ok {
-				require.NoError(t, err)
-			} else {
-				require.EqualValues(t, jobs.CodeUnauthenticated, websocket.CloseStatus(err))
+	whoIs := func(_ context.Context, stream io.ReadWriteCloser, who *token.Claims) error {
+		lines := bufio.NewScanner(stream)
+		for lines.Scan() {
+			text := "the server"
+			if who != nil {
+				text = fmt.Sprintln(who.Subject, who.IsAdmin())
 			}
-			ws.CloseNow()
+			if _, err := fmt.Fprintln(stream, text); err != nil {
+				return err
+			}
 		}
+		return lines.Err()
+	}
+	_, addr := open(t, jobs.Defaults(), jobs.Options{ServeRPC: whoIs, Token: secret, Tokens: tokens})
+	ask := func(text string) (answer string, err error) {
+		ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc?token="+text, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { ws.CloseNow() })
+		require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte("x")))
+		_, data, err := ws.Read(t.Context())
+		return string(data), err
+	}
+	for want, grant := range map[string]token.Grant{
+		"owner false": {},
+		"ann true":    {User: "ann", Role: token.Admin, TTL: time.Hour},
+		"bob false":   {User: "bob"},
+	} {
+		pair, err := tokens.Create(t.Context(), grant)
+		require.NoError(t, err)
+		_, err = ask(pair.Refresh)
+		require.EqualValues(t, jobs.CodeUnauthenticated, websocket.CloseStatus(err))
+		for range 5 {
+			answer, err := ask(pair.Access)
+			require.NoError(t, err)
+			require.Equal(t, want, answer)
+		}
+		_, err = ask(pair.Access)
+		require.EqualValues(t, jobs.CodeTooManyConnections, websocket.CloseStatus(err))
+	}
+	for range 6 {
+		answer, err := ask(secret)
+		require.NoError(t, err)
+		require.Equal(t, "the server", answer)
 	}
 }
 
@@ -152,7 +172,7 @@ func TestAttackWithoutToken(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var served atomic.Bool
-	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(context.Context, io.ReadWriteCloser) error {
+	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(context.Context, io.ReadWriteCloser, *token.Claims) error {
 		served.Store(true)
 		return nil
 	}})
@@ -198,7 +218,7 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	var busy atomic.Bool
 	serving, closing := make(chan struct{}), make(chan struct{})
-	s, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, ServeRPC: func(context.Context, io.ReadWriteCloser) error {
+	s, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, ServeRPC: func(context.Context, io.ReadWriteCloser, *token.Claims) error {
 		close(serving)
 		<-closing
 		return nil

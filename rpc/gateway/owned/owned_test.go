@@ -3,8 +3,10 @@ package owned_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -26,15 +28,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type memory struct {
 	changed chan string
 
-	mu  sync.Mutex
-	ids []string
+	mu    sync.Mutex
+	ids   []string
+	users map[string]string
 }
 
-func (m *memory) Own(_ context.Context, id string) error {
+func newMemory(ids ...string) *memory {
+	return &memory{changed: make(chan string, 1000), ids: ids, users: map[string]string{}}
+}
+
+func (m *memory) Own(_ context.Context, id, user string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Contains(m.ids, id) {
 		m.ids = append(m.ids, id)
+	}
+	if user != "" {
+		m.users[id] = user
 	}
 	m.changed <- "own"
 	return nil
@@ -48,10 +58,34 @@ func (m *memory) Disown(_ context.Context, id string) error {
 	return nil
 }
 
+func (m *memory) Forget(_ context.Context, ids ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		m.ids = slices.DeleteFunc(m.ids, func(s string) bool { return s == id })
+		delete(m.users, id)
+	}
+	m.changed <- "forget"
+	return nil
+}
+
 func (m *memory) Owned(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.ids), nil
+}
+
+func (m *memory) Users(context.Context) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.users), nil
+}
+
+func open(t *testing.T, s owned.Store, most int) *owned.Runs {
+	t.Helper()
+	runs, err := owned.Open(t.Context(), s, most, quiet)
+	require.NoError(t, err)
+	return runs
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -59,37 +93,31 @@ var quiet = slog.New(slog.DiscardHandler)
 // A server that is stopped while its agent works leaves a run that the next one ends.
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
-	dir, s := t.TempDir(), &memory{changed: make(chan string, 10)}
+	dir, s := t.TempDir(), newMemory()
 	began := make(chan struct{}, 10)
-	first := runnertest.AgentRunner(t, dir, func(ctx context.Context, t *executor.Trial) (string, error) {
+	first := runnertest.GatedRunner(t, dir, func(ctx context.Context, t *executor.Trial) (string, error) {
 		if t.TaskID == "b" {
 			began <- struct{}{}
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}
 		return "yes", nil
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	wait := owned.Keep(ctx, first, s, quiet)
-	run := runnertest.Start(t, first, suite, record.Request{Workers: 1})
+	}, open(t, s, 0))
+	run := runnertest.Start(t, first.View(runner.View{User: "ann"}), suite, record.Request{Workers: 1})
 	require.Equal(t, "own", <-s.changed)
 	<-began
 	require.NoError(t, first.Close(t.Context()))
-	cancel()
-	wait()
 	require.Equal(t, record.StatusCancelled, run.Status())
 	require.Equal(t, []string{run.ID()}, s.ids)
 
-	second := runnertest.AgentRunner(t, dir, func(context.Context, *executor.Trial) (string, error) { return "yes", nil })
+	runs := open(t, s, 0)
+	second := runnertest.GatedRunner(t, dir, func(context.Context, *executor.Trial) (string, error) { return "yes", nil }, runs)
 	defer func() { require.NoError(t, second.Close(context.Background())) }()
-	ctx, cancel = context.WithCancel(t.Context())
-	wait = owned.Keep(ctx, second, s, quiet)
-	require.NoError(t, owned.Resume(ctx, second, s, quiet))
+	require.NoError(t, runs.Resume(t.Context(), second))
 	require.Equal(t, "own", <-s.changed)
 	require.Equal(t, "disown", <-s.changed)
-	cancel()
-	wait()
 	require.Empty(t, s.ids)
+	require.Equal(t, "ann", runs.UserOf(run.ID()))
 	h, err := second.Catalog().Run(run.ID())
 	require.NoError(t, err)
 	res := runnertest.ResultOf(t, h)
@@ -104,26 +132,26 @@ graders: [{name: says, type: text, config: {contains: ["yes"]}}]
 tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 `
 
+// waits is an agent that works until it is cancelled.
+func waits(ctx context.Context, _ *executor.Trial) (string, error) {
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
 // A run that its user cancels is over, and one that ends as well.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
-	s := &memory{changed: make(chan string, 10)}
-	r := runnertest.AgentRunner(t, t.TempDir(), func(ctx context.Context, _ *executor.Trial) (string, error) {
-		<-ctx.Done()
-		return "", context.Cause(ctx)
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	wait := owned.Keep(ctx, r, s, quiet)
+	s := newMemory()
+	r := runnertest.GatedRunner(t, t.TempDir(), waits, open(t, s, 0))
 	run := runnertest.Start(t, r, suite, record.Request{})
 	require.Equal(t, "own", <-s.changed)
 	run.Cancel()
 	require.Equal(t, "disown", <-s.changed)
-	cancel()
-	wait()
 	require.NoError(t, r.Close(t.Context()))
 }
 
-// What cannot be taken up is forgotten, so that no server tries for ever.
+// What cannot be taken up is forgotten, so that no server tries for ever, and so are the
+// users of runs that were deleted.
 func TestNotTakenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -132,13 +160,115 @@ func TestNotTakenUp(t *testing.T) {
 		return "", executor.Permanent(errors.New("no agent"))
 	})
 	require.NoError(t, os.Remove(lost.Record().Suite.Path))
-	r, err := runner.New(runner.Options{StateDir: dir})
+	s := newMemory("no-such-run", done.ID(), lost.ID())
+	s.users = map[string]string{"no-such-run": "ann", "deleted": "ann", done.ID(): "bob"}
+	runs := open(t, s, 1)
+	r, err := runner.New(runner.Options{StateDir: dir, Gate: runs})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close(context.Background())) }()
-	s := &memory{changed: make(chan string, 10), ids: []string{"no-such-run", done.ID(), lost.ID()}}
-	require.NoError(t, owned.Resume(t.Context(), r, s, quiet))
+	require.NoError(t, runs.Resume(t.Context(), r))
 	require.Empty(t, s.ids)
+	require.Equal(t, map[string]string{done.ID(): "bob"}, s.users)
+	require.Equal(t, []string{"", "bob"}, []string{runs.UserOf("deleted"), runs.UserOf(done.ID())})
 }
+
+// At most so many runs of a user run at once. The others begin in the order in which they
+// were started, also after the server was killed.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	s := newMemory()
+	runs := open(t, s, 2)
+	enter := func(id, user string) {
+		t.Helper()
+		require.NoError(t, runs.Enter(id, user, false))
+	}
+	begun := func(ids ...string) (list []string) {
+		for _, id := range ids {
+			select {
+			case <-runs.Turn(id):
+				require.Nil(t, runs.Queued(id))
+				list = append(list, id)
+			default:
+			}
+		}
+		return list
+	}
+	for _, id := range []string{"a1", "a2", "a3", "a4"} {
+		enter(id, "ann")
+	}
+	enter("b1", "bob")
+	all := []string{"a1", "a2", "a3", "a4", "a5", "b1"}
+	require.Equal(t, []string{"a1", "a2", "b1"}, begun(all...))
+	queued := runs.Queued("a4")
+	runs.Leave("a3", runner.Over) // was cancelled while it waited
+	runs.Leave("a2", runner.Over)
+	<-queued
+	require.Equal(t, []string{"a1", "a4", "b1"}, begun(all...))
+	enter("a3", "ann")
+	enter("a2", "ann")
+
+	runs = open(t, s, 1) // without a goodbye
+	enter("a5", "ann")
+	require.Equal(t, []string{"a1", "b1"}, begun(all...))
+	require.NoError(t, runs.Enter("a4", "", true))
+	runs.Leave("a1", runner.Over)
+	require.Equal(t, []string{"a4", "b1"}, begun(all...))
+	runs.Leave("a4", runner.Over)
+	require.Equal(t, []string{"a3", "b1"}, begun(all...))
+	runs.Leave("a3", runner.Over)
+	require.Equal(t, []string{"a2", "b1"}, begun(all...))
+	runs.Leave("a2", runner.Over)
+	require.Equal(t, []string{"a5", "b1"}, begun(all...))
+	for i := range 100 {
+		enter(fmt.Sprint("x", i), "ann")
+	}
+	require.EqualError(t, runs.Enter("y", "ann", false), "100 runs wait already until 1 others have ended")
+	require.Empty(t, runs.UserOf("y"))
+	enter("b2", "bob")
+}
+
+// Runs wait before their first trial, and end at once when they are cancelled.
+func TestRunsWait(t *testing.T) {
+	t.Parallel()
+	began := make(chan string, 10)
+	r := runnertest.GatedRunner(t, t.TempDir(), func(ctx context.Context, t *executor.Trial) (string, error) {
+		began <- t.RunID
+		return waits(ctx, t)
+	}, open(t, newMemory(), 1))
+	defer func() { require.NoError(t, r.Close(context.Background())) }()
+	first := runnertest.Start(t, r, suite, record.Request{Workers: 1})
+	require.Equal(t, first.ID(), <-began)
+	second := runnertest.Start(t, r, suite, record.Request{Workers: 1})
+	third := runnertest.Start(t, r, suite, record.Request{Workers: 1})
+	require.Equal(t, record.StatusRunning, third.Status())
+	second.Cancel()
+	<-second.Done()
+	res := runnertest.ResultOf(t, second)
+	require.Equal(t, record.StatusCancelled, res.Status)
+	first.Cancel()
+	require.Equal(t, third.ID(), <-began)
+	require.Empty(t, began)
+}
+
+// A run whose user cannot be remembered is not started: it would be the owner's.
+func TestNobodyElseGetsARun(t *testing.T) {
+	t.Parallel()
+	runs := open(t, full{newMemory()}, 1)
+	r := runnertest.GatedRunner(t, t.TempDir(), waits, runs)
+	defer func() { require.NoError(t, r.Close(context.Background())) }()
+	p := runnertest.PlanOf(t, r, suite)
+	_, err := r.View(runner.View{User: "ann"}).Start(p)
+	require.ErrorIs(t, err, io.ErrShortWrite)
+	ids, err := r.Catalog().Store.List()
+	require.NoError(t, err)
+	require.Empty(t, ids)
+	runnertest.Start(t, r, suite, record.Request{}).Cancel()
+}
+
+// full takes no runs.
+type full struct{ *memory }
+
+func (full) Own(context.Context, string, string) error { return io.ErrShortWrite }
 
 // broken cannot be read.
 type broken struct{ *memory }
@@ -147,7 +277,6 @@ func (broken) Owned(context.Context) ([]string, error) { return nil, io.ErrUnexp
 
 func TestBrokenStore(t *testing.T) {
 	t.Parallel()
-	r := runnertest.NewRunner(t)
-	defer func() { require.NoError(t, r.Close(context.Background())) }()
-	require.ErrorIs(t, owned.Resume(t.Context(), r, broken{}, quiet), io.ErrUnexpectedEOF)
+	_, err := owned.Open(t.Context(), broken{newMemory()}, 0, quiet)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

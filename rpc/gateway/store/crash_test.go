@@ -49,7 +49,7 @@ func writeForEver(dir string) {
 			s.Unassign(id)
 		}
 		if i%10 == 0 {
-			must(s.Own(ctx, id))
+			must(RunsOf(s).Own(ctx, id, "ann"))
 			fmt.Println("own", id)
 		}
 	}
@@ -90,7 +90,7 @@ func TestCrashWhileWriting(t *testing.T) {
 			}
 		}
 		collect("saved", "SELECT id FROM answers")
-		collect("own", "SELECT run_id FROM owned_runs")
+		collect("own", "SELECT run_id FROM owned_runs JOIN run_users USING (run_id)")
 		collect("secret", "SELECT lower(hex(value)) FROM secrets")
 		for step := range acknowledged {
 			kind, id, _ := strings.Cut(step, " ")

@@ -1,33 +1,97 @@
 package store
 
-import "context"
+import (
+	"context"
+	"database/sql"
+)
 
-// Own notes that this server has started a run and resumes it after a restart. It
-// survives a loss of power.
-func (s *Store) Own(ctx context.Context, runID string) error {
-	return s.explain(s.durably(ctx, "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, ?) ON CONFLICT DO NOTHING", runID, milliseconds(s.now())))
+// Runs are the tables of runs of a store: those that its server has started, and whose
+// they are. It is safe for concurrent use.
+type Runs struct{ store *Store }
+
+// RunsOf returns the tables of a store, which the caller keeps open.
+func RunsOf(s *Store) Runs { return Runs{s} }
+
+// Own notes that this server starts or resumes a run, and resumes it after a restart. A
+// user, unless empty, is who the run belongs to from now on. It survives a loss of power.
+func (r Runs) Own(ctx context.Context, runID, user string) error {
+	// Those that are noted within a millisecond keep their order.
+	const own = "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, max(?, (SELECT coalesce(max(owned_at), 0) + 1 FROM owned_runs))) ON CONFLICT DO NOTHING"
+	now := milliseconds(r.store.now())
+	if user == "" {
+		return r.store.explain(r.store.durably(ctx, own, runID, now))
+	}
+	return r.store.explain(r.store.withDurability(ctx, func(conn *sql.Conn) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // it says that the transaction is committed
+		_, err = tx.ExecContext(ctx, "INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user", runID, user)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, own, runID, now)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Commit()
+	}))
 }
 
-// Disown notes that a run has ended, or belongs to another process.
-func (s *Store) Disown(ctx context.Context, runID string) error {
-	_, err := s.write.ExecContext(ctx, "DELETE FROM owned_runs WHERE run_id = ?", runID)
-	return s.explain(err)
+// Disown notes that a run has ended, or belongs to another process. Its user stays.
+func (r Runs) Disown(ctx context.Context, runID string) error {
+	_, err := r.store.write.ExecContext(ctx, "DELETE FROM owned_runs WHERE run_id = ?", runID)
+	return r.store.explain(err)
 }
 
-// Owned lists the runs that this server has started and that have not ended, oldest first.
-func (s *Store) Owned(ctx context.Context) ([]string, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT run_id FROM owned_runs ORDER BY owned_at, run_id")
+// Forget forgets runs that do not exist, and whose they were.
+func (r Runs) Forget(ctx context.Context, runIDs ...string) error {
+	return r.store.explain(transact(ctx, r.store.write, func(tx *sql.Tx) error {
+		for _, id := range runIDs {
+			for _, table := range []string{"owned_runs", "run_users"} {
+				if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run_id = ?", id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// Owned lists the runs that this server has started and that have not ended, in the order
+// in which it started them.
+func (r Runs) Owned(ctx context.Context) ([]string, error) {
+	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id FROM owned_runs ORDER BY owned_at, run_id")
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, r.store.explain(err)
 	}
 	defer rows.Close()
 	var ids []string
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
-			return nil, s.explain(err)
+			return nil, r.store.explain(err)
 		}
 		ids = append(ids, id)
 	}
-	return ids, s.explain(rows.Err())
+	return ids, r.store.explain(rows.Err())
+}
+
+// Users returns the users of all runs that have one, by the ids of the runs. All other
+// runs belong to the owner of the server.
+func (r Runs) Users(ctx context.Context) (map[string]string, error) {
+	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id, user FROM run_users")
+	if err != nil {
+		return nil, r.store.explain(err)
+	}
+	defer rows.Close()
+	users := map[string]string{}
+	for rows.Next() {
+		var id, user string
+		if err := rows.Scan(&id, &user); err != nil {
+			return nil, r.store.explain(err)
+		}
+		users[id] = user
+	}
+	return users, r.store.explain(rows.Err())
 }

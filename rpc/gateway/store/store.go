@@ -119,6 +119,14 @@ func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error 
 
 // durably executes a statement so that it survives a loss of power, too.
 func (s *Store) durably(ctx context.Context, statement string, args ...any) error {
+	return s.withDurability(ctx, func(conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, statement, args...)
+		return err
+	})
+}
+
+// withDurability calls do with a connection whose writes survive a loss of power, too.
+func (s *Store) withDurability(ctx context.Context, do func(conn *sql.Conn) error) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return err
@@ -127,7 +135,7 @@ func (s *Store) durably(ctx context.Context, statement string, args ...any) erro
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
 		return err
 	}
-	_, err = conn.ExecContext(ctx, statement, args...)
+	err = do(conn)
 	_, undo := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
 	return errors.Join(err, undo)
 }

@@ -267,17 +267,25 @@ func TestNothingOfAgentsIsKept(t *testing.T) {
 	require.Zero(t, tables)
 }
 
+// The order is that of the starts, also within a millisecond.
 func TestOwnedRuns(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
-	at := time.UnixMilli(1_000_000)
-	s.now = func() time.Time { at = at.Add(time.Second); return at }
-	for _, id := range []string{"b", "a", "b", "c"} {
-		require.NoError(t, s.Own(t.Context(), id))
+	r := RunsOf(s)
+	s.now = func() time.Time { return time.UnixMilli(1_000_000) }
+	for _, id := range []string{"b", "a", "b", "c", "a1"} {
+		require.NoError(t, r.Own(t.Context(), id, map[string]string{"c": "ann", "a": "bob"}[id]))
 	}
-	require.NoError(t, s.Disown(t.Context(), "a"))
-	require.NoError(t, s.Disown(t.Context(), "unknown"))
-	ids, err := s.Owned(t.Context())
+	require.NoError(t, r.Disown(t.Context(), "a"))
+	require.NoError(t, r.Disown(t.Context(), "unknown"))
+	ids, err := r.Owned(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"b", "c"}, ids)
+	require.Equal(t, []string{"b", "c", "a1"}, ids)
+	users, err := r.Users(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"c": "ann", "a": "bob"}, users)
+	require.NoError(t, r.Forget(t.Context(), "c", "unknown"))
+	users, err = r.Users(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "bob"}, users)
 }
