@@ -31,6 +31,15 @@ type Kind struct {
 	// url, input and priority, and need no prompt where there is a tool or an input; they
 	// get no files and no follow-up prompts.
 	Remote bool
+	// Judges: graders of the kind ask models to judge. It returns the options of the
+	// grader that suites of the kind judge give to tasks without one; nil for others.
+	Judges func() any
+}
+
+// JudgeNamer is a type of options of graders that ask models to judge.
+type JudgeNamer interface {
+	// NamesJudge reports whether the options name the model, so that config need not.
+	NamesJudge() bool
 }
 
 // Referrer is a type of options that name files whose content changes what the

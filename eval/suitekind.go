@@ -40,6 +40,7 @@ var kindChecks = map[SuiteKind]func(l suiteCheck){
 				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt")
 		}
 	},
+	Judge: suiteCheck.judges,
 }
 
 // ParamSystemPrompt is the parameter of the matrix that prompt_tune varies.
@@ -53,6 +54,53 @@ func (l suiteCheck) compares() {
 	}
 	if c.Stopping.Confidence != 0 {
 		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
+	}
+}
+
+// judges checks that there is a model for each grader that asks one.
+func (l suiteCheck) judges() {
+	if l.suite.Config.JudgeModel != "" {
+		return
+	}
+	for _, t := range l.suite.Tasks {
+		for _, g := range t.Effective {
+			if o, ok := g.Options.(JudgeNamer); ok && !o.NamesJudge() {
+				l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
+					"a suite of the kind judge needs a judge: set config.judge_model, or a model in each prompt grader and a prompt grader for each task")
+				return
+			}
+		}
+	}
+}
+
+// judgeAll gives the tasks of a suite of the kind judge a grader that asks a model, unless
+// they have one.
+func (l *loader) judgeAll(tasks []*Task) {
+	v := l.options.Vocabulary
+	if l.suite.Kind != Judge || v == nil {
+		return
+	}
+	i := slices.IndexFunc(v.Graders, func(k Kind) bool { return k.Judges != nil })
+	if i < 0 {
+		return
+	}
+	kind := v.Graders[i]
+	general := map[string]*Grader{}
+	for _, t := range tasks {
+		names := map[string]bool{}
+		judged := false
+		for _, g := range t.Effective {
+			names[g.Name] = true
+			judged = judged || g.Type == kind.Name
+		}
+		if judged {
+			continue
+		}
+		name := uniqueName(string(Judge), names)
+		if general[name] == nil {
+			general[name] = &Grader{Name: name, Type: kind.Name, Weight: 1, Options: kind.Judges(), File: l.suite.File, Line: 1, Column: 1}
+		}
+		t.Effective = append(slices.Clone(t.Effective), general[name])
 	}
 }
 

@@ -33,6 +33,9 @@ func loadTasks(l *loader) {
 	l.suite.Tasks, l.suite.taskFiles = ts.tasks, ts.files
 	for _, t := range ts.tasks {
 		t.Effective = effective(l.suite.Graders, t.Graders)
+	}
+	l.judgeAll(ts.tasks)
+	for _, t := range ts.tasks {
 		ts.somethingChecked(t)
 	}
 }

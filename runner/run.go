@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/journal"
 	"waza/runner/plan"
@@ -241,6 +242,9 @@ func carryOut(r *Run) {
 	defer sweep.Wait()
 	sweep.Go(r.runner.sweep)
 	announce(r)
+	if n := r.plan.GenerallyJudged(); n > 0 {
+		r.logf("info", "%s no prompt grader: the judge goes by a general rubric, how correct and complete the answer is", text.Count(n, "task has", "tasks have"))
+	}
 	admitted := awaitTurn(r)
 	start := time.Now()
 

@@ -7,6 +7,8 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/grader"
+	"waza/runner/grader/judge"
+	"waza/runner/record"
 )
 
 // Preflight looks for what keeps the plan from working on this machine, and for
@@ -28,6 +30,18 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	}
 	ds = append(ds, preflightJudges(p)...)
 	return append(ds, p.PreflightGraders(ctx)...)
+}
+
+// GenerallyJudged counts the tasks that judges go about by their general rubric, because
+// the suite, of the kind judge, has no prompt grader for them.
+func (p *Plan) GenerallyJudged() int {
+	tasks := map[*eval.Task]bool{}
+	for _, t := range p.Tasks {
+		if t.Role == record.RoleTask && slices.ContainsFunc(t.Effective, judge.IsGeneral) {
+			tasks[t.Task] = true
+		}
+	}
+	return len(tasks)
 }
 
 // PreflightGraders returns what this machine lacks for the graders of the plan.

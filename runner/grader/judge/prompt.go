@@ -21,11 +21,31 @@ var Prompt = func() grader.Kind {
 		Name:    "prompt",
 		Aliases: []string{"llm", "llm_comparison"},
 		Summary: "Asks a judge model for its verdict on the trial, or several for a common one.",
-		Options: func() any { return &PromptOptions{Mode: modeIndependent, Aggregate: byMajority, Answer: answerTool} },
+		Options: func() any { return promptDefaults() },
+		Judges: func() any {
+			o := promptDefaults()
+			o.Prompt = GeneralRubric
+			return o
+		},
 	}, checkPrompt, newPrompt)
 	k.Preflight = preflightPrompt
 	return k
 }()
+
+// GeneralRubric is what judges go by for tasks without a prompt grader, in suites of the
+// kind judge.
+const GeneralRubric = `Is the output a correct and complete answer to the task? Judge what it says, and what of the task it leaves out: 1 is correct and complete, 0.5 has a serious error or lacks an important part, 0 is wrong or no answer. It passes if a person who asked could use it as it is.`
+
+// IsGeneral reports whether a grader is the one that suites of the kind judge give to
+// tasks without a prompt grader.
+func IsGeneral(spec *eval.Grader) bool {
+	o, ok := spec.Options.(*PromptOptions)
+	return ok && o.Prompt == GeneralRubric
+}
+
+func promptDefaults() *PromptOptions {
+	return &PromptOptions{Mode: modeIndependent, Aggregate: byMajority, Answer: answerTool}
+}
 
 // The values of options of the prompt grader.
 const (
@@ -132,10 +152,13 @@ func judgeModels(o *PromptOptions, env *grader.Env) []string {
 	return nil
 }
 
+// NamesJudge reports whether the options name the model, so that config need not.
+func (o *PromptOptions) NamesJudge() bool { return o.Model != "" || len(o.Judges) > 0 }
+
 // NamesNoJudge reports whether a grader asks a model and leaves it to config which.
 func NamesNoJudge(spec *eval.Grader) bool {
 	o, ok := spec.Options.(*PromptOptions)
-	return ok && o.Model == "" && len(o.Judges) == 0
+	return ok && !o.NamesJudge()
 }
 
 // judgeEndpoint is which API serves a judge, and where. What the grader does not
