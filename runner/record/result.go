@@ -152,6 +152,8 @@ type Summary struct {
 	// Tune ranks the cells of a param_tune or prompt_tune; nil of other kinds, and while
 	// no cell has a score.
 	Tune *TuneResult `json:"tune,omitempty"`
+	// Judged is nil unless the suite is of the kind judge.
+	Judged *JudgeResult `json:"judged,omitempty"`
 	// Usage is what all attempts at all trials cost, agents and judges, and those of
 	// baselines and trigger tests; UsageByRole says who spent it.
 	Usage       *Usage  `json:"usage,omitempty"`

@@ -38,6 +38,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.head()
 	m.tasks()
 	m.reasons()
+	m.judged()
 	m.metrics()
 	m.groups()
 	m.baseline()

@@ -16,6 +16,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	var b strings.Builder
 	r.table(&b, o)
 	r.reasons(&b, o)
+	r.judged(&b, o)
 	r.groups(&b, o)
 	r.baseline(&b, o)
 	r.metrics(&b, o)

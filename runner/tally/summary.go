@@ -173,6 +173,8 @@ type Run struct {
 	groups  map[string]*record.Counts
 	// calibrated holds, by name, the graders that persons' scores are compared with.
 	calibrated map[string]*calibration
+	// judged is nil unless the suite is of the kind judge.
+	judged *judging
 	// compared is nil when the run has no baselines.
 	compared *comparison
 	tuning   tuning
@@ -190,6 +192,7 @@ const (
 func NewRun(rec *record.Run) *Run {
 	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
 	t.compared, t.tuning = newComparison(rec), newTuning(rec)
+	t.judged = newJudging(rec)
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
@@ -219,6 +222,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		return // its result tells enough of it
 	}
 	t.tuning.add(task, res)
+	t.judged.addTrial(res)
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
 	for _, g := range t.rec.Tasks[task].Groups {
@@ -296,6 +300,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	s.Calibrations = t.calibrationResults()
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
+	s.Judged = t.judged.result(s.Score)
 	t.measure(s, metrics)
 	return s
 }

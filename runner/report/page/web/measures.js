@@ -2,7 +2,7 @@
 // parameters, metrics, groups, the comparison with a baseline, trigger tests, and how far judges agree with people.
 
 function showMeasures() {
-  const blocks = [matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
+  const blocks = [judged(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -216,6 +216,20 @@ function calibrations() {
         c.n ? score(c.meanAbsoluteDifference) : DASH,
       ),
     ),
+  );
+}
+
+// judged shows what judges say, in a run of the kind judge.
+function judged() {
+  const j = SUMMARY.judged;
+  if (!j) return null;
+  const grade = j.report ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.` : 'No case was judged.';
+  const quality = [5, 4, 3, 2, 1];
+  return block(
+    'Judged',
+    grade,
+    ['Quality', ...quality.map(String), 'Not judged'],
+    [row('Cases', ...quality.map((q) => count(j.quality[q - 1])), count(j.cases - j.judged))],
   );
 }
 
