@@ -102,6 +102,8 @@ type dialogue struct {
 	trials map[string]chan string // what the agent is to do, by the id of its case
 	users  map[string]string      // of runs
 
+	jury *runnertest.Jury
+
 	names map[string]any // what $NAME was
 	given map[string]string
 }
@@ -126,7 +128,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) *dialogue {
 	d := &dialogue{
 		t: t, dir: t.TempDir(), log: &safeBuffer{}, config: jobs.Defaults(), events: map[string]chan doortest.Event{},
-		trials: map[string]chan string{}, users: map[string]string{}, names: map[string]any{}, given: map[string]string{},
+		jury: &runnertest.Jury{}, trials: map[string]chan string{}, users: map[string]string{}, names: map[string]any{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
 	decoder := yaml.NewDecoder(bytes.NewReader(config))
@@ -259,7 +261,7 @@ func (d *dialogue) step(line string) {
 	fields := strings.Fields(line)
 	do, ok := map[string]func(f []string, rest string){
 		"connect": d.connect, "drop": d.drop, "binary": d.binary, "large": d.large,
-		"run": d.run, "suite": d.suite, "serve": d.serve, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
+		"run": d.run, "suite": d.suite, "judge": d.judge, "serve": d.serve, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
 		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip, "find": d.find,
 	}[fields[0]]
 	require.True(d.t, ok, "%s: what is %s?", d.at, fields[0])
@@ -382,6 +384,17 @@ func (d *dialogue) startRun(r *runner.Runner, f []string) {
 	suite := "-- eval.yaml --\nname: Weather API Suite\nskill: weather\nconfig: {executor: agent, model: gpt-4o, workers: 10, parallel: true, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n" + tasks
 	run := runnertest.Start(d.t, r, suite, record.Request{})
 	d.names["$"+f[0]] = run.ID()
+}
+
+// judge starts a run of the kind judge in another process, LABEL TRIALS MODELS TASK….
+// Models are separated by commas. What the judge says is that of [runnertest.Jury].
+func (d *dialogue) judge(f []string, _ string) {
+	grader := "{name: fits, type: prompt, config: {prompt: Is it good, base_url: " + d.jury.Serve(d.t) + "/v1, api_key_command: echo " + runnertest.SecretKey + "}}"
+	suite := "-- eval.yaml --\nname: Answers\nkind: judge\nconfig: {executor: agent, judge_model: judge, models: [" + f[2] + "], workers: 1, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n"
+	for _, id := range f[3:] {
+		suite += "  - {id: " + id + ", prompt: x, graders: [" + grader + "]}\n"
+	}
+	d.names["$"+f[0]] = runnertest.Start(d.t, d.other, suite, record.Request{}).ID()
 }
 
 // does lets the agent do a trial, TASK NUMBER WHAT.

@@ -22,6 +22,7 @@ var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) mes
 	eval.ToolEval:   newToolEval,
 	eval.ParamTune:  newParamTune,
 	eval.PromptTune: newPromptTune,
+	eval.Judge:      newJudge,
 }
 
 // messagesOf makes the messages of a run. Kinds that have none of their own are sent
