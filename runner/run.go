@@ -242,11 +242,11 @@ func carryOut(r *Run) {
 	defer sweep.Wait()
 	sweep.Go(r.runner.sweep)
 	announce(r)
+	admitted := awaitTurn(r)
+	start := time.Now()
 	if n := r.plan.GenerallyJudged(); n > 0 {
 		r.logf("info", "%s no prompt grader: the judge goes by a general rubric, how correct and complete the answer is", text.Count(n, "task has", "tasks have"))
 	}
-	admitted := awaitTurn(r)
-	start := time.Now()
 
 	s := newScheduler(r)
 	settle(s)

@@ -260,6 +260,14 @@ func (res *Trial) ExecutorTook() time.Duration {
 	return time.Duration(res.ExecutorMS) * time.Millisecond
 }
 
+// CachedFrom says where a trial was taken over from.
+type CachedFrom struct {
+	// RunID is the run whose executor did the trial. It may be gone.
+	RunID string `json:"runId"`
+	// Spent is what was spent on the trial before it was taken over.
+	Spent *Ledger `json:"spent,omitempty"`
+}
+
 // Attempt is an attempt that was followed by another.
 type Attempt struct {
 	Verdict    Verdict  `json:"verdict"`
