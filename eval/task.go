@@ -117,14 +117,22 @@ type ExpectedBehavior struct {
 
 // ExpectedToolCalls are tool calls the agent must or must not make.
 type ExpectedToolCalls struct {
-	// Calls that must be made.
+	// Calls that must be made, at most 200. The tool scores of a trial say how many of them were made, and how many of their arguments are right.
 	Required []ExpectedToolCall `yaml:"required"`
 	// Calls that must not be made.
 	Forbidden []ExpectedToolCall `yaml:"forbidden"`
 }
 
+// MaxExpectedCalls bounds the calls that a list of expected calls asks for.
+const MaxExpectedCalls = 200
+
 // ExpectedToolCall matches tool calls.
 type ExpectedToolCall struct {
+	// Exact name of the tool. May use template variables.
+	Tool string `yaml:"tool"`
+	// What arguments must be, by their names; a name with dots leads into maps. They are compared as JSON values, numbers by
+	// value. Texts may use template variables. Arguments that are not listed may have any value.
+	Arguments map[string]any `yaml:"arguments"`
 	// Regular expression on the tool's name, any letter case.
 	Pattern string `yaml:"pattern"`
 	// Regular expression on the arguments as JSON text, any letter case.

@@ -3,6 +3,7 @@ package eval
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -287,9 +288,14 @@ func (c *taskCheck) expected() {
 }
 
 func checkToolCalls(check *Check, key string, calls []ExpectedToolCall) {
+	n := 0
 	for i, call := range calls {
-		if call.Pattern == "" && call.ArgsPattern == "" {
-			check.Errorf(decode.At("tool_calls", key, i), decode.CodeChecksNothing, "tool_calls.%s[%d] has neither pattern nor args_pattern", key, i)
+		if call.Tool == "" && len(call.Arguments) == 0 && call.Pattern == "" && call.ArgsPattern == "" {
+			check.Errorf(decode.At("tool_calls", key, i), decode.CodeChecksNothing, "tool_calls.%s[%d] has neither tool nor arguments, pattern or args_pattern", key, i)
+		}
+		if n += min(max(call.Count, 1), MaxExpectedCalls+1); n > MaxExpectedCalls && key == "required" {
+			check.Errorf(decode.At("tool_calls", key, i), decode.CodeTooLarge, "tool_calls.%s asks for more than %d calls", key, MaxExpectedCalls)
+			n = math.MinInt // once
 		}
 		check.Regexp(decode.At("tool_calls", key, i, "pattern"), call.Pattern)
 		check.Regexp(decode.At("tool_calls", key, i, "args_pattern"), call.ArgsPattern)

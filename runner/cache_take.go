@@ -27,7 +27,7 @@ func takeOver(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(num), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if !e.AsIs() {
 		a := gradeAgain(s, t, old, e)
-		res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
+		res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
 	res.Workspace = workspace.Copied(res.Workspace, rec.From.Blobs, &workspace.Snapshooter{Blobs: r.log.Blobs(), Secrets: r.plan.Pool.Redactor()})

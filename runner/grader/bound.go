@@ -48,7 +48,24 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	r.Feedback = strings.ToValidUTF8(score.Feedback, "\uFFFD")
 	r.Details = score.Details
 	r.NeedsReview = score.NeedsReview
+	r.Tools = score.Tools
 	return r, nil
+}
+
+// ExpectsCalls is what the options of a grader implement, or the grader itself, that
+// gives trials their tool scores.
+type ExpectsCalls interface {
+	// WithoutCalls are the scores of a trial that made no call; nil when none is expected.
+	WithoutCalls() *record.TrialTools
+}
+
+// WithoutCalls are the tool scores of a trial that made no call; nil when the grader
+// gives none.
+func (b *Bound) WithoutCalls() *record.TrialTools {
+	if g, ok := b.grader.(ExpectsCalls); ok {
+		return g.WithoutCalls()
+	}
+	return nil
 }
 
 func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) {

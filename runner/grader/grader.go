@@ -38,6 +38,8 @@ type Score struct {
 	NeedsReview bool
 	// Usage is what asking models cost, beside an error as well; nil when none was asked.
 	Usage *record.Usage
+	// Tools are the tool scores of the trial; nil when the grader expects no calls.
+	Tools *record.TrialTools
 }
 
 // Check is one thing a grader looked at, for Score.Details.

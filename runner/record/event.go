@@ -230,6 +230,9 @@ type Trial struct {
 	Spent *Ledger `json:"spent,omitempty"`
 	// Speed is nil when the executor does not measure it.
 	Speed *Speed `json:"speed,omitempty"`
+	// Tools are the trial's tool scores; nil where no tool calls are expected, and where
+	// they were not graded. Those of a timeout are 0, as its score is.
+	Tools *TrialTools `json:"tools,omitempty"`
 	// Workspace is what the attempt that counts left there, for grading it
 	// anew; nil when the executor asked for none, or did not end normally.
 	Workspace *Snapshot `json:"workspace,omitempty"`

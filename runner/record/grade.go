@@ -31,6 +31,8 @@ type Grade struct {
 	// none was asked, and for a result that was taken over. It is recorded as part of
 	// what the trial spent.
 	Usage *Usage `json:"-"`
+	// Tools are the tool scores that the grader gave the trial, which records them.
+	Tools *TrialTools `json:"-"`
 }
 
 // DefaultPass is the least score of a person that passes when the suite does

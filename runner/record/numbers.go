@@ -47,3 +47,24 @@ type Distribution struct {
 	// fewer than two scores.
 	StdDev float64 `json:"stdDev"`
 }
+
+// ToolScores say how well tools were chosen and used, each from 0 to 1: of a trial or, as
+// means, of several. They say nothing of calls beyond those that are expected.
+type ToolScores struct {
+	// Selection is the share of the expected calls that were made.
+	Selection float64 `json:"selection"`
+	// Params is how many of the listed arguments are right; nil where no expected call
+	// lists arguments.
+	Params *float64 `json:"params"`
+	// Overall is the mean of both, or Selection alone where Params is nil. As a mean, it
+	// is that of the overall scores.
+	Overall float64 `json:"overall"`
+}
+
+// TrialTools are the tool scores of a trial.
+type TrialTools struct {
+	ToolScores
+	// Call is the call that meets an expected one best, as its number among the tool calls
+	// of the transcript, from 0; nil when none of them meets one.
+	Call *int `json:"call,omitempty"`
+}

@@ -97,6 +97,9 @@ type Task struct {
 	Unbiased *Unbiased `json:"unbiased,omitempty"`
 	// DurationMS describes how long the counted trials took, in milliseconds.
 	DurationMS *Distribution `json:"durationMs"`
+	// Tools are the means of the tool scores of its trials, those that wait for a person's
+	// score included; nil when none has any.
+	Tools *ToolScores `json:"tools,omitempty"`
 	// Usage is what all attempts at all trials cost, agents and judges; UsageByRole
 	// says who spent it.
 	Usage       *Usage  `json:"usage,omitempty"`
@@ -144,7 +147,9 @@ type Summary struct {
 	Score *ScoreStats `json:"score"`
 	// PassK holds the means over tasks of pass@k and pass^k; nil while trials wait for a
 	// person's score.
-	PassK    []AtK           `json:"passK,omitempty"`
+	PassK []AtK `json:"passK,omitempty"`
+	// Tools are the means over tasks of their tool scores; nil when none has any.
+	Tools    *ToolScores     `json:"tools,omitempty"`
 	Metrics  []MetricResult  `json:"metrics,omitempty"`
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	Triggers *TriggerResult  `json:"triggers,omitempty"`
@@ -226,6 +231,8 @@ type CellResult struct {
 	// Tasks counts verdicts; Score describes the mean scores of the tasks.
 	Tasks Counts      `json:"tasks"`
 	Score *ScoreStats `json:"score"`
+	// Tools are the means over tasks of their tool scores; nil when none has any.
+	Tools *ToolScores `json:"tools,omitempty"`
 	// Usage is what they cost; nil when nothing is known of that.
 	Usage *Usage `json:"usage,omitempty"`
 	// MeanDurationMS is how long a counted trial took; nil when none was counted.

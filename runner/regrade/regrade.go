@@ -259,7 +259,7 @@ func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) 
 // record puts a trial in its place, if it is another than it was.
 func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) error {
 	res := *old
-	res.Verdict, res.Score, res.Error, res.Graders = a.Verdict, a.Score, a.Error, a.Graders
+	res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
 	if a.Judged != nil {
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
@@ -293,7 +293,7 @@ func sameGrades(a, b *record.Trial, secrets *provider.Redactor) bool {
 			graders[i].DurationMS = 0
 		}
 		// As it would be read: details are of any type until they are recorded.
-		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders})
+		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders, t.Tools})
 		var plain any
 		if err != nil || json.Unmarshal(secrets.JSON(data), &plain) != nil {
 			return t

@@ -166,6 +166,8 @@ func (t *Lean) lift(b []byte, head bool) error {
 			err = json.Unmarshal(value, &t.Usage)
 		case "spent":
 			err = json.Unmarshal(value, &t.Spent)
+		case "tools":
+			err = json.Unmarshal(value, &t.Tools)
 		case "cached":
 			err = json.Unmarshal(value, &t.Cached)
 		case "attempts":

@@ -33,6 +33,7 @@ type Attempt struct {
 	again *executor.AgainError
 	// Judged is what graders spent that asked models.
 	Judged *record.Usage
+	Tools  *record.TrialTools
 }
 
 func newAttempt() *Attempt {
@@ -44,7 +45,7 @@ func (a *Attempt) count(res *record.Trial) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
-	res.Graders, res.Transcript = a.Graders, a.Transcript
+	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
 }
 
 // takeOutput keeps as much of an output as is recorded.
@@ -92,6 +93,7 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 
 // grade lets every grader score the subject and gives the verdict.
 func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
+	defer a.scoreTools(graders)
 	a.Graders = make([]record.Grade, 0, len(graders))
 	var broken error
 	for _, g := range graders {
@@ -116,6 +118,26 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 	}
 	if broken != nil {
 		a.Fail(ctx, broken) // which knows more of the error than its text
+	}
+}
+
+// scoreTools gives an attempt its tool scores, once its verdict is known: those of the
+// last grader that expects calls, which is that of the task's expected calls if there are
+// some. An attempt that timed out or was not graded has those of one that made no call.
+func (a *Attempt) scoreTools(graders []*grader.Bound) {
+	a.Tools = nil
+	if !a.Verdict.Counted() && a.Verdict != record.NeedsReview {
+		return
+	}
+	for i := range slices.Backward(graders) {
+		none := graders[i].WithoutCalls()
+		if none == nil {
+			continue
+		}
+		if a.Tools = none; a.Verdict != record.TimedOut && i < len(a.Graders) && a.Graders[i].Tools != nil {
+			a.Tools = a.Graders[i].Tools
+		}
+		return
 	}
 }
 

@@ -219,6 +219,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		a.Fail(ctx, err)
 		// The path is different for each attempt, and would make equal errors differ.
 		a.Error = strings.ReplaceAll(a.Error, ws.Path, "$WAZA_WORKSPACE_DIR")
+		a.scoreTools(w.graders)
 		if a.Verdict == record.TimedOut && w.Trigger != nil {
 			a.gradeTrigger(run, w)
 		}

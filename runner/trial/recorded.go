@@ -78,7 +78,7 @@ func (r *Recorded) Grade(ctx context.Context, old *record.Trial) (a *Attempt, le
 	}
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
-		a.Verdict, a.Score, a.Error = record.Errored, nil, fmt.Sprintf("the graders had not finished after %v", o.Timeout)
+		a.Verdict, a.Score, a.Tools, a.Error = record.Errored, nil, nil, fmt.Sprintf("the graders had not finished after %v", o.Timeout)
 	}
 	return a, nil
 }

@@ -3,7 +3,11 @@ package behavior
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"regexp"
+	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -12,6 +16,7 @@ import (
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/match"
+	"waza/runner/record"
 )
 
 // ToolCalls checks how often tools were called, and calls that must and must not occur.
@@ -32,19 +37,24 @@ type ToolCallsOptions struct {
 	MaxCalls *int `yaml:"max_calls" jsonschema:"minimum=0"`
 	// Calls of which there must be at least one each.
 	Expect []ToolSpec `yaml:"expect"`
-	// Older spelling: patterns of calls that must be made.
-	Required []CallPattern `yaml:"required" jsonschema_extras:"deprecated=true"`
-	// Older spelling: patterns of calls that must not be made.
-	Forbidden []CallPattern `yaml:"forbidden" jsonschema_extras:"deprecated=true"`
+	// Calls that must be made, at most 200, of which the tool scores of the trial say how many were made, and how many of
+	// their arguments are right. A call meets one of them at most, but may match several that have patterns alone.
+	Required []CallPattern `yaml:"required"`
+	// Calls that must not be made.
+	Forbidden []CallPattern `yaml:"forbidden"`
 }
 
-// CallPattern matches tool calls, in any letter case. In YAML it is a map, or a
-// text, which means pattern.
+// CallPattern matches tool calls. In YAML it is a map, or a text, which means pattern.
 type CallPattern struct {
-	// Regular expression (RE2) that must match somewhere in the tool's name; without args_pattern also in the name and
-	// arguments together.
+	// Exact name of the tool. May use template variables.
+	Tool string `yaml:"tool"`
+	// What arguments must be, by their names; a name with dots leads into maps. They are compared as JSON values, numbers
+	// by value. Texts may use template variables. Arguments that are not listed may have any value.
+	Arguments map[string]any `yaml:"arguments"`
+	// Regular expression (RE2) that must match somewhere in the tool's name, in any letter case; without args_pattern also
+	// in the name and arguments together.
 	Pattern string `yaml:"pattern"`
-	// Regular expression (RE2) that must match somewhere in the arguments as JSON text.
+	// Regular expression (RE2) that must match somewhere in the arguments as JSON text, in any letter case.
 	ArgsPattern string `yaml:"args_pattern"`
 	// Least number of such calls; 1 when absent.
 	Count int `yaml:"count" jsonschema:"minimum=0"`
@@ -81,9 +91,14 @@ func checkToolCalls(c *eval.Check, o *ToolCallsOptions) {
 }
 
 func checkCallPatterns(c *eval.Check, key string, patterns []CallPattern) {
+	n := 0
 	for i, p := range patterns {
-		if p.Pattern == "" && p.ArgsPattern == "" {
-			c.Errorf(decode.At(key, i), decode.CodeMissingField, "%s[%d]: pattern is missing", key, i)
+		if p.Pattern == "" && p.ArgsPattern == "" && p.Tool == "" && len(p.Arguments) == 0 {
+			c.Errorf(decode.At(key, i), decode.CodeMissingField, "%s[%d]: tool or pattern is missing", key, i)
+		}
+		if n += min(max(p.Count, 1), eval.MaxExpectedCalls+1); n > eval.MaxExpectedCalls && key == "required" {
+			c.Errorf(decode.At(key, i), decode.CodeTooLarge, "%s asks for more than %d calls", key, eval.MaxExpectedCalls)
+			n = math.MinInt // once
 		}
 		c.Regexp(decode.At(key, i, "pattern"), p.Pattern)
 		c.Regexp(decode.At(key, i, "args_pattern"), p.ArgsPattern)
@@ -116,14 +131,56 @@ type toolCallsGrader struct {
 // callTest is a CallPattern ready for use.
 type callTest struct {
 	label      string
+	tool       string         // empty means any
+	arguments  map[string]any // as exactJSON has them
 	name, args *regexp.Regexp // nil means any
 	count      int
+}
+
+// own reports whether the calls that meet the entry may meet no other: of those with
+// patterns alone, one call may be several.
+func (t *callTest) own() bool { return t.tool != "" || len(t.arguments) > 0 }
+
+// expanded fills the template variables of the entries.
+func expanded(tests []callTest, s *grader.Subject) []callTest {
+	filled := slices.Clone(tests)
+	for i := range filled {
+		t := &filled[i]
+		t.tool = s.Expanded(t.tool)
+		if len(t.arguments) > 0 {
+			t.arguments, _ = expandedValue(t.arguments, s).(map[string]any)
+		}
+	}
+	return filled
+}
+
+func expandedValue(v any, s *grader.Subject) any {
+	switch v := v.(type) {
+	case string:
+		return s.Expanded(v)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = expandedValue(v[i], s)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, value := range v {
+			m[name] = expandedValue(value, s)
+		}
+		return m
+	}
+	return v
 }
 
 func compileCallPatterns(key string, patterns []CallPattern) ([]callTest, error) {
 	var tests []callTest
 	for i, p := range patterns {
-		t := callTest{label: p.label(), count: max(1, p.Count)}
+		t := callTest{label: p.label(), tool: p.Tool, count: max(1, p.Count)}
+		if len(p.Arguments) > 0 {
+			t.arguments, _ = exactValue(p.Arguments).(map[string]any)
+		}
 		var err error
 		if t.name, err = optionalPattern(p.Pattern); err != nil {
 			return nil, fmt.Errorf("%s: %w", decode.At(key, i, "pattern"), err)
@@ -144,26 +201,38 @@ func optionalPattern(pattern string) (*regexp.Regexp, error) {
 }
 
 func (p CallPattern) label() string {
-	switch {
-	case p.ArgsPattern == "":
-		return "/" + p.Pattern + "/"
-	case p.Pattern == "":
-		return "with /" + p.ArgsPattern + "/"
+	var parts []string
+	if p.Tool != "" {
+		parts = append(parts, p.Tool)
 	}
-	return "/" + p.Pattern + "/ with /" + p.ArgsPattern + "/"
+	if p.Pattern != "" {
+		parts = append(parts, "/"+p.Pattern+"/")
+	}
+	if len(p.Arguments) > 0 {
+		parts = append(parts, "with "+strings.Join(slices.Sorted(maps.Keys(p.Arguments)), ", "))
+	}
+	if p.ArgsPattern != "" {
+		parts = append(parts, "with /"+p.ArgsPattern+"/")
+	}
+	return strings.Join(parts, " ")
 }
 
+// matches reports whether a call has the name and matches the patterns. Its arguments are
+// looked at by right.
 func (t *callTest) matches(c *toolCall) bool {
+	if t.tool != "" && t.tool != c.name {
+		return false
+	}
 	if t.args != nil {
 		return (t.name == nil || t.name.MatchString(c.name)) && t.args.MatchString(c.text)
 	}
 	return t.name == nil || t.name.MatchString(c.name) || t.name.MatchString(c.name+" "+c.text)
 }
 
-// among counts the calls that match and returns the first.
+// among counts the calls that match, all arguments right, and returns the first.
 func (t *callTest) among(calls []toolCall) (n int, first *toolCall) {
 	for i := range calls {
-		if t.matches(&calls[i]) {
+		if t.matches(&calls[i]) && t.right(&calls[i]) == 1 {
 			if n++; first == nil {
 				first = &calls[i]
 			}
@@ -188,23 +257,37 @@ func (g *toolCallsGrader) Grade(_ context.Context, s *grader.Subject) (grader.Sc
 	}
 	calls := decodedCalls(s)
 	addExpected(&t, g.expect, calls, s)
-	g.addPatterns(&t, calls, s)
-	return t.Result()
+	tools := g.addPatterns(&t, calls, s)
+	score, err := t.Result()
+	if err == nil && s.TranscriptCut() == nil {
+		score.Tools = tools
+	}
+	return score, err
 }
 
-func (g *toolCallsGrader) addPatterns(t *grader.Checklist, calls []toolCall, s *grader.Subject) {
-	for _, test := range g.required {
+// addPatterns checks required and forbidden calls, and returns the tool scores.
+func (g *toolCallsGrader) addPatterns(t *grader.Checklist, calls []toolCall, s *grader.Subject) (tools *record.TrialTools) {
+	required := expanded(g.required, s)
+	var found [][]matchedCall
+	if len(required) > 0 {
+		found = matched(required, calls)
+		tools = scores(required, found, len(s.ToolCalls))
+	}
+	for i, test := range required {
 		complaint := ""
-		if n, _ := test.among(calls); n < test.count {
+		if test.own() {
+			complaint = test.complaint(found[i], s)
+		} else if n, _ := test.among(calls); n < test.count {
 			complaint = fmt.Sprintf("%s of %s, fewer than %d; called: %s", text.Count(n, "call", "calls"), test.label, test.count, s.CalledTools())
 		}
 		t.Presence("required "+test.label, complaint, s.TranscriptCut())
 	}
-	for _, test := range g.forbidden {
+	for _, test := range expanded(g.forbidden, s) {
 		complaint := ""
 		if n, first := test.among(calls); n > 0 {
 			complaint = fmt.Sprintf("%s of %s, which must not be: %s with %s", text.Count(n, "call", "calls"), test.label, first.name, grader.Excerpt(first.text))
 		}
 		t.Absence("forbidden "+test.label, complaint, s.TranscriptCut())
 	}
+	return tools
 }

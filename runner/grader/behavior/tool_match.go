@@ -205,6 +205,8 @@ type toolCall struct {
 	name string
 	args any
 	text string // the arguments as JSON
+	// exact are the arguments with numbers as they are written; set when they are asked for.
+	exact any
 }
 
 // decodedCalls decodes the tool calls of a trial. Skills that the executor
@@ -245,8 +247,18 @@ func (c *toolCall) anyOf(names []string) (any, bool) {
 }
 
 // argument finds an argument by its name, or by a path with dots.
-func (c *toolCall) argument(name string) (any, bool) {
-	args, ok := c.args.(map[string]any)
+func (c *toolCall) argument(name string) (any, bool) { return argumentOf(c.args, name) }
+
+// exactArgument is argument with numbers as they are written.
+func (c *toolCall) exactArgument(name string) (any, bool) {
+	if c.exact == nil {
+		c.exact, _ = exactJSON(match.WithoutBOM(c.text))
+	}
+	return argumentOf(c.exact, name)
+}
+
+func argumentOf(all any, name string) (any, bool) {
+	args, ok := all.(map[string]any)
 	if !ok {
 		return nil, false
 	}

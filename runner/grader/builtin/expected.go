@@ -98,7 +98,7 @@ func expectedBehavior(e *eval.ExpectedBehavior) *behavior.BehaviorOptions {
 func callPatterns(expected []eval.ExpectedToolCall) []behavior.CallPattern {
 	patterns := make([]behavior.CallPattern, len(expected))
 	for i, e := range expected {
-		patterns[i] = behavior.CallPattern{Pattern: e.Pattern, ArgsPattern: e.ArgsPattern, Count: e.Count}
+		patterns[i] = behavior.CallPattern{Tool: e.Tool, Arguments: e.Arguments, Pattern: e.Pattern, ArgsPattern: e.ArgsPattern, Count: e.Count}
 	}
 	return patterns
 }
