@@ -65,6 +65,9 @@ func (l *ledger) csv(text string) {
 				require.Empty(l.t, cell("input_tokens")+cell("output_tokens")+cell("total_tokens")+cell("cost_usd"))
 			}
 			l.maybe("csv", cell("judge_cost_usd"), of+"/judges/costUsd")
+			for name, column := range map[string]string{"selection": "tool_selection", "params": "tool_arguments", "overall": "tool_score"} {
+				l.maybe("csv", cell(column), at+"/tools/"+name)
+			}
 			if cell("judge_tokens") != "" {
 				l.is("csv", number("judge_tokens"), of+"/judges/inputTokens", of+"/judges/outputTokens")
 			}
@@ -309,6 +312,10 @@ func (l *ledger) html(text string) {
 			l.maybe("html", in["low"], at+"/"+path+"/low")
 			l.maybe("html", in["high"], at+"/"+path+"/high")
 		}
+		tools, _ := task["tools"].(object)
+		for _, name := range []string{"selection", "params", "overall"} {
+			l.maybe("html", tools[name], at+"/tools/"+name)
+		}
 		curve, _ := task["passK"].([]any)
 		for k, p := range curve {
 			for _, name := range []string{"k", "passAtK", "passHatK"} {
@@ -351,7 +358,7 @@ func (l *ledger) html(text string) {
 
 // pageShows are the numbers of the summary that the scripts of the page read.
 var pageShows = regexp.MustCompile(`^summary/((trials/|groups\[\]/)?(passRate|passRateInterval/.*|passRateBounds/.*)|score/mean|score/meanInterval/.*|usage/.*|usageByRole/.*|` +
-	`flaky|metrics\[\]/(value|threshold)|groups\[\]/total|baseline/(passRate|score)/.*|triggers/(accuracy|precision|recall|f1).*|calibrations\[\]/.*)$`)
+	`flaky|tools/.*|groups\[\]/tools/.*|metrics\[\]/(value|threshold)|groups\[\]/total|baseline/(passRate|score)/.*|triggers/(accuracy|precision|recall|f1).*|calibrations\[\]/.*)$`)
 
 // shownByPage are the paths of numbers that the page shows of the summary.
 func (l *ledger) shownByPage() map[string]bool {

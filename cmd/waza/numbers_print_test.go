@@ -78,6 +78,26 @@ func (l *ledger) taskCells(place, at string, cells []string) {
 	l.shows(place, cells[2], at+"/score/mean", score)
 	l.rate(place, cells[3], cells[4], at+"/counts")
 	l.shows(place, cells[5], at+"/durationMs/mean", took)
+	l.toolCells(place, at, cells[6:])
+}
+
+// toolCells holds the tool scores of a task or a cell.
+func (l *ledger) toolCells(place, at string, cells []string) {
+	l.t.Helper()
+	l.shows(place, cells[0], at+"/tools/selection", score)
+	l.shows(place, cells[1], at+"/tools/params", score)
+	l.shows(place, cells[2], at+"/tools/overall", score)
+}
+
+// toolText holds the line with the tool scores of the run.
+func (l *ledger) toolText(place, text string) {
+	l.t.Helper()
+	var n [3]float64
+	for i, name := range []string{"selection", "params", "overall"} {
+		n[i], _ = l.number("summary/tools/" + name)
+	}
+	l.holds(place, text, fmt.Sprintf("selection %s, arguments %s, overall %s", score(n[0]), score(n[1]), score(n[2])),
+		"summary/tools/selection", "summary/tools/params", "summary/tools/overall")
 }
 
 // table holds what waza runs show prints.
@@ -104,6 +124,7 @@ func (l *ledger) table(text string) {
 		l.shows("table", cells[6], at+"/meanDurationMs", took)
 		l.is("table", l.parsed(cells[7]), at+"/usage/inputTokens", at+"/usage/outputTokens")
 		l.shows("table", cells[8], at+"/usage/costUsd", figure.Cost)
+		l.toolCells("table", at, cells[9:])
 	}
 	for i := range l.len("summary/metrics") {
 		at := fmt.Sprintf("summary/metrics/%d", i)
@@ -114,6 +135,7 @@ func (l *ledger) table(text string) {
 			l.holds("table", cells[2], "at least "+figure.Threshold(threshold), at+"/threshold")
 		}
 	}
+	l.toolText("table", text)
 	l.beside("table", text)
 	l.calibrations(text)
 	l.closing("table", text)
@@ -273,6 +295,7 @@ func (l *ledger) markdown(text string) {
 		cells := row(l.text(at + "/group"))
 		require.Equal(l.t, l.trials("markdown", at), cells[0])
 		l.rate("markdown", cells[1], cells[2], at)
+		l.toolCells("markdown", at, cells[len(cells)-3:])
 	}
 	for i := range l.len("summary/metrics") {
 		at := fmt.Sprintf("summary/metrics/%d", i)

@@ -23,6 +23,7 @@ type recounted struct {
 	flaky         float64
 	usage         map[string]float64 // by role and name
 	judged        []float64
+	tools         map[string][]float64 // of trials by what they measure, of tasks for several tasks
 }
 
 func newRecounted() *recounted {
@@ -60,6 +61,18 @@ func (r *recounted) addTrial(l *ledger, at string) {
 		ms, _ := l.number(at + "/durationMs")
 		r.scores, r.times = append(r.scores, score), append(r.times, ms)
 	}
+	if r.tools == nil {
+		r.tools = map[string][]float64{}
+	}
+	if verdict == "passed" || verdict == "failed" || verdict == "timeout" || verdict == "needs_review" {
+		for _, name := range toolNames {
+			if x, ok := l.number(at + "/tools/" + name); ok {
+				r.tools[name] = append(r.tools[name], x)
+			}
+		}
+	} else {
+		require.Nil(l.t, l.get(at+"/tools"))
+	}
 	attempts := []string{at}
 	for i := range l.len(at + "/attempts") {
 		attempts = append(attempts, fmt.Sprintf("%s/attempts/%d", at, i))
@@ -92,6 +105,20 @@ func (r *recounted) addTrial(l *ledger, at string) {
 	}
 }
 
+var toolNames = []string{"selection", "params", "overall"}
+
+// holdsTools holds means of tool scores.
+func (l *ledger) holdsTools(at string, tools map[string][]float64) {
+	l.t.Helper()
+	for _, name := range toolNames {
+		if len(tools[name]) == 0 {
+			require.Nil(l.t, l.get(at+"/tools/"+name))
+			continue
+		}
+		l.is("recount", mean(tools[name]), at+"/tools/"+name)
+	}
+}
+
 var usageNames = []string{"inputTokens", "outputTokens", "costUsd"}
 
 func (r *recounted) addUsage(l *ledger, role, at string) {
@@ -112,6 +139,12 @@ func (r *recounted) add(task *recounted, verdict string) {
 	r.judged = slices.Concat(r.judged, task.judged)
 	if len(task.scores) > 0 && task.counts["needsReview"] == 0 {
 		r.means = append(r.means, mean(task.scores))
+	}
+	if r.tools == nil {
+		r.tools = map[string][]float64{}
+	}
+	for name, list := range task.tools {
+		r.tools[name] = append(r.tools[name], mean(list))
 	}
 	if p := task.counts["passed"]; p > 0 && p < task.counted() {
 		r.flaky++
@@ -187,6 +220,7 @@ func (l *ledger) recount() {
 		} else {
 			require.Nil(l.t, l.get(at+"/score"))
 		}
+		l.holdsTools(at, task.tools)
 		if len(task.times) > 0 {
 			l.is("recount", mean(task.times), at+"/durationMs/mean")
 			l.is("recount", median(task.times), at+"/durationMs/median")
@@ -212,6 +246,7 @@ func (l *ledger) recount() {
 	l.holdsCounts("summary/trials", own.counts)
 	l.holdsRate("summary/trials", own.counts)
 	l.holdsUsage("summary", all)
+	l.holdsTools("summary", own.tools)
 	l.is("recount", own.flaky, "summary/flaky")
 	if own.counts["needsReview"] == 0 {
 		l.is("recount", mean(own.means), "summary/score/mean")
@@ -228,6 +263,7 @@ func (l *ledger) recount() {
 		l.holdsCounts(at+"/tasks", cell.tasks)
 		l.holdsUsage(at, cell)
 		l.is("recount", mean(cell.times), at+"/meanDurationMs")
+		l.holdsTools(at, cell.tools)
 		if cell.counts["needsReview"] == 0 {
 			l.is("recount", mean(cell.means), at+"/score/mean")
 		}

@@ -46,8 +46,8 @@ graders:
   - {name: judged, type: prompt, weight: 3, config: {rubric: is it fine, model: judge, base_url: JUDGE/v1, api_key_command: echo key-of-the-judge}}
   - {name: calibrated, type: human_calibration, config: {calibrate_grader: judged}}
 tasks:
-  - {id: steady, prompt: 'fine {{trial}} {{attempt}}', graders: [{name: says, type: text, config: {contains: [fine]}}]}
-  - {id: flaky, prompt: 'flaky {{trial}} {{attempt}}', graders: [{name: says, type: text, config: {contains: [fine]}}]}
+  - {id: steady, prompt: 'fine {{trial}} {{attempt}}', expected: {tool_calls: {required: [{tool: look, arguments: {n: 1, m: 2}}, {tool: again}]}}, graders: [{name: says, type: text, config: {contains: [fine]}}]}
+  - {id: flaky, prompt: 'flaky {{trial}} {{attempt}}', expected: {tool_calls: {required: [{tool: look}]}}, graders: [{name: says, type: text, config: {contains: [fine]}}]}
   - {id: retried, prompt: 'retried {{trial}} {{attempt}}', graders: [{name: says, type: text, config: {contains: [fine]}}]}
   - {id: broken, prompt: 'broken {{trial}} {{attempt}}', graders: [{name: says, type: text, config: {contains: [fine]}}]}
   - {id: slow, prompt: 'slow {{trial}} {{attempt}}', timeout_seconds: 1, graders: [{name: says, type: text, config: {contains: [fine]}}]}
@@ -55,6 +55,7 @@ tasks:
 -- agent.sh --
 set -- $WAZA_PROMPT
 echo "{\"type\":\"usage\",\"input_tokens\":10${#2},\"output_tokens\":2${#3}}" >&3
+[ "$2" != 2 ] && echo '{"type":"tool_call","name":"look","arguments":{"n":1,"m":3}}' >&3
 [ -n "$WAZA_SKILLS" ] && [ "$1" != "Say" ] && echo '{"type":"skill","name":"greet"}' >&3
 case "$1 $2 $3" in
 flaky\ 2*) echo poor ;;

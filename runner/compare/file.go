@@ -82,8 +82,9 @@ type fileResult struct {
 
 type fileTask struct {
 	record.TaskRef
-	Verdict record.Verdict  `json:"verdict"`
-	Decided *record.Decided `json:"decided"`
+	Verdict record.Verdict     `json:"verdict"`
+	Decided *record.Decided    `json:"decided"`
+	Tools   *record.ToolScores `json:"tools"`
 	trials  []*record.Trial
 }
 
@@ -207,7 +208,7 @@ func (r *fileResult) side() (*side, error) {
 		}
 		seen[t.ID] = true
 		if t.Verdict != "" {
-			s.setVerdict(i, &record.Task{Verdict: t.Verdict, Decided: t.Decided})
+			s.setVerdict(i, &record.Task{Verdict: t.Verdict, Decided: t.Decided, Tools: t.Tools})
 		}
 		for j, trial := range t.trials {
 			if err := checkTrial(trial); err != nil {

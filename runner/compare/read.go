@@ -78,6 +78,7 @@ type sideTask struct {
 	ref     record.TaskRef
 	id      string // by which it is matched
 	verdict record.Verdict
+	tools   *record.ToolScores // nil without any
 	counts  record.Counts
 	trials  []sideTrial // those that count, by number
 	// ended are the verdicts of all trials that ended, by number. It is empty for tasks
@@ -135,7 +136,7 @@ func (s *side) setVerdict(task int, res *record.Task) {
 	if t == nil || res == nil {
 		return
 	}
-	t.verdict = res.Verdict
+	t.verdict, t.tools = res.Verdict, res.Tools
 }
 
 func (s *side) add(task int, res *record.Trial) error {

@@ -76,6 +76,9 @@ type RunComparison struct {
 	DurationMS *Ratio `json:"durationMs"`
 	Tokens     *Ratio `json:"tokens"`
 	CostUSD    *Ratio `json:"costUsd"`
+	// Tools are the tool scores, as means over the tasks that have them in both runs; nil
+	// when none has.
+	Tools *ToolContrasts `json:"tools,omitempty"`
 	// Differences are those between the runs that are no outcome.
 	Differences []Difference `json:"differences"`
 	// Notes say what limits the comparison.
@@ -106,6 +109,14 @@ type Ratio struct {
 	Ratio *float64 `json:"ratio"`
 	// Interval is that of [stats.RatioInterval]; nil where a task has a single trial.
 	Interval *record.Interval `json:"interval,omitempty"`
+}
+
+// ToolContrasts are the tool scores of two runs. Their contrasts have no intervals.
+type ToolContrasts struct {
+	Selection record.Contrast `json:"selection"`
+	// Params is nil when no task has it in both runs.
+	Params  *record.Contrast `json:"params"`
+	Overall record.Contrast  `json:"overall"`
 }
 
 // Verdicts counts tasks by whether they passed in both runs.

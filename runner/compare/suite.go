@@ -36,7 +36,37 @@ func (p *pairing) suite() {
 		p.outcome(tests, telling)
 	}
 	r.Verdicts = p.verdicts()
+	r.Tools = p.tools()
 	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(tookTime), p.ratioOf(tookTokens), p.ratioOf(tookMoney)
+}
+
+// tools holds the tool scores of the tasks that have them in both runs.
+func (p *pairing) tools() *ToolContrasts {
+	over := func(of func(*record.ToolScores) *float64) *record.Contrast {
+		var a, b []float64
+		for _, t := range p.pairs {
+			if t.ref.tools == nil || t.run.tools == nil {
+				continue
+			}
+			if x, y := of(t.ref.tools), of(t.run.tools); x != nil && y != nil {
+				a, b = append(a, *x), append(b, *y)
+			}
+		}
+		if len(a) == 0 {
+			return nil
+		}
+		c := &record.Contrast{Reference: stats.Describe(a).Mean, Run: stats.Describe(b).Mean}
+		c.Difference = c.Run - c.Reference
+		return c
+	}
+	selection := over(func(s *record.ToolScores) *float64 { return &s.Selection })
+	if selection == nil {
+		return nil
+	}
+	return &ToolContrasts{
+		Selection: *selection, Params: over(func(s *record.ToolScores) *float64 { return s.Params }),
+		Overall: *over(func(s *record.ToolScores) *float64 { return &s.Overall }),
+	}
 }
 
 // suitePart is what a task contributes to a mean over tasks.

@@ -10,7 +10,7 @@ import (
 
 // cells compares the cells of the matrix.
 func (r *Report) cells(b *strings.Builder, o Options) {
-	head := []string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Time/trial", "Tokens", "Cost"}
+	head := append([]string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Time/trial", "Tokens", "Cost"}, toolHeads...)
 	rows := []row{{cells: head, colours: make([]colour, len(head))}}
 	for i := range head {
 		rows[0].colours[i] = bold
@@ -21,7 +21,7 @@ func (r *Report) cells(b *strings.Builder, o Options) {
 		}
 	}
 	const interval, score, took, tokens, cost = 4, 5, 6, 7, 8
-	for _, column := range []int{tokens, cost} { // which not every executor tells
+	for _, column := range []int{tokens, cost, cost + 1, cost + 2, cost + 3} { // which not every executor or suite has
 		if !told(rows[1:], column) {
 			dropColumn(rows, column)
 		}
@@ -85,5 +85,5 @@ func cellRow(g record.GroupResult) []string {
 	if g.Usage != nil && g.Usage.CostUSD > 0 {
 		cells[8] = figure.Cost(g.Usage.CostUSD)
 	}
-	return cells
+	return append(cells, toolCells(g.Tools)...)
 }

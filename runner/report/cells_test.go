@@ -54,6 +54,20 @@ func printed(t *testing.T, r *report.Report, width int) string {
 	return b.String()
 }
 
+// Columns of tool scores are there where a task or a cell has some.
+func TestToolColumns(t *testing.T) {
+	t.Parallel()
+	r, params := ofCells("a", "b"), 0.8
+	require.NotContains(t, printed(t, r, 0), "Tool")
+	tools := &record.ToolScores{Selection: 1, Params: &params, Overall: 0.9}
+	r.Tasks[0].Result.Tools, r.Summary.Groups[1].Tools, r.Summary.Tools = tools, &record.ToolScores{Selection: 0.5, Overall: 0.5}, tools
+	text := printed(t, r, 0)
+	require.Regexp(t, `(?m)^Task .* Time/trial +Tools +Arguments +Tool score\n(.*\n)  a .* 1\.00 +0\.80 +0\.90\n  b .* – +– +–$`, text)
+	require.Regexp(t, `(?m)^Cell .* Cost +Tools +Tool score\na .* – +–\nb .* 0\.50 +0\.50$`, text)
+	require.Contains(t, text, "\nTool scores: selection 1.00, arguments 0.80, overall 0.90\n")
+	printed(t, r, 80)
+}
+
 // The cells of a task stand below it, and all of them are compared.
 func TestCells(t *testing.T) {
 	t.Parallel()

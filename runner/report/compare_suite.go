@@ -19,6 +19,24 @@ func (d *compared) suite() {
 	}
 	d.contrastRow(s, "Pass rate", asShare, func(c *compare.RunComparison) *record.Contrast { return c.PassRate })
 	d.contrastRow(s, "Score", asScore, func(c *compare.RunComparison) *record.Contrast { return c.Score })
+	d.contrastRow(s, "Tools", asScore, func(c *compare.RunComparison) *record.Contrast {
+		if c.Tools == nil {
+			return nil
+		}
+		return &c.Tools.Selection
+	})
+	d.contrastRow(s, "Arguments", asScore, func(c *compare.RunComparison) *record.Contrast {
+		if c.Tools == nil {
+			return nil
+		}
+		return c.Tools.Params
+	})
+	d.contrastRow(s, "Tool score", asScore, func(c *compare.RunComparison) *record.Contrast {
+		if c.Tools == nil {
+			return nil
+		}
+		return &c.Tools.Overall
+	})
 	d.ratioRow(s, "Time/trial", milliseconds, func(c *compare.RunComparison) *compare.Ratio { return c.DurationMS })
 	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *compare.RunComparison) *compare.Ratio { return c.Tokens })
 	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *compare.RunComparison) *compare.Ratio { return c.CostUSD })

@@ -34,6 +34,7 @@ func exampleComparison() *compare.Comparison {
 		Run: "20261121-101500-def", Outcome: compare.OutcomeWorse, P: 0.012, Compared: 7, ClassCounts: record.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
 		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: compare.Verdicts{Lost: 2, Won: 1, P: 1},
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
+		Tools:       &compare.ToolContrasts{Selection: record.Contrast{Reference: 0.5, Run: 1, Difference: 0.5}, Overall: record.Contrast{Reference: 0.75, Run: 0.7, Difference: -0.05}},
 		Differences: []compare.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
 		Notes:       []compare.ComparisonNote{{Run: "20261121-101500-def", Text: "goes on: what had ended is compared"}, {Text: "baselines and trigger tests are not compared"}},
 		Tasks: []compare.TaskComparison{

@@ -85,6 +85,9 @@ func CSVColumns() []CSVColumn {
 			return c.t.Cached.RunID
 		}},
 		{"hash", "Name of the trial by its content: the same hash, the same question.", func(c csvRow) string { return c.t.Hash }},
+		{"tool_selection", "Tool selection score, 0 to 1; empty where no tool calls are expected.", tools(func(s *record.TrialTools) *float64 { return &s.Selection })},
+		{"tool_arguments", "Share of the expected arguments that are right; empty where none are listed.", tools(func(s *record.TrialTools) *float64 { return s.Params })},
+		{"tool_score", "Mean of both, or the first where the second is empty.", tools(func(s *record.TrialTools) *float64 { return &s.Overall })},
 	}
 }
 
@@ -122,6 +125,19 @@ func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) stri
 			return ""
 		}
 		return value(u)
+	}
+}
+
+// tools is the value of a tool score.
+func tools(value func(*record.TrialTools) *float64) func(csvRow) string {
+	return func(c csvRow) string {
+		if c.t.Tools == nil {
+			return ""
+		}
+		if v := value(c.t.Tools); v != nil {
+			return number(*v)
+		}
+		return ""
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"waza/eval/text"
@@ -104,6 +105,9 @@ func (m *markdown) head() {
 		parts = append(parts, milliseconds(float64(s.DurationMS)))
 	}
 	if m.Summary != nil {
+		if text := toolsText(m.Summary.Tools); text != "" {
+			parts = append(parts, "tools: "+text)
+		}
 		if text := spentText(m.Summary); text != "" {
 			parts = append(parts, text)
 		}
@@ -155,10 +159,15 @@ func (m *markdown) tasks() {
 		}
 		listed = kept
 	}
-	if len(listed) > 0 && m.add("\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Time/trial |\n|---|---|---|---:|---:|---:|---:|---:|\n") {
+	tools := m.hasTools()
+	head, rule := "\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Time/trial |", "\n|---|---|---|---:|---:|---:|---:|---:|"
+	if tools {
+		head, rule = head+" "+strings.Join(toolHeads, " | ")+" |", rule+"---:|---:|---:|"
+	}
+	if len(listed) > 0 && m.add(head+rule+"\n") {
 		reasons := m.left * 2 / 3 // which say more than rows
 		for i, t := range listed {
-			row := markdownRow(t)
+			row := markdownRow(t, tools)
 			if i == mostRows || m.left-len(row) < reasons {
 				m.dropped += len(listed) - i
 				break
@@ -171,12 +180,16 @@ func (m *markdown) tasks() {
 	}
 }
 
-func markdownRow(t *Task) string {
+func markdownRow(t *Task, tools bool) string {
 	mark := "…"
 	if t.Result != nil {
 		mark = verdictMark[t.Result.Verdict]
 	}
-	cells := taskRow(*t, t.ID).cells
+	line := taskRow(*t, t.ID)
+	if tools {
+		line = withTools(line, *t)
+	}
+	cells := line.cells
 	cells[0] = codeCell(Cut(t.ID, mostMessage))
 	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
 }
@@ -275,9 +288,17 @@ func (m *markdown) groups() {
 		return
 	}
 	rows := [][]string{{"Group", "Trials", "Pass rate", "95 % interval"}}
+	tools := slices.ContainsFunc(m.Summary.Groups, func(g record.GroupResult) bool { return g.CellResult != nil && g.Tools != nil })
+	if tools {
+		rows[0] = append(rows[0], toolHeads...)
+	}
 	for _, g := range m.Summary.Groups {
 		rate, in := rateCells(g.Rate)
-		rows = append(rows, []string{codeCell(g.Group), trials(g.Counts), rate, in})
+		cells := []string{codeCell(g.Group), trials(g.Counts), rate, in}
+		if tools {
+			cells = append(cells, toolCells(g.Tools)...)
+		}
+		rows = append(rows, cells)
 	}
 	m.table("Groups", rows)
 	for _, line := range tuneLines(m.Summary.Tune, codeSpan) {

@@ -172,6 +172,9 @@ func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 
 // ending tells what was not done anew, and what else the exit code tells.
 func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
+	if r.Summary != nil && r.Summary.Tools != nil {
+		fmt.Fprintf(b, "Tool scores: %s\n", toolsText(r.Summary.Tools))
+	}
 	r.spent(b)
 	r.cached(b)
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {

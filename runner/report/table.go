@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +141,10 @@ func (r *Report) table(b *strings.Builder, o Options) {
 		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Time/trial"},
 		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
 	}}
+	tools := r.hasTools()
+	if tools {
+		rows[0].cells, rows[0].colours = append(rows[0].cells, toolHeads...), append(rows[0].colours, bold, bold, bold)
+	}
 	of := ""
 	for _, t := range r.Tasks {
 		if t.Role != record.RoleTask {
@@ -153,18 +158,30 @@ func (r *Report) table(b *strings.Builder, o Options) {
 			}
 			name = "  " + t.Cell.Name
 		}
-		rows = append(rows, taskRow(t, name))
+		line := taskRow(t, name)
+		if tools {
+			line = withTools(line, t)
+		}
+		rows = append(rows, line)
 	}
 	if len(rows) == 1 {
 		return
 	}
-	const interval, took, score = 5, 6, 3
+	const interval, took, score, arguments = 5, 6, 3, 8
+	if tools && !told(tableRows(rows[1:]), arguments) {
+		dropColumn(rows, arguments)
+	}
 	if of != "" {
 		narrowCells(rows, o, interval, took, score)
 	} else {
 		narrow(rows, o, leastName, interval, took, score)
 	}
 	writeTable(b, rows, o)
+}
+
+// tableRows are those that are no headings.
+func tableRows(rows []row) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.cells) == 1 })
 }
 
 // narrow takes columns out of a table, the first named first, until there is room

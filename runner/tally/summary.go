@@ -30,6 +30,7 @@ type Task struct {
 	scoresPassed, scoresFailed []float64
 	durations                  []float64 // milliseconds
 	spent                      *record.Ledger
+	tools                      toolTally
 	cached                     int // trials taken over from earlier runs
 	reasons                    map[record.Reason]int
 	Broken                     string // why the task is an error whatever its trials are
@@ -57,6 +58,7 @@ func (t *Task) Add(res *record.Trial) {
 			t.scoresFailed = append(t.scoresFailed, *score)
 		}
 	}
+	t.tools.add(res)
 	t.spent = t.spent.Plus(res.Ledger())
 	if res.Cached != nil {
 		t.cached++
@@ -107,6 +109,7 @@ func (t *Task) Result(threshold float64) *record.Task {
 		res.Score = &record.ScoreStats{Distribution: stats.Describe(scores), MeanInterval: stats.MeanInterval(scores, stats.DefaultConfidence)}
 	}
 	res.Unbiased = t.unbiased()
+	res.Tools = t.tools.means(res.Unbiased)
 	if res.Decided != nil && t.Broken == "" {
 		res.Verdict = res.Decided.Verdict
 	}
@@ -288,6 +291,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	s.Rate = RateOf(s.Counts)
 	s.Trials = record.TrialCounts{Counts: t.trials, Rate: RateOver(tasks, t.trials)}
 	s.Score = ScoreOver(tasks)
+	s.Tools = ToolsOver(tasks)
 	if t.trials.NeedsReview == 0 {
 		var curves [][]record.AtK
 		for _, res := range tasks {

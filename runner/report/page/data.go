@@ -71,6 +71,8 @@ type htmlTask struct {
 	Tokens  *int64           `json:"tokens"`
 	Cost    *float64         `json:"cost"`
 	PassK   []record.AtK     `json:"passK,omitempty"`
+	// Tools are the means of its tool scores.
+	Tools *record.ToolScores `json:"tools,omitempty"`
 	// Decided tells when trials that were left out could not change the verdict
 	// any more; empty when none were.
 	Decided string          `json:"decided,omitempty"`
@@ -179,6 +181,7 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
+	t.Tools = res.Tools
 	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
 	if res.Decided != nil {
 		t.Decided = tally.DecisionText(res.Decided)

@@ -28,6 +28,16 @@ const COLUMNS = [
     cell: (t) => numberCell(score(t.score), 'Score'),
     down: true,
   },
+  ...['selection', 'params', 'overall'].map((key, i) => ({
+    key: `tools-${key}`,
+    title: ['Tools', 'Arguments', 'Tool score'][i],
+    number: true,
+    tip: ['Share of the expected tool calls that were made', 'Share of their arguments that are right', 'Mean of both'][i],
+    by: (t) => (t.tools || {})[key] ?? undefined,
+    cell: (t) => numberCell(score((t.tools || {})[key]), ['Tools', 'Arguments', 'Tool score'][i]),
+    down: true,
+    when: () => TASKS.some((t) => t.role === 'task' && t.tools && known(t.tools[key])),
+  })),
   {
     key: 'time',
     title: 'Time',

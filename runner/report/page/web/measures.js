@@ -106,10 +106,15 @@ function groups() {
   const list = SUMMARY.groups || [];
   if (!list.length) return null;
   const scored = list.some((g) => g.score);
+  const tools = list.some((g) => g.tools);
   return block(
     'Groups',
     tuned(),
-    ['Group', 'Trials', 'Pass rate', 'Interval', scored && 'Score'].filter(Boolean),
+    [
+      ...['Group', 'Trials', 'Pass rate', 'Interval'],
+      ...(scored ? ['Score'] : []),
+      ...(tools ? ['Tools', 'Arguments', 'Tool score'] : []),
+    ],
     list.map((g) =>
       row(
         g.group,
@@ -117,6 +122,7 @@ function groups() {
         [rateBar(g.passRate, g.passRateInterval, 72), ' ', rateText(g)],
         between(g.passRateInterval) || DASH,
         ...(scored ? [g.score ? score(g.score.mean) : DASH] : []),
+        ...(tools ? ['selection', 'params', 'overall'].map((key) => score((g.tools || {})[key])) : []),
       ),
     ),
   );

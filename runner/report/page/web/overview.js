@@ -80,6 +80,16 @@ function showOverview() {
       ]),
     );
   }
+  if (SUMMARY.tools) {
+    const { selection, params, overall } = SUMMARY.tools;
+    figures.push(
+      figure(
+        'Tool score',
+        score(overall),
+        known(params) ? `tools ${score(selection)}, arguments ${score(params)}` : 'share of the expected calls that were made',
+      ),
+    );
+  }
   figures.push(...smallFigures());
   put(byId('overview'), el('div', { class: 'figures' }, figures), legend(trials));
 }
