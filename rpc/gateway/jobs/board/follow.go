@@ -254,6 +254,9 @@ func (b *Board) tellLocked(j *job) {
 	}
 	j.pending, j.sentAt = false, time.Now()
 	b.publishLocked(j, j.progress(j.sentAt))
+	if p, ok := j.messages.(progressing); ok {
+		b.publishLocked(j, p.progress(j))
+	}
 }
 
 // end ends the job. When the server ends, it says nothing about jobs that it interrupts

@@ -16,6 +16,13 @@ type messages interface {
 	event(e *record.Event) [][]byte
 }
 
+// progressing are messages of kinds that say more about the progress of a job.
+type progressing interface {
+	// progress returns what is sent after each job_progress. The lock of the board is held;
+	// event may be called meanwhile.
+	progress(j *job) []byte
+}
+
 // kinds make the messages of each kind. earlier has, by task, the results of those that
 // ended before; nil for the others.
 var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) messages{
