@@ -68,6 +68,7 @@ failed; 130 when a signal interrupted runs.`,
 			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
 			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`; this version takes only off", DefaultText: "off"},
 			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`; this version takes only off", DefaultText: "off"},
+			&cli.IntFlag{Name: "max-jobs", Category: doors, Usage: "let `N` runs of each user that the server started run at once, 0 for no limit; further ones wait", DefaultText: "the configuration's, else 2"},
 			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and end"},
 		}, p.Flags, []cli.Flag{flags.JSON("log as lines of JSON; with --check, print the result as JSON")}),
@@ -85,6 +86,9 @@ func sources(c *cli.Context) config.Options {
 		if d.Config != nil && c.IsSet("insecure") {
 			o.Flags = append(o.Flags, config.Setting{From: "--insecure", Block: d.Name, Key: "insecure", Value: strconv.FormatBool(c.Bool("insecure"))})
 		}
+	}
+	if c.IsSet("max-jobs") {
+		o.Flags = append(o.Flags, config.Setting{From: "--max-jobs", Block: "jobs", Key: "max_jobs", Value: strconv.Itoa(c.Int("max-jobs"))})
 	}
 	return o
 }

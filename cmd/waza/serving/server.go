@@ -93,7 +93,7 @@ func (s *Server) open() (err error) {
 	if s.store, err = store.Open(s.o.StateDir); err != nil {
 		return err
 	}
-	if s.owned, err = owned.Open(context.Background(), store.RunsOf(s.store), 0, s.o.Log); err != nil {
+	if s.owned, err = owned.Open(context.Background(), store.RunsOf(s.store), s.o.Config.Jobs.MaxJobs, s.o.Log); err != nil {
 		return err
 	}
 	for _, open := range protocols {
@@ -146,7 +146,7 @@ func (s *Server) openJobs() (protocol, error) {
 		if o.Tokens, err = token.New(context.Background(), s.store); err != nil {
 			return nil, err
 		}
-		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Log: s.o.Log})
+		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.owned.Queued, Log: s.o.Log})
 		o.Board = s.board
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {
 			return s.rpc.ServeStream(ctx, stream, s.client(who))

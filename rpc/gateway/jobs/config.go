@@ -16,7 +16,7 @@ type Config struct {
 	ReceiveTimeout door.Duration `yaml:"receive_timeout"`
 	// Most connections of a user to the job stream.
 	ConnectionsPerUser int `yaml:"connections_per_user"`
-	// Most jobs of a user that are to run at once. This version checks the number and queues no jobs.
+	// Most runs of a user that the server started and that run at once; further ones wait. 0 is no limit.
 	MaxJobs int `yaml:"max_jobs"`
 }
 

@@ -28,6 +28,7 @@ import (
 	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
+	"waza/rpc/gateway/owned"
 	"waza/rpc/gateway/store"
 	"waza/runner"
 	"waza/runner/executor"
@@ -93,6 +94,7 @@ type dialogue struct {
 	store  *store.Store
 	tokens *token.Issuer
 	own    *runner.Runner // of the server
+	runs   *owned.Runs
 	other  *runner.Runner // of another process
 	addr   net.Addr
 	stop   func()
@@ -100,7 +102,6 @@ type dialogue struct {
 	mu     sync.Mutex
 	events map[string]chan doortest.Event
 	trials map[string]chan string // what the agent is to do, by the id of its case
-	users  map[string]string      // of runs
 
 	jury *runnertest.Jury
 
@@ -128,7 +129,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) *dialogue {
 	d := &dialogue{
 		t: t, dir: t.TempDir(), log: &safeBuffer{}, config: jobs.Defaults(), events: map[string]chan doortest.Event{},
-		jury: &runnertest.Jury{}, trials: map[string]chan string{}, users: map[string]string{}, names: map[string]any{}, given: map[string]string{},
+		jury: &runnertest.Jury{}, trials: map[string]chan string{}, names: map[string]any{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
 	decoder := yaml.NewDecoder(bytes.NewReader(config))
@@ -182,12 +183,12 @@ func (d *dialogue) start() {
 	require.NoError(d.t, err)
 	d.tokens, err = token.New(context.Background(), d.store)
 	require.NoError(d.t, err)
-	d.own = runnertest.AgentRunner(d.t, d.dir, d.agent)
 	log := slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	b := board.New(board.Options{Runner: d.own, Log: log, UserOf: func(_ context.Context, run string) (string, error) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if user := d.users[run]; user != "" {
+	d.runs, err = owned.Open(context.Background(), store.RunsOf(d.store), d.config.MaxJobs, log)
+	require.NoError(d.t, err)
+	d.own = runnertest.GatedRunner(d.t, d.dir, d.agent, d.runs)
+	b := board.New(board.Options{Runner: d.own, Log: log, Queued: d.runs.Queued, UserOf: func(_ context.Context, run string) (string, error) {
+		if user := d.runs.UserOf(run); user != "" {
 			return user, nil
 		}
 		return token.Owner, nil
@@ -202,6 +203,11 @@ func (d *dialogue) start() {
 	boarding, cancel := context.WithCancel(context.Background())
 	var boards sync.WaitGroup
 	boards.Go(func() { b.Serve(boarding) })
+	boards.Go(func() {
+		if err := d.runs.Resume(boarding, d.own); err != nil && boarding.Err() == nil {
+			d.t.Error(err)
+		}
+	})
 	d.stop = func() {
 		ctx, end := context.WithTimeout(context.Background(), patience)
 		defer end()
@@ -261,7 +267,7 @@ func (d *dialogue) step(line string) {
 	fields := strings.Fields(line)
 	do, ok := map[string]func(f []string, rest string){
 		"connect": d.connect, "drop": d.drop, "binary": d.binary, "large": d.large,
-		"run": d.run, "suite": d.suite, "judge": d.judge, "serve": d.serve, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
+		"run": d.run, "suite": d.suite, "judge": d.judge, "serve": d.serve, "serveas": d.serveAs, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
 		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip, "find": d.find,
 	}[fields[0]]
 	require.True(d.t, ok, "%s: what is %s?", d.at, fields[0])
@@ -364,9 +370,13 @@ func (d *dialogue) hear(name, want string) {
 	d.compare(want, []byte(e.Text))
 }
 
-// run starts a run in another process, LABEL USER TRIALS TASK…; serve in the server.
+// run starts a run in another process, LABEL TRIALS TASK…; serve in the server, and serveas
+// for a user, USER LABEL TRIALS TASK….
 func (d *dialogue) run(f []string, _ string)   { d.startRun(d.other, f) }
 func (d *dialogue) serve(f []string, _ string) { d.startRun(d.own, f) }
+func (d *dialogue) serveAs(f []string, _ string) {
+	d.startRun(d.own.View(runner.View{User: f[0]}), f[1:])
+}
 
 // suite starts a run of a suite in another process, LABEL YAML. The agent does its trials
 // one after the other.

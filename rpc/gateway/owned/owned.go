@@ -173,7 +173,7 @@ func (o *Runs) Queued(runID string) <-chan struct{} {
 // remembered for the next server.
 func (o *Runs) Leave(runID string, how runner.Left) {
 	o.mu.Lock()
-	if e := o.byID[runID]; e != nil {
+	if e := o.byID[runID]; e != nil && how != runner.Closed { // then all are about to end
 		o.removeLocked(e)
 	}
 	if how == runner.Unrecorded {

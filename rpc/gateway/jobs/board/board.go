@@ -40,11 +40,14 @@ var (
 	ErrOver    = errors.New("the job is over")
 )
 
-// Options of a board. All but Log are required.
+// Options of a board. Runner and UserOf are required.
 type Options struct {
 	Runner *runner.Runner
 	// UserOf returns whose job a run is.
 	UserOf func(ctx context.Context, runID string) (string, error)
+	// Queued returns a channel that is closed when a run that waits for others may begin;
+	// nil when it does not wait. Nil means that none waits.
+	Queued func(runID string) <-chan struct{}
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
 }
@@ -72,6 +75,9 @@ type watcher struct {
 
 // New makes a board.
 func New(o Options) *Board {
+	if o.Queued == nil {
+		o.Queued = func(string) <-chan struct{} { return nil }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"waza/runner"
@@ -39,8 +40,9 @@ type follower struct {
 	rec   *record.Run
 	// handle is the run of rec.
 	handle record.Handle
-	known  func() // called when the job is known, see Board.initial
-	skip   int    // times that the run is resumed before the session starts
+	known  func()          // called when the job is known, see Board.initial
+	skip   int             // times that the run is resumed before the session starts
+	turn   <-chan struct{} // closed when the run of a queued job begins; nil for others
 	ended  bool
 }
 
@@ -109,10 +111,13 @@ func (f *follower) read(ctx context.Context, events record.Subscription) error {
 		next, cancel := ctx, context.CancelFunc(func() {})
 		if left, pending := f.owed(); pending {
 			next, cancel = context.WithTimeout(ctx, left)
+		} else if f.turn != nil {
+			next, cancel = f.untilTurn(ctx)
 		}
 		batch, err := events.Next(next)
 		late := err != nil && next.Err() != nil && ctx.Err() == nil
 		cancel()
+		f.dequeue() // before what the run does then
 		switch {
 		case late:
 			f.report()
@@ -127,6 +132,24 @@ func (f *follower) read(ctx context.Context, events record.Subscription) error {
 				return nil
 			}
 		}
+	}
+}
+
+// untilTurn returns a context that ends when the turn of a queued job has come.
+func (f *follower) untilTurn(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	turn := f.turn
+	waiting.Go(func() {
+		select {
+		case <-turn:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		waiting.Wait()
 	}
 }
 
@@ -180,22 +203,51 @@ func (f *follower) begin(at time.Time, done int, earlier []*record.Task, fresh b
 	if b.jobs[j.ID] != j {
 		return
 	}
-	if j.Status == Running { // resumed before its end was seen
+	if j.Status == Running || j.Status == Queued { // resumed before its end was seen
 		j.Status = Interrupted
 	}
-	if !b.moveLocked(j, Pending) {
+	to := Pending
+	if f.turn = b.o.Queued(j.ID); f.turn != nil {
+		to = Queued
+	}
+	if !b.moveLocked(j, to) {
 		return
 	}
 	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, earlier), true, false
-	j.reopen(at)
+	j.reopen()
 	j.count(done)
 	if fresh {
 		b.publishLocked(j, j.created(at))
 	}
-	b.moveLocked(j, Running)
-	if fresh {
+	if f.turn == nil {
+		f.startLocked(at, fresh)
+	}
+}
+
+// startLocked starts the work of the job.
+func (f *follower) startLocked(at time.Time, fresh bool) {
+	b, j := f.board, f.job
+	f.turn = nil
+	if !b.moveLocked(j, Running) {
+		return
+	}
+	if j.Started = &(Time{at}); fresh {
 		b.publishLocked(j, encode(j.lifecycle("job_started", at)))
 		b.publishLocked(j, j.messages.init(j, false))
+	}
+}
+
+// dequeue starts the work of a queued job whose turn it is.
+func (f *follower) dequeue() {
+	select {
+	case <-f.turn: // never for a job that is not queued
+	default:
+		return
+	}
+	f.board.mu.Lock()
+	defer f.board.mu.Unlock()
+	if f.board.jobs[f.job.ID] == f.job {
+		f.startLocked(time.Now(), true)
 	}
 }
 
@@ -218,7 +270,7 @@ func (f *follower) publish(e *record.Event) {
 	list := j.messages.event(e) // only this goroutine sets j.messages
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.jobs[j.ID] != j || j.Status != Running {
+	if b.jobs[j.ID] != j || j.Status != Running || e.Verdict == record.Cancelled && b.isClosing() {
 		return
 	}
 	for _, msg := range list {
@@ -264,18 +316,24 @@ func (b *Board) tellLocked(j *job) {
 func (f *follower) end(to Status, at time.Time, failure string) {
 	f.ended = true
 	b, j := f.board, f.job
-	select {
-	case <-b.o.Runner.Closing():
-		if to == Cancelled {
-			return
-		}
-	default:
+	if to == Cancelled && b.isClosing() {
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.jobs[j.ID] == j && !j.Status.IsOver() {
 		j.ended = at
 		b.endLocked(j, to, at, failure)
+	}
+}
+
+// isClosing reports whether the server ends, and cancels its runs.
+func (b *Board) isClosing() bool {
+	select {
+	case <-b.o.Runner.Closing():
+		return true
+	default:
+		return false
 	}
 }
 
@@ -333,7 +391,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 
 // endUnseen ends a job whose events have ended without the last.
 func (f *follower) endUnseen(info *catalog.Info) {
-	if f.rec != nil && !f.job.isBegun(f.board) { // it came and went before it could be read
+	if f.rec != nil && !f.job.isBegun(f.board) && !f.board.isClosing() { // it came and went before it could be read
 		f.begin(info.StartedAt, info.Trials.Done(), nil, true)
 	}
 	to, at := statusOf(info.Status), time.Now()

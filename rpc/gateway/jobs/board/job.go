@@ -16,6 +16,7 @@ type Status string
 
 // The states of a job.
 const (
+	Queued      Status = "queued" // other jobs of its user run
 	Pending     Status = "pending"
 	Running     Status = "running"
 	Done        Status = "done"
@@ -25,19 +26,20 @@ const (
 )
 
 // transitions are the states that may follow each state. A job starts without one. A run
-// that is resumed takes its job back to Pending.
+// that is resumed takes its job back to Queued or Pending.
 var transitions = map[Status][]Status{
-	"":          {Pending},
+	"":          {Queued, Pending},
+	Queued:      {Running, Failed, Cancelled, Interrupted},
 	Pending:     {Running, Failed, Cancelled, Interrupted},
 	Running:     {Done, Failed, Cancelled, Interrupted},
-	Done:        {Pending},
-	Failed:      {Pending},
-	Cancelled:   {Pending},
-	Interrupted: {Pending},
+	Done:        {Queued, Pending},
+	Failed:      {Queued, Pending},
+	Cancelled:   {Queued, Pending},
+	Interrupted: {Queued, Pending},
 }
 
 // IsOver reports whether the job has ended. It may be resumed.
-func (s Status) IsOver() bool { return s != "" && s != Pending && s != Running }
+func (s Status) IsOver() bool { return s != "" && s != Queued && s != Pending && s != Running }
 
 // statusOf is the state of the job of a run.
 func statusOf(s record.Status) Status {
@@ -143,8 +145,8 @@ func (j *job) finish(at time.Time, failure string) {
 }
 
 // reopen forgets the end of a job.
-func (j *job) reopen(at time.Time) {
-	j.Started, j.Finished, j.Ref, j.Error = &Time{at}, nil, "", ""
+func (j *job) reopen() {
+	j.Started, j.Finished, j.Ref, j.Error = nil, nil, "", ""
 }
 
 // targetsOf lists the models that a run asks, in its order. Without a model, it is
