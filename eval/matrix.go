@@ -146,6 +146,7 @@ func (l *matrixLoader) check() {
 			p.Name == ParamExecutor && l.options.Executor != "" || p.Name == ParamAgent && l.options.Agent != "" ||
 			p.Name == paramModel && l.modelsOf(p)
 	})
+	l.propose()
 	names := map[string]string{}
 	for _, p := range c.Matrix {
 		if why := l.badParam(p.Name); why != "" {
@@ -225,6 +226,8 @@ func ParamText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
+	case Proposal:
+		return v.String()
 	case nil:
 		return ""
 	}

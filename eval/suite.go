@@ -101,6 +101,8 @@ type Config struct {
 	Models []string `yaml:"models" json:"models,omitempty"`
 	// Parameters with the values to run the suite with; every combination is run, with every model.
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
+	// Let a model propose system prompts, in a suite of the kind prompt_tune.
+	PromptTune PromptTuning `yaml:"prompt_tune" json:"prompt_tune,omitzero"`
 	// Model for graders that ask one and name none.
 	JudgeModel string `yaml:"judge_model" json:"judge_model,omitempty"`
 	// Group results by model, tag, or a key of the tasks' inputs.context.

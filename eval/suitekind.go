@@ -35,9 +35,13 @@ var kindChecks = map[SuiteKind]func(l suiteCheck){
 	},
 	PromptTune: func(l suiteCheck) {
 		l.compares()
-		if !slices.ContainsFunc(l.suite.Config.Matrix, func(p MatrixParam) bool { return p.Name == ParamSystemPrompt && len(p.Values) > 1 }) {
+		c := l.suite.Config
+		switch given := c.Matrix.given(ParamSystemPrompt); {
+		case c.PromptTune.Generations > 0 && given == 0:
+			l.at(decode.Error, decode.CodeMissingField, decode.At("config", "prompt_tune"), "config.prompt_tune starts from a system prompt: list at least one in config.matrix.system_prompt")
+		case c.PromptTune.Generations == 0 && given < 2:
 			l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
-				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt")
+				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, or let a model propose them with config.prompt_tune")
 		}
 	},
 	Judge: suiteCheck.judges,
@@ -51,6 +55,9 @@ func (l suiteCheck) compares() {
 	c := l.suite.Config
 	if c.GroupBy != "" {
 		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
+	}
+	if c.FailFast {
+		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "fail_fast"), "a suite of the kind %s compares scores, which needs all trials; remove config.fail_fast", l.suite.Kind)
 	}
 	if c.Stopping.Confidence != 0 {
 		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
