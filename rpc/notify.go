@@ -57,7 +57,7 @@ type completeParams struct {
 // notificationOf gives the notification that tells of an event.
 func notificationOf(runID string, e *record.Event) (method string, params any) {
 	switch e.Type {
-	case record.Log:
+	case record.Log, record.PromptProposed:
 		return "eval.log", &logParams{RunID: runID, Seq: e.Seq, Level: e.Level, Message: e.Message, TaskID: e.TaskID, TaskName: e.TaskName}
 	case record.End:
 		p := &completeParams{RunID: runID, Seq: e.Seq, Status: e.Status, Error: failure(e.Status, e.Error)}

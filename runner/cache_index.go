@@ -25,8 +25,12 @@ func newIndexer(r *Run) *indexer {
 }
 
 // note is called once for each task of which a trial has ended that later runs may
-// take over.
-func (x *indexer) note(t *plan.Task) { x.tasks <- t.Execution }
+// take over. Later runs propose other system prompts than this one.
+func (x *indexer) note(t *plan.Task) {
+	if t.Cell == nil || t.Cell.Generation == 0 {
+		x.tasks <- t.Execution
+	}
+}
 
 // close notes what is left, and waits until that is done.
 func (x *indexer) close() {

@@ -25,6 +25,7 @@ type queue struct {
 	tasks []*taskRun // those of which no trial was handed out yet, or not all
 	aside []*taskRun // those before, whose next trial had to wait: at most one for each worker
 	held  []*taskRun // those that are not to begin; rest returns their trials
+	later []*taskRun // those whose system prompt has yet to be proposed
 }
 
 // queued is the state of a task in the queue.
@@ -58,6 +59,8 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 			t.queued.done = true
 		case t.held:
 			q.held = append(q.held, t)
+		case t.awaitsPrompt():
+			q.later = append(q.later, t)
 		default:
 			q.tasks = append(q.tasks, t)
 		}
@@ -89,12 +92,33 @@ func (q *queue) claim(closed func() bool) (*taskRun, int) {
 		if t, num := q.nextLocked(); t != nil {
 			return t, num
 		}
-		if len(q.aside) == 0 {
+		if len(q.aside)+len(q.later) == 0 {
 			return nil, 0
 		}
 		q.over.Wait()
 	}
 	return nil, 0
+}
+
+// release lets the tasks of a generation of system prompts begin.
+func (q *queue) release(generation int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.later = slices.DeleteFunc(q.later, func(t *taskRun) bool {
+		if t.Cell.Generation != generation {
+			return false
+		}
+		q.tasks = append(q.tasks, t)
+		return true
+	})
+	q.over.Broadcast()
+}
+
+// wake lets those that wait look whether more is to begin.
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.over.Broadcast()
 }
 
 func (q *queue) nextLocked() (*taskRun, int) {
@@ -126,14 +150,14 @@ func (q *queue) nextLocked() (*taskRun, int) {
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.tasks)+len(q.aside) == 0
+	return len(q.tasks)+len(q.aside)+len(q.later) == 0
 }
 
 // rest returns any trial that was not handed out, nil when there is none.
 func (q *queue) rest() (*taskRun, int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, list := range []*[]*taskRun{&q.aside, &q.tasks, &q.held} {
+	for _, list := range []*[]*taskRun{&q.aside, &q.tasks, &q.held, &q.later} {
 		if len(*list) == 0 {
 			continue
 		}
@@ -157,7 +181,7 @@ func (q *queue) drop(t *taskRun) []int {
 		nums = append(nums, t.takeLocked())
 	}
 	same := func(other *taskRun) bool { return other == t }
-	for _, list := range []*[]*taskRun{&q.tasks, &q.aside, &q.held} {
+	for _, list := range []*[]*taskRun{&q.tasks, &q.aside, &q.held, &q.later} {
 		*list = slices.DeleteFunc(*list, same)
 	}
 	return nums

@@ -62,6 +62,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 		return nil, err
 	}
 	e.tally = tally.NewRun(e.rec)
+	e.tally.AddPrompts(e.state.Prompts...)
 	if err := e.choose(ctx, run); err != nil {
 		return nil, err
 	}
@@ -334,7 +335,7 @@ func settle(s *scheduler) {
 		res := t.tally.Result(t.Threshold)
 		t.tally = tally.Task{}
 		if sameResult(res, e.tasks[i].result) {
-			s.tally.AddTask(i, res)
+			s.addResult(t, res)
 		} else {
 			s.announceTask(t, res)
 		}

@@ -323,7 +323,12 @@ func execute(r *Run, s *scheduler) (err error) {
 	if err := s.bind(); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(r.ctx)
+	var proposing sync.WaitGroup
+	proposing.Go(func() { s.tuner.work(ctx) })
 	s.work()
+	stop()
+	proposing.Wait()
 	return nil
 }
 

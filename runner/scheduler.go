@@ -25,6 +25,7 @@ type scheduler struct {
 	tally *tally.Run
 	queue *queue
 	index *indexer
+	tuner *tuner // nil where no model proposes system prompts
 
 	failFast atomic.Bool // a task failed and the suite wants to stop at that
 	// closed is closed when failFast is set: trials that wait to be admitted do not begin.
@@ -53,6 +54,11 @@ type taskRun struct {
 	env []string
 	// broken is why no trial of the task can run.
 	broken error
+	// unproposed is why there is no system prompt for the task. It is set before the
+	// queue releases the task.
+	unproposed error
+	// prompted: the system prompt was proposed, and is among the order's parameters.
+	prompted bool
 
 	mu    sync.Mutex // guards the fields below
 	tally tally.Task
@@ -78,6 +84,7 @@ func newScheduler(r *Run) *scheduler {
 	if r.earlier != nil {
 		carryOver(s, r.earlier)
 	}
+	s.tuner = newTuner(s)
 	h := r.plan.Suite.Hooks
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
 	return s
@@ -203,6 +210,9 @@ func (s *scheduler) start(t *taskRun) {
 			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
 		})
 		r.logTask(t, "info", "Running task: %s", t.Name)
+		if t.broken = t.unproposed; t.broken != nil {
+			return
+		}
 		if !t.hooked() {
 			return
 		}
@@ -360,7 +370,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 
 // announceTask tells how a task ended.
 func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
-	s.tally.AddTask(t.num-1, res)
+	s.addResult(t, res)
 	e := &record.Event{
 		Type: record.TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
@@ -372,6 +382,12 @@ func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 		e.DurationMS = int64(math.Round(res.DurationMS.Mean * float64(res.DurationMS.N)))
 	}
 	s.run.feed.emit(e)
+}
+
+// addResult counts the result of a task.
+func (s *scheduler) addResult(t *taskRun, res *record.Task) {
+	s.tally.AddTask(t.num-1, res)
+	s.tuner.ended(t, res)
 }
 
 func (s *scheduler) summary(took time.Duration) *record.Summary {

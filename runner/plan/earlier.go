@@ -10,6 +10,9 @@ import (
 func (p *Plan) FindEarlier(r *Planner) {
 	wanted := make([]cache.Task, len(p.Tasks))
 	for i, t := range p.Tasks {
+		if t.Cell != nil && t.Cell.Generation > 0 {
+			continue // the prompts of another run were others
+		}
 		wanted[i] = cache.Task{Execution: t.Execution, Hash: t.Hash, First: t.First, Trials: t.Trials}
 	}
 	p.cache = cache.Find(r.runs, wanted, r.log)

@@ -5,6 +5,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/grader"
+	"waza/runner/grader/judge"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -44,4 +45,9 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 		Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge, Recorded: true,
 	}
 	return p, nil
+}
+
+// Proposer returns what asks the model that proposes system prompts.
+func (p *Plan) Proposer() (*judge.Asker, error) {
+	return judge.NewAsker(p.env, p.Suite.Config.PromptTune.Model)
 }

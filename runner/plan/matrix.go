@@ -79,6 +79,9 @@ func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
 		}
 		text := eval.ParamText(p.Value)
 		c.params[p.Name], c.ref.Params[p.Name] = text, p.Value
+		if place, ok := p.Value.(eval.Proposal); ok {
+			c.ref.Generation, c.ref.Proposal, c.ref.Params[p.Name] = place.Generation, place.Number, text
+		}
 		if p.Name != eval.ParamExecutor && p.Name != eval.ParamAgent {
 			text = p.Name + "=" + oneLine(text)
 		}

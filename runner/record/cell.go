@@ -6,6 +6,10 @@ type Cell struct {
 	Name string `json:"name"`
 	// Model is empty when the executor chooses.
 	Model string `json:"model,omitempty"`
+	// Generation and Proposal are the place of the cell's system prompt among those that a
+	// model proposes, both from 1; 0 of cells whose prompt the suite gives.
+	Generation int `json:"generation,omitempty"`
+	Proposal   int `json:"proposal,omitempty"`
 	// Params are the parameters by name: texts, numbers and truth values.
 	Params map[string]any `json:"params,omitempty"`
 }

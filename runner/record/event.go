@@ -77,6 +77,9 @@ const (
 	RunComplete   EventType = "run_complete"
 	// Log is something to tell a person; it may come anywhere before End.
 	Log EventType = "log"
+	// PromptProposed says that a model proposed a system prompt. Clients get it as a log
+	// event.
+	PromptProposed EventType = "prompt_proposed"
 	// End is the last event of a run, exactly one: subscriptions deliver none
 	// after it, and never one of those below.
 	End EventType = "end"
@@ -102,11 +105,15 @@ func (t EventType) Amends() bool { return t == TrialGraded || t == TaskGraded ||
 // TellsState reports whether the state of a run changes with events of the type.
 func (t EventType) TellsState() bool {
 	switch t {
-	case TrialComplete, TaskComplete, RunComplete, RunResumed, End:
+	case TrialComplete, TaskComplete, RunComplete, RunResumed, PromptProposed, End:
 		return true
 	}
 	return t.Amends()
 }
+
+// IsLog reports whether events of the type have a level and a message for people, and
+// nothing else that clients need.
+func (t EventType) IsLog() bool { return t == Log || t == PromptProposed }
 
 // Event is one thing that happened in a run. Events are numbered from 1 without
 // gaps; they are immutable once emitted. Everything anyone sees of a run is
@@ -146,6 +153,9 @@ type Event struct {
 	// Attempt is there when a log event tells that the trial TrialNum is tried
 	// again: the number of the attempt that follows.
 	Attempt int `json:"attempt,omitempty"`
+
+	// Prompt is what prompt_proposed is about.
+	Prompt *Prompt `json:"prompt,omitempty"`
 
 	// Status, Summary and Error belong to run_complete and end; Summary to
 	// run_graded, too. In trial_complete, Error is why the trial is in error, took too

@@ -7,7 +7,8 @@ type Ledger struct {
 	// Agent is what the agents spent. A cost that an agent does not report is the price
 	// of its tokens, where config.prices or the built-in table has one for the model.
 	Agent *Usage `json:"agent,omitempty"`
-	// Judges is what graders spent that ask models, each time that they asked.
+	// Judges is what graders spent that ask models, each time that they asked, and in that
+	// of a run what it spent on proposals for system prompts.
 	Judges *Usage `json:"judges,omitempty"`
 }
 

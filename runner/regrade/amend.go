@@ -313,6 +313,7 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 	rec := *a.rec
 	rec.Metrics = a.criteria.Metrics
 	sums := tally.NewRun(&rec)
+	sums.AddPrompts(a.st.Prompts...)
 	for i, ref := range rec.Tasks {
 		t := tally.NewTask(&ref, a.criteria.Thresholds[i])
 		for j := range a.st.Tasks[i].Trials {

@@ -63,6 +63,8 @@ type State struct {
 	Tasks    []TaskFold
 	Criteria *record.Criteria // of the last amendment; nil means the record's
 	Amended  *amended         // what has not taken effect yet; nil when there is none
+	// Prompts are those that a model proposed, in all sessions.
+	Prompts []record.Prompt
 	// Earlier are the places of trials that an amendment replaced, oldest first.
 	Earlier map[TrialKey][]Place
 
@@ -149,6 +151,10 @@ func (s *State) Apply(e *record.Event, at Place) {
 	case record.TaskComplete:
 		if i := s.index(e); i >= 0 {
 			s.putResult(i, e.Task)
+		}
+	case record.PromptProposed:
+		if e.Prompt != nil {
+			s.Prompts = append(s.Prompts, *e.Prompt)
 		}
 	case record.End:
 		s.end(e)
@@ -323,7 +329,7 @@ func (f *Fold) Progress() record.Progress {
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
-	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Tasks: make([]TaskFold, len(f.State.Tasks))}
+	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Tasks: make([]TaskFold, len(f.State.Tasks))}
 	st.ids = nil // it belongs to the fold
 	for i, t := range f.State.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}

@@ -304,6 +304,9 @@ func (m *markdown) groups() {
 	for _, line := range tuneLines(m.Summary.Tune, codeSpan) {
 		m.add("\n" + line + "\n")
 	}
+	if lines := promptLines(m.Summary); lines != nil {
+		m.add("\n" + codeBlock(strings.Join(lines, "\n")) + "\n")
+	}
 }
 
 func (m *markdown) baseline() {

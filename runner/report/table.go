@@ -301,6 +301,11 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 				b.WriteString(part + "\n")
 			}
 		}
+		for _, line := range promptLines(r.Summary) {
+			for _, part := range wrap(Clean(line), o.Width-2) {
+				b.WriteString("  " + part + "\n")
+			}
+		}
 		return
 	}
 	rows := []row{{

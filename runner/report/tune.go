@@ -33,3 +33,38 @@ func tuneLines(t *record.TuneResult, show func(string) string) []string {
 	}
 	return lines
 }
+
+// mostPromptLines is how many lines of a system prompt are shown.
+const mostPromptLines = 30
+
+// promptLines are those of the best system prompt, where a model proposed it. They are as
+// the model wrote them.
+func promptLines(s *record.Summary) []string {
+	p := bestPrompt(s)
+	if p == nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(p.Text), "\n")
+	if over := len(lines) - mostPromptLines; over > 0 {
+		lines = append(lines[:mostPromptLines:mostPromptLines], fmt.Sprintf("… %d more lines", over))
+	}
+	return lines
+}
+
+// bestPrompt is the system prompt of the best cell; nil when no model proposed it.
+func bestPrompt(s *record.Summary) *record.Prompt {
+	if s.Tune == nil {
+		return nil
+	}
+	for _, g := range s.Groups {
+		if g.CellResult == nil || g.Group != s.Tune.Best {
+			continue
+		}
+		for i := range s.Tune.Prompts {
+			if p := &s.Tune.Prompts[i]; p.Generation == g.Cell.Generation && p.Number == g.Cell.Proposal {
+				return p
+			}
+		}
+	}
+	return nil
+}

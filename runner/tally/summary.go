@@ -181,6 +181,7 @@ type Run struct {
 	// compared is nil when the run has no baselines.
 	compared *comparison
 	tuning   tuning
+	prompts  []record.Prompt
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -264,6 +265,13 @@ func (t *Run) AddTask(task int, res *record.Task) {
 	t.tasks[task] = res
 }
 
+// AddPrompts counts system prompts that a model proposed.
+func (t *Run) AddPrompts(list ...record.Prompt) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prompts = append(t.prompts, list...)
+}
+
 // Summary returns the summary of what was counted.
 func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	t.mu.Lock()
@@ -285,6 +293,9 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 		if res.Decided != nil {
 			s.TrialsSaved += res.Decided.Saved
 		}
+	}
+	for i := range t.prompts {
+		s.UsageByRole = s.UsageByRole.Plus(&record.Ledger{Judges: t.prompts[i].Usage})
 	}
 	s.Usage = s.UsageByRole.Total()
 	tasks := t.tasksLocked(func(*record.TaskRef) bool { return true })

@@ -58,7 +58,7 @@ func (t *Run) tuneResult(groups []record.GroupResult) *record.TuneResult {
 	slices.SortStableFunc(cells, func(a, b record.GroupResult) int {
 		return cmp.Or(cmp.Compare(b.Score.Mean, a.Score.Mean), cmp.Compare(b.Passed, a.Passed))
 	})
-	res := &record.TuneResult{Best: cells[0].Group}
+	res := &record.TuneResult{Best: cells[0].Group, Prompts: slices.Clone(t.prompts)}
 	others := cells[1:]
 	if len(others) > mostRivals {
 		res.Note = fmt.Sprintf("more than %d cells have scores; which of them may be as good was not tested", mostRivals+1)

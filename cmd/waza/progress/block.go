@@ -36,7 +36,7 @@ type block struct {
 
 func (b *block) event(e *record.Event) {
 	b.progress.run.Apply(e)
-	if e.Type == record.Log && b.lines.tells(e) {
+	if e.Type.IsLog() && b.lines.tells(e) {
 		b.above(logLine(e))
 	}
 	if e.Type == record.RunResumed {

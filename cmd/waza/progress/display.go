@@ -55,7 +55,7 @@ func (l *lines) event(e *record.Event) {
 	switch {
 	case e.Type == record.TaskComplete:
 		fmt.Fprintln(l.w, report.Line(e, l.options))
-	case e.Type == record.Log && l.tells(e):
+	case e.Type.IsLog() && l.tells(e):
 		fmt.Fprintln(l.w, logLine(e))
 	case e.Type == record.RunResumed:
 		fmt.Fprintln(l.w, resumedLine(e))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -164,4 +166,85 @@ func TestFailure(t *testing.T) {
 	long := board.Failure(strings.Repeat("ä", 100_000))
 	require.Equal(t, 500, utf8.RuneCountInString(long))
 	require.True(t, strings.HasSuffix(long, "ä…"))
+}
+
+// The messages of a run whose system prompts a model proposes, from the first to the last.
+func TestProposedPrompts(t *testing.T) {
+	t.Parallel()
+	var proposals atomic.Int64
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		switch {
+		case len(a.Tools) > 0 && proposals.Add(1) > 1:
+			return runnertest.Answer{Status: http.StatusBadRequest}
+		case len(a.Tools) > 0:
+			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{
+				map[string]any{"style": "terse", "prompt": "short"}, map[string]any{"style": "structured", "prompt": "long"},
+			}}}
+		case a.System == "long":
+			return runnertest.Answer{Text: "good"}
+		}
+		return runnertest.Answer{Text: "bad"}
+	})
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	messages := make(chan map[string]any, 1000)
+	stop, err := serve(t, r, ours).Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) {
+		var m map[string]any
+		if json.Unmarshal(msg, &m) == nil && m["type"] != "job_progress" && m["type"] != "sync" {
+			messages <- m
+		}
+	})
+	require.NoError(t, err)
+	defer stop()
+	runnertest.Start(t, r, fmt.Sprintf(`-- eval.yaml --
+name: s
+kind: prompt_tune
+config:
+  executor: openai
+  model: gpt-4o
+  base_url: %s
+  api_key_command: echo key
+  retry_errors: 0
+  matrix: {system_prompt: [bare]}
+  prompt_tune: {generations: 2, prompts: 2}
+tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {contains: [good]}}]}]
+`, model.URL), record.Request{})
+	var got []string
+	for {
+		m := <-messages
+		line := fmt.Sprint(m["type"])
+		for _, name := range []string{"generation", "prompt_index", "style", "prompt_text", "overall_score", "best_score", "best_index"} {
+			if v, ok := m[name]; ok {
+				line += fmt.Sprintf(" %s=%v", name, v)
+			}
+		}
+		if data, ok := m["data"].(map[string]any); ok {
+			line += fmt.Sprintf(" (%v %v %v)", data["style"], data["score"], data["prompt_preview"])
+		}
+		if m["error"] != nil {
+			require.Contains(t, m["error"], "there is no system prompt: judge gpt-4o: ")
+		}
+		got = append(got, line)
+		if m["type"] == "job_completed" {
+			break
+		}
+	}
+	require.Equal(t, []string{
+		"job_created", "job_started", "tune_start",
+		"generation_start generation=0",
+		"prompt_eval_start generation=0 prompt_index=0",
+		"prompt_eval_result generation=0 prompt_index=0 overall_score=0 (given 0 bare)",
+		"generation_complete generation=0 best_score=0",
+		"generation_start generation=1",
+		"prompt_generated generation=1 prompt_index=1 style=terse prompt_text=short",
+		"prompt_generated generation=1 prompt_index=2 style=structured prompt_text=long",
+		"prompt_eval_start generation=1 prompt_index=1",
+		"prompt_eval_result generation=1 prompt_index=1 overall_score=0 (terse 0 short)",
+		"prompt_eval_start generation=1 prompt_index=2",
+		"prompt_eval_result generation=1 prompt_index=2 overall_score=1 (structured 1 long)",
+		"generation_complete generation=1 best_score=1",
+		"generation_error generation=2",
+		"tune_complete best_score=1 best_index=2",
+		"job_completed",
+	}, got)
 }

@@ -19,6 +19,25 @@ type tune struct {
 	combo func(t *tune, cell int) [][]byte
 }
 
+// cellOf is the index of the cell that an event is about; -1 when it is about none.
+func (t *tune) cellOf(e *record.Event) int {
+	if e.Role != record.RoleTask || e.TaskNum < 1 || e.TaskNum > len(t.rec.Tasks) {
+		return -1
+	}
+	return slices.IndexFunc(t.cells, func(c *record.Cell) bool { return t.rec.Tasks[e.TaskNum-1].Cell.In(c) })
+}
+
+// reason is what most often kept trials of a cell from passing; empty when nothing did.
+func (t *tune) reason(cell int) (why string) {
+	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+		if why == "" && res != nil && len(res.Reasons) > 0 {
+			why = res.Reasons[0].Message
+		}
+		return why == ""
+	})
+	return why
+}
+
 func newTune(rec *record.Run, earlier []*record.Task, combo func(*tune, int) [][]byte) *tune {
 	t := &tune{rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo}
 	copy(t.results, earlier)
@@ -28,10 +47,6 @@ func newTune(rec *record.Run, earlier []*record.Task, combo func(*tune, int) [][
 
 func newParamTune(rec *record.Run, earlier []*record.Task) messages {
 	return newTune(rec, earlier, (*tune).params)
-}
-
-func newPromptTune(rec *record.Run, earlier []*record.Task) messages {
-	return newTune(rec, earlier, (*tune).prompt)
 }
 
 // tuneStart is tune_start.
@@ -64,7 +79,7 @@ func (t *tune) event(e *record.Event) [][]byte {
 	switch {
 	case e.Type == record.TaskComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(t.rec.Tasks):
 		t.results[e.TaskNum-1] = e.Task
-		cell := slices.IndexFunc(t.cells, func(c *record.Cell) bool { return t.rec.Tasks[e.TaskNum-1].Cell.In(c) })
+		cell := t.cellOf(e)
 		if cell < 0 || t.sent[cell] || !t.isOver(cell) {
 			return nil
 		}
@@ -153,40 +168,6 @@ func (t *tune) params(cell int) [][]byte {
 	field := m
 	field.Type = "combo_result"
 	return [][]byte{encode(m), encode(field)}
-}
-
-// promptResult is prompt_eval_result. Pages in the field read the members beside data.
-type promptResult struct {
-	Type       string     `json:"type"`
-	JobID      string     `json:"job_id"`
-	TuneID     string     `json:"tune_id"`
-	Generation int        `json:"generation"`
-	Prompt     int        `json:"prompt_index"` // from 0, among the prompts of the run
-	Model      string     `json:"model_id"`
-	Score      *float64   `json:"overall_score"`
-	ToolScore  *float64   `json:"tool_accuracy"`
-	ParamScore *float64   `json:"param_accuracy"`
-	Data       promptData `json:"data"`
-}
-
-type promptData struct {
-	Prompt  int      `json:"prompt_index"`
-	Style   string   `json:"style"`
-	Score   *float64 `json:"score"`
-	Preview string   `json:"prompt_preview"`
-}
-
-// maxPreview is how many characters of a prompt are sent.
-const maxPreview = 200
-
-func (t *tune) prompt(cell int) [][]byte {
-	c := t.cells[cell]
-	text, _ := c.Params[eval.ParamSystemPrompt].(string)
-	score := t.score(cell)
-	return [][]byte{encode(&promptResult{
-		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Prompt: cell, Model: targetOf(t.rec, c).Model, Score: score,
-		Data: promptData{cell, "given", score, cut(text, maxPreview)},
-	})}
 }
 
 // tuneComplete is tune_complete. The best cell is absent when there is none.

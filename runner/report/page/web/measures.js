@@ -13,7 +13,7 @@ function block(title, about, head, rows) {
     'div',
     { class: 'block' },
     el('h2', {}, title),
-    about && el('p', { class: 'quiet' }, about),
+    typeof about === 'string' ? el('p', { class: 'quiet' }, about) : about,
     rows.length > 0 &&
       el(
         'div',
@@ -132,13 +132,25 @@ function groups() {
 function tuned() {
   const t = SUMMARY.tune;
   if (!t) return null;
-  const best = `Best cell: ${t.best}.`;
-  if (t.note) return `${best} ${sentence(t.note)}`;
-  if (!t.rivals) return best;
+  return [el('p', { class: 'quiet' }, `Best cell: ${t.best}. ${rivals(t)}`), ...(t.prompts || []).map(proposed)];
+}
+
+function rivals(t) {
+  if (t.note) return sentence(t.note);
+  if (!t.rivals) return '';
   const shown = t.rivals.slice(0, MOST_CELLS);
   const more = t.rivals.length > shown.length ? ` and ${count(t.rivals.length - shown.length)} more` : '';
-  return `${best} May be as good, these trials do not separate them: ${shown.join('; ')}${more}.`;
+  return `May be as good, these trials do not separate them: ${shown.join('; ')}${more}.`;
 }
+
+// proposed shows a system prompt that a model proposed.
+const proposed = (p) =>
+  el(
+    'details',
+    {},
+    el('summary', {}, `Generation ${count(p.generation)}, prompt ${count(p.number)}${p.style ? ` (${p.style})` : ''}`),
+    el('pre', {}, p.text),
+  );
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 

@@ -1,0 +1,182 @@
+package board
+
+import (
+	"slices"
+
+	"waza/eval"
+	"waza/runner/record"
+)
+
+// promptTune are the messages of prompt_tune: those of a tuning, in which each cell is a
+// system prompt for a model, and those of generations. Prompts that the suite gives are
+// generation 0.
+type promptTune struct {
+	*tune
+	begun    map[int]bool // generations
+	failed   map[int]bool
+	asked    []bool // by cell: a task of it has started
+	prompts  map[eval.Proposal]*record.Prompt
+	numbered []string // values of system_prompt, in their order
+}
+
+func newPromptTune(rec *record.Run, earlier []*record.Task) messages {
+	p := &promptTune{begun: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
+	p.tune = newTune(rec, earlier, p.result)
+	p.asked = make([]bool, len(p.cells))
+	for _, c := range p.cells {
+		if text := promptOf(c); !slices.Contains(p.numbered, text) {
+			p.numbered = append(p.numbered, text)
+		}
+	}
+	return p
+}
+
+// promptOf is the system prompt of a cell, or the place of one that a model proposes.
+func promptOf(c *record.Cell) string {
+	text, _ := c.Params[eval.ParamSystemPrompt].(string)
+	return text
+}
+
+// generation is about a generation, or a prompt of it. Pages in the field read the members
+// beside data.
+type generation struct {
+	Type       string   `json:"type"`
+	JobID      string   `json:"job_id"`
+	TuneID     string   `json:"tune_id"`
+	Generation int      `json:"generation"`
+	Prompt     *int     `json:"prompt_index,omitempty"` // from 0, among the prompts of the run
+	Model      string   `json:"model_id,omitempty"`
+	Style      string   `json:"style,omitempty"`
+	Text       string   `json:"prompt_text,omitempty"`
+	Best       *float64 `json:"best_score,omitempty"`
+	Error      string   `json:"error,omitempty"`
+}
+
+func (p *promptTune) about(kind string, g int) *generation {
+	return &generation{Type: kind, JobID: p.rec.RunID, TuneID: p.rec.RunID, Generation: g}
+}
+
+// index is the number of a cell's prompt, from 0.
+func (p *promptTune) index(c *record.Cell) *int {
+	i := slices.Index(p.numbered, promptOf(c))
+	return &i
+}
+
+func (p *promptTune) event(e *record.Event) (list [][]byte) {
+	cell := p.cellOf(e)
+	switch {
+	case e.Type == record.PromptProposed && e.Prompt != nil:
+		at := eval.Proposal{Generation: e.Prompt.Generation, Number: e.Prompt.Number}
+		p.prompts[at] = e.Prompt
+		list = p.begin(at.Generation)
+		m := p.about("prompt_generated", at.Generation)
+		index := slices.Index(p.numbered, at.String())
+		m.Prompt, m.Style, m.Text = &index, e.Prompt.Style, e.Prompt.Text
+		return append(list, encode(m))
+	case e.Type == record.TaskStart && cell >= 0 && !p.asked[cell]:
+		c := p.cells[cell]
+		p.asked[cell] = true
+		if c.Generation > 0 && p.prompts[place(c)] == nil && !p.begun[c.Generation] {
+			return nil // there is none, as the end of the task says, or it came before
+		}
+		list = p.begin(c.Generation)
+		m := p.about("prompt_eval_start", c.Generation)
+		m.Prompt, m.Model = p.index(c), targetOf(p.rec, c).Model
+		return append(list, encode(m))
+	}
+	list = p.tune.event(e)
+	if list != nil && cell >= 0 {
+		list = append(list, p.complete(p.cells[cell].Generation)...)
+	}
+	return list
+}
+
+// begin returns the message that a generation begins, once.
+func (p *promptTune) begin(g int) [][]byte {
+	if p.begun[g] {
+		return nil
+	}
+	p.begun[g] = true
+	return [][]byte{encode(p.about("generation_start", g))}
+}
+
+// complete returns the message that a generation is complete, when it is.
+func (p *promptTune) complete(g int) [][]byte {
+	m := p.about("generation_complete", g)
+	for i, c := range p.cells {
+		if c.Generation != g {
+			continue
+		}
+		if !p.sent[i] {
+			return nil
+		}
+		if score := p.score(i); score != nil && (m.Best == nil || *score > *m.Best) {
+			m.Best = score
+		}
+	}
+	if p.failed[g] {
+		return nil
+	}
+	return [][]byte{encode(m)}
+}
+
+// promptResult is prompt_eval_result. Pages in the field read the members beside data.
+type promptResult struct {
+	Type       string     `json:"type"`
+	JobID      string     `json:"job_id"`
+	TuneID     string     `json:"tune_id"`
+	Generation int        `json:"generation"`
+	Prompt     *int       `json:"prompt_index"`
+	Model      string     `json:"model_id"`
+	Score      *float64   `json:"overall_score"`
+	ToolScore  *float64   `json:"tool_accuracy"`
+	ParamScore *float64   `json:"param_accuracy"`
+	Data       promptData `json:"data"`
+}
+
+type promptData struct {
+	Prompt  *int     `json:"prompt_index"`
+	Style   string   `json:"style"`
+	Score   *float64 `json:"score"`
+	Preview string   `json:"prompt_preview"`
+}
+
+// maxPreview is how many characters of a prompt are sent.
+const maxPreview = 200
+
+// result returns the messages about a cell that has ended.
+func (p *promptTune) result(t *tune, cell int) [][]byte {
+	c := t.cells[cell]
+	style, text := "given", promptOf(c)
+	if c.Generation > 0 {
+		given := p.prompts[place(c)]
+		if given == nil && t.score(cell) == nil {
+			return p.fail(c.Generation, t.reason(cell))
+		}
+		style, text = "", ""
+		if given != nil {
+			style, text = given.Style, given.Text
+		}
+	}
+	score, index := t.score(cell), p.index(c)
+	return [][]byte{encode(&promptResult{
+		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index, Model: targetOf(t.rec, c).Model, Score: score,
+		Data: promptData{index, style, score, cut(text, maxPreview)},
+	})}
+}
+
+// fail returns the message that a generation has no prompts, once.
+func (p *promptTune) fail(g int, why string) [][]byte {
+	if p.failed[g] {
+		return nil
+	}
+	p.failed[g] = true
+	m := p.about("generation_error", g)
+	m.Error = Failure(why)
+	return [][]byte{encode(m)}
+}
+
+// place is where the prompt of a cell is among those that a model proposes.
+func place(c *record.Cell) eval.Proposal {
+	return eval.Proposal{Generation: c.Generation, Number: c.Proposal}
+}
