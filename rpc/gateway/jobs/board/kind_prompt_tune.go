@@ -5,6 +5,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/record"
+	"waza/runner/tally"
 )
 
 // promptTune are the messages of prompt_tune: those of a tuning, in which each cell is a
@@ -159,10 +160,14 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 		}
 	}
 	score, index := t.score(cell), p.index(c)
-	return [][]byte{encode(&promptResult{
+	m := &promptResult{
 		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index, Model: targetOf(t.rec, c).Model, Score: score,
 		Data: promptData{index, style, score, cut(text, maxPreview)},
-	})}
+	}
+	if s := tally.ToolsOver(t.resultsOf(cell)); s != nil {
+		m.ToolScore, m.ParamScore = &s.Selection, s.Params
+	}
+	return [][]byte{encode(m)}
 }
 
 // fail returns the message that a generation has no prompts, once.

@@ -114,18 +114,22 @@ func (t *tune) isOver(cell int) bool {
 // score is the mean score of a cell, as the summary of the run has it; nil when no trial
 // counts.
 func (t *tune) score(cell int) *float64 {
-	var tasks []*record.Task
-	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
-		tasks = append(tasks, res)
-		return true
-	})
-	if s := tally.ScoreOver(tasks); s != nil {
+	if s := tally.ScoreOver(t.resultsOf(cell)); s != nil {
 		return &s.Mean
 	}
 	return nil
 }
 
-// caseResult is a task of a cell. Scores are means over its trials, null when none counts.
+func (t *tune) resultsOf(cell int) (list []*record.Task) {
+	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+		list = append(list, res)
+		return true
+	})
+	return list
+}
+
+// caseResult is a task of a cell. Scores are means over its trials, null when there are
+// none. The overall score is that of its tools, where the task says which it expects.
 type caseResult struct {
 	Case       string         `json:"test_case_id"`
 	ToolScore  *float64       `json:"tool_selection_score"`
@@ -139,6 +143,9 @@ func (t *tune) cases(cell int) (list []caseResult) {
 		c := caseResult{Case: ref.Task, Verdict: res.Verdict}
 		if res.Score != nil {
 			c.Score = &res.Score.Mean
+		}
+		if s := res.Tools; s != nil {
+			c.ToolScore, c.ParamScore, c.Score = &s.Selection, s.Params, &s.Overall
 		}
 		list = append(list, c)
 		return true
