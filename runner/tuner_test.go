@@ -105,11 +105,11 @@ func TestProposedPromptsAreKept(t *testing.T) {
 		before    string // what the journal holds is before the first line with it
 		proposals int64  // in all
 	}{
-		"before the first proposal":     {`"type":"prompt_proposed"`, 4},
-		"between two proposals":         {`"number":2,"style":"step by step","text":"1b`, 4},
-		"after the first generation":    {`"prompt":{"generation":2,"number":1`, 3},
-		"in the trials of the second":   {`"taskId":"y[system_prompt=generation 2, prompt 1]"`, 2},
-		"after the last trial": {`"type":"run_complete"`, 2},
+		"before the first proposal":   {`"type":"prompt_proposed"`, 4},
+		"between two proposals":       {`"number":2,"style":"step by step","text":"1b`, 4},
+		"after the first generation":  {`"prompt":{"generation":2,"number":1`, 3},
+		"in the trials of the second": {`"taskId":"y[system_prompt=generation 2, prompt 1]"`, 2},
+		"after the last trial":        {`"type":"run_complete"`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,3 +129,21 @@ func TestTune(t *testing.T) {
 	many := strings.Split(strings.Repeat("x ", 10), " ")[:10]
 	require.Contains(t, show(&record.TuneResult{Best: "b", Rivals: many}), "x; x and 2 more")
 }
+
+// A system prompt that a model proposed is printed when it is the best.
+func TestTunedPrompt(t *testing.T) {
+	t.Parallel()
+	r := ofCells("given", "proposed")
+	r.Summary.Groups[1].Cell.Generation, r.Summary.Groups[1].Cell.Proposal = 2, 1
+	prompts := []record.Prompt{{Generation: 1, Number: 1, Text: "other"}, {Generation: 2, Number: 1, Text: "Use tools.\x1b[2J\n\n" + strings.Repeat("Be brief.\n", 40)}}
+	r.Summary.Tune = &record.TuneResult{Best: "proposed", Prompts: prompts}
+	var b strings.Builder
+	require.NoError(t, r.Write(&b, report.Options{Width: 80}))
+	require.Contains(t, b.String(), "Best cell: proposed\n  Use tools.\\x1b[2J\n  \n  Be brief.\n")
+	require.Contains(t, b.String(), "  Be brief.\n  … 12 more lines\n")
+	require.NotContains(t, b.String(), "other")
+	r.Summary.Tune.Best = "given"
+	b.Reset()
+	require.NoError(t, r.Write(&b, report.Options{Width: 80}))
+	require.NotContains(t, b.String(), "Use tools")
+}
