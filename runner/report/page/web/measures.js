@@ -107,7 +107,7 @@ function groups() {
   if (!list.length) return null;
   const scored = list.some((g) => g.score);
   const tools = list.some((g) => g.tools);
-  return block(
+  const made = block(
     'Groups',
     tuned(),
     [
@@ -126,6 +126,8 @@ function groups() {
       ),
     ),
   );
+  made.classList.toggle('whole', tools || SUMMARY.tune !== undefined);
+  return made;
 }
 
 // tuned says which cell of a tuning is best, and which may be as good; null without one.
