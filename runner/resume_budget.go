@@ -42,7 +42,8 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 	return err
 }
 
-// eachSpending visits what this run spent on each trial that was ever recorded.
+// eachSpending visits what this run spent on each trial that was ever recorded and, without
+// a task, on proposals for system prompts.
 func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger)) error {
 	r, err := run.Journal()
 	if err != nil {
@@ -59,6 +60,9 @@ func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger
 			return err
 		}
 		e, at, err := l.Lift(line)
+		if err == nil && e.Prompt != nil && e.Prompt.Usage != nil {
+			visit("", &record.Ledger{Judges: e.Prompt.Usage})
+		}
 		if err != nil || e.Type != record.TrialComplete {
 			continue
 		}

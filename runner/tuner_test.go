@@ -182,3 +182,25 @@ func TestProposalsEndWithTheRun(t *testing.T) {
 		})
 	}
 }
+
+// What proposals cost counts for the budget of the run, and of the run that is resumed.
+func TestProposalsSpendTheBudget(t *testing.T) {
+	t.Parallel()
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		if len(a.Tools) == 0 {
+			return runnertest.Answer{Text: "bad", InputTokens: 10, OutputTokens: 1}
+		}
+		prompts := []any{map[string]any{"style": "x", "prompt": "a"}, map[string]any{"style": "y", "prompt": "b"}}
+		return runnertest.Answer{Tool: "submit_prompts", InputTokens: 5000, OutputTokens: 10, Arguments: map[string]any{"prompts": prompts}}
+	})
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	run := runnertest.Start(t, r, tuningSuite(model.URL, "  max_tokens: 4000"), record.Request{})
+	<-run.Done()
+	require.Equal(t, record.StatusCancelled, run.Status())
+	require.Len(t, model.Requests(), 3) // two trials and the proposal, which was too much
+	again, _ := runnertest.Resumed(t, r, run.ID())
+	require.Equal(t, record.StatusCancelled, again.Status)
+	require.Len(t, model.Requests(), 3)
+	require.EqualValues(t, 5032, again.Summary.Usage.Total())
+}
