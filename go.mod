@@ -2,7 +2,10 @@ module waza
 
 go 1.26.0
 
-ignore ./editors/vscode/node_modules
+ignore (
+	./editors/vscode/node_modules
+	./rpc/gateway/jobs/dashboard/web/node_modules
+)
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
