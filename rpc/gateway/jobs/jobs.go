@@ -1,5 +1,6 @@
 // Package jobs is the door of programs and dashboards: the job stream at /ws and /api,
-// JSON-RPC over WebSocket at /rpc, health at /healthz and /readyz, metrics at /metrics.
+// JSON-RPC over WebSocket at /rpc, the dashboard at /, health at /healthz and /readyz,
+// metrics at /metrics.
 // Start with [New], and run [Server.Door].
 package jobs
 
@@ -20,6 +21,7 @@ import (
 	"waza/rpc/access"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/board"
+	"waza/rpc/gateway/jobs/dashboard"
 	"waza/rpc/gateway/jobs/token"
 	"waza/runner/pause"
 )
@@ -59,6 +61,8 @@ type Options struct {
 	// Board has the jobs, and is served by the caller. Nil means that there is no job
 	// stream; otherwise Tokens is required.
 	Board *board.Board
+	// Dashboard has the pages for people; nil means that there are none.
+	Dashboard *dashboard.Dashboard
 }
 
 // Server is the jobs door.
@@ -93,6 +97,9 @@ func New(c Config, o Options) (*Server, error) {
 		mux.HandleFunc("GET /api/jobs", s.withToken(s.listJobs))
 		mux.HandleFunc("POST /api/jobs/{id}/cancel", s.withToken(s.cancelJob))
 		mux.HandleFunc("POST /api/auth/refresh", s.refreshToken)
+	}
+	if o.Dashboard != nil {
+		o.Dashboard.Handle(mux)
 	}
 	if o.Gatherer != nil {
 		mux.Handle("GET /metrics", s.forLocals(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))

@@ -89,5 +89,10 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) {
 		s.refuseToken(w, err)
 		return
 	}
+	if d := s.options.Dashboard; d != nil {
+		if err := d.SetCookie(r.Context(), w, pair.Access); err != nil {
+			s.log.Warn("no cookie for pages of runs", "error", err)
+		}
+	}
 	reply(w, http.StatusOK, pair)
 }

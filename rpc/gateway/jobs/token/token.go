@@ -29,6 +29,7 @@ const (
 	Access  Type = "access"  // for pages, which refresh it
 	CLI     Type = "cli"     // for programs, which do not
 	Refresh Type = "refresh" // only to get another pair
+	Page    Type = "page"    // only to open pages of runs
 )
 
 // Role says what the subject of a token may see.
@@ -247,6 +248,12 @@ func (i *Issuer) Refresh(ctx context.Context, text string) (Pair, error) {
 		return Pair{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return pair, nil
+}
+
+// PageToken makes a token of the type [Page] for whom an access token belongs to. It is
+// valid for [AccessTTL], and revoked with the pair of that token.
+func (i *Issuer) PageToken(c *Claims) (string, error) {
+	return i.signOne(pairOf(c.ID), Grant{User: c.Subject, Role: c.Role}, Page, i.now().Add(AccessTTL))
 }
 
 // Listed is a pair of tokens as List shows it.

@@ -1,0 +1,130 @@
+// Package dashboard serves the pages that people open in a browser: the dashboard at /,
+// which is a client of /ws and /rpc like others, and reports of runs at /runs/ID and
+// /compare. Make a [Dashboard] with [New], and mount it with [Dashboard.Handle].
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"waza/rpc/access"
+	"waza/rpc/gateway/jobs/token"
+	"waza/runner/pause"
+	"waza/runner/record"
+)
+
+// Options of a dashboard. All but Log and Secure are required.
+type Options struct {
+	// Tokens makes and checks the tokens of those who open the pages.
+	Tokens *token.Issuer
+	// Run finds a run. The error is [record.ErrRunNotFound] when there is none.
+	Run func(id string) (record.Handle, error)
+	// Sees reports whether a run that exists is the business of somebody.
+	Sees func(ctx context.Context, c *token.Claims, runID string) (bool, error)
+	// Secure lets browsers send the cookie by TLS only.
+	Secure bool
+	// Log gets structured records without codes and tokens; nil discards them.
+	Log *slog.Logger
+}
+
+// Dashboard serves the pages. It is safe for concurrent use.
+type Dashboard struct {
+	o         Options
+	log       *slog.Logger
+	codes     codes
+	guesses   access.Guesses
+	rendering chan struct{} // has a value for each report that is being written
+}
+
+// mostReports is how many reports are written at once. Others wait.
+const mostReports = 2
+
+// New makes a dashboard.
+func New(o Options) *Dashboard {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Dashboard{o: o, log: o.Log.With("door", "jobs"), rendering: make(chan struct{}, mostReports)}
+}
+
+// Handle adds the pages to those that a door serves.
+func (d *Dashboard) Handle(mux *http.ServeMux) {
+	for pattern, f := range staticFiles() {
+		mux.Handle("GET "+pattern, f)
+	}
+	mux.HandleFunc("POST /api/auth/exchange", d.exchange)
+	mux.HandleFunc("POST /api/auth/page", d.admit)
+	mux.HandleFunc("GET "+runsPath+"{id}", d.report)
+	mux.HandleFunc("GET "+comparePath, d.compare)
+}
+
+// NewCode makes a code that the page exchanges, once and within ten minutes, for
+// tokens of the owner.
+func (d *Dashboard) NewCode() string { return d.codes.add(time.Now()) }
+
+// maxBody is the most bytes of a request's body that are read.
+const maxBody = 4 << 10
+
+// exchange gives the tokens of the owner for a code.
+func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Code string `json:"code"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil || body.Code == "" {
+		reply(w, http.StatusBadRequest, problem{"want a JSON object with the field code"})
+		return
+	}
+	if !d.codes.take(body.Code, time.Now()) {
+		if pause.For(r.Context(), d.guesses.Wrong(time.Now())) != nil {
+			return
+		}
+		d.log.Warn("wrong code", "client", r.RemoteAddr)
+		reply(w, http.StatusUnauthorized, problem{"the code was used, has expired or is wrong"})
+		return
+	}
+	pair, err := d.o.Tokens.Create(r.Context(), token.Grant{})
+	if err == nil {
+		err = d.SetCookie(r.Context(), w, pair.Access)
+	}
+	if err != nil {
+		d.log.Error("no token can be made", "error", err)
+		reply(w, http.StatusInternalServerError, problem{"no token can be made"})
+		return
+	}
+	reply(w, http.StatusOK, pair)
+}
+
+// admit sets the cookie for a page whose user has pasted an access token.
+func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		text = ""
+	}
+	err := d.SetCookie(r.Context(), w, strings.TrimSpace(text))
+	switch {
+	case errors.Is(err, token.ErrStore):
+		d.log.Error("a token cannot be checked", "error", err)
+		reply(w, http.StatusInternalServerError, problem{token.ErrStore.Error()})
+	case err != nil:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		reply(w, http.StatusUnauthorized, problem{err.Error()})
+	default:
+		reply(w, http.StatusOK, struct{}{})
+	}
+}
+
+type problem struct {
+	Error string `json:"error"`
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a client that has left misses nothing
+}

@@ -1,0 +1,121 @@
+import { call, on, onSession } from '../net/rpc';
+import { Store } from '../net/store';
+import { Model, type Event, type PageData } from './model';
+
+export interface Followed {
+  model: Model;
+  data: PageData | null;
+  /** Why the run cannot be shown; empty when it can. */
+  problem: string;
+}
+
+const PATIENCE_MS = 3000;
+
+/**
+ * Follows a run. Each connection starts with what is recorded of the run and then replays
+ * its events from the first, into a model that is not shown until it has caught up: so
+ * counts are right after a restart of the server, whatever was lost, and never go back.
+ */
+export class Follower {
+  readonly store = new Store<Followed>({ model: new Model(), data: null, problem: '' });
+  private hidden: Model | null = null;
+  private stops: (() => void)[] = [];
+  private attempt = 0;
+  private timer = 0;
+  private checking = false;
+
+  constructor(private readonly runId: string) {
+    this.stops.push(
+      on<Event>('eval.progress', (e) => this.take(e, (m) => m.apply(e))),
+      on<Event>('eval.log', (e) => this.take(e, (m) => m.note(e))),
+      on<Event & { error?: string }>('eval.complete', (e) => {
+        this.take(e, (m) => m.complete(e.status ?? '', e.error ?? '', e.seq));
+        if (e.runId === this.runId) this.show();
+      }),
+      onSession(() => void this.begin()),
+    );
+    void this.begin();
+  }
+
+  close(): void {
+    this.attempt++;
+    clearTimeout(this.timer);
+    for (const f of this.stops) f();
+    call('run.unsubscribe', { runId: this.runId }).catch(() => undefined); // the connection may be gone
+  }
+
+  /** Shows the run from its first event again, as after it was resumed. */
+  async begin(): Promise<void> {
+    const attempt = ++this.attempt;
+    this.hidden = null;
+    let data: PageData | null = null;
+    try {
+      data = (await call<{ data: PageData }>('run.page', { runId: this.runId })).data;
+    } catch (e) {
+      if ((e as { code?: number }).code === 0) return; // the next session begins again
+      try {
+        await call('run.status', { runId: this.runId });
+      } catch (e) {
+        if (attempt === this.attempt && (e as { code?: number }).code !== 0)
+          this.store.set({ model: new Model(), data: null, problem: (e as Error).message });
+        return;
+      }
+    }
+    if (attempt !== this.attempt) return;
+    const model = new Model();
+    if (data) {
+      model.begin(data);
+      this.store.set({ model: Model.of(data), data, problem: '' });
+    }
+    try {
+      await call('run.unsubscribe', { runId: this.runId }); // whoever starts a run is subscribed to it
+      if (attempt !== this.attempt) return;
+      this.hidden = model;
+      await call('run.subscribe', { runId: this.runId, fromSeq: 1 });
+    } catch {
+      return;
+    }
+    if (attempt !== this.attempt) return;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.show(), PATIENCE_MS);
+  }
+
+  private take(e: Event, apply: (m: Model) => void): void {
+    if (e.runId !== this.runId) return;
+    const shown = this.store.value.model;
+    if (!this.hidden) {
+      if (shown.seq === 0) return; // of a subscription that is over
+      apply(shown);
+      this.store.touch();
+      if (shown.doubtful) void this.check(shown);
+      return;
+    }
+    apply(this.hidden);
+    if (this.hidden.done >= shown.done && (this.hidden.done > 0 || shown.total === 0)) this.show();
+  }
+
+  private show(): void {
+    clearTimeout(this.timer);
+    if (!this.hidden) return;
+    const model = this.hidden;
+    this.hidden = null;
+    this.store.set({ ...this.store.value, model });
+    if (model.doubtful) void this.check(model);
+  }
+
+  /** Looks which trials a run that was resumed has kept. */
+  private async check(model: Model): Promise<void> {
+    if (this.checking) return;
+    this.checking = true;
+    try {
+      const before = model.snapshot();
+      const { data } = await call<{ data: PageData }>('run.page', { runId: this.runId });
+      model.reconcile(before, Model.of(data));
+      this.store.touch();
+    } catch {
+      // the next session begins again
+    } finally {
+      this.checking = false;
+    }
+  }
+}

@@ -1,0 +1,277 @@
+// What is known of the trials of a run: small enough for some ten thousand tasks, and quick to change.
+
+export const PENDING = 0;
+export const RUNNING = 1;
+export const PASSED = 2;
+export const FAILED = 3;
+export const ERROR = 4;
+export const TIMEOUT = 5;
+export const CANCELLED = 6;
+export const SKIPPED = 7;
+export const REVIEW = 8;
+
+/** The states of trials and tasks, by their numbers. */
+export const STATES = ['pending', 'running', 'passed', 'failed', 'error', 'timeout', 'cancelled', 'skipped', 'needs_review'];
+
+/** The states as people read them. */
+export const stateText = (s: number): string => (STATES[s] ?? '').replace('_', ' ');
+
+const LETTERS = new Map([...'pfetcsr'].map((letter, i) => [letter, PASSED + i]));
+
+/** States that a run which is resumed keeps. */
+const KEPT = new Set([PASSED, FAILED, TIMEOUT, REVIEW]);
+
+const isOver = (s: number): boolean => s > RUNNING;
+
+export interface Task {
+  num: number; // from 1
+  id: string;
+  name: string;
+  role: string; // empty for a task of the suite
+  verdict: number;
+  first: number; // the number of the first trial; another than 1 when a single one was asked for
+  trials: Uint8Array;
+  ms: number; // of the trials that are over, together
+  score: number | null;
+}
+
+export interface Failure {
+  task: Task;
+  trial: number;
+  state: number;
+  score: number | null;
+  text: string;
+}
+
+/** A notification eval.progress, eval.log or eval.complete. */
+export interface Event {
+  runId: string;
+  seq: number;
+  event?: string;
+  taskId?: string;
+  taskName?: string;
+  taskNum?: number;
+  totalTasks?: number;
+  role?: string;
+  trialNum?: number;
+  totalTrials?: number;
+  keptTrials?: number;
+  status?: string;
+  score?: number;
+  durationMs?: number;
+  error?: string;
+  level?: string;
+  message?: string;
+}
+
+/** What run.page says of a run. */
+export interface PageData {
+  run: {
+    status: string;
+    suite: { name: string; path: string };
+    startedAt: string;
+    endedAt?: string;
+    config: { executor: string; agent?: string; model?: string };
+  };
+  tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string }[];
+  trials: { num: number[]; verdict: string; ms: number[] };
+}
+
+const MOST_FAILURES = 500;
+const MOST_TRIALS = 500_000;
+
+export class Model {
+  tasks: (Task | undefined)[] = [];
+  totalTasks = 0;
+  /** Trials of the run, those of baselines and trigger tests included. */
+  totalTrials = 0;
+  /** Trials of tasks of the suite in each state. Those that are pending are what is left of total. */
+  counts = new Int32Array(STATES.length);
+  total = 0;
+  status = '';
+  failure = '';
+  started = '';
+  seq = 0;
+  failures: Failure[] = [];
+  notes: { level: string; text: string }[] = [];
+  /** Changes with each change. */
+  version = 0;
+  /** A run was resumed, and it is not clear which trials are kept. */
+  doubtful = false;
+
+  /** Takes the tasks of a run, and how its trials ended. */
+  static of(data: PageData): Model {
+    const m = new Model();
+    m.begin(data);
+    let at = 0;
+    data.tasks.forEach((t, i) => {
+      const task = m.tasks[i]!;
+      for (let n = 0; n < t.ended; n++, at++) {
+        m.move(task, data.trials.num[at] ?? 0, LETTERS.get(data.trials.verdict[at] ?? '') ?? PENDING);
+        task.ms += data.trials.ms[at] ?? 0;
+      }
+      task.verdict = stateOf(t.verdict);
+    });
+    m.status = data.run.status;
+    return m;
+  }
+
+  /** Takes the tasks of a run, none of which has started. */
+  begin(data: PageData): void {
+    this.totalTasks = data.tasks.length;
+    this.started = data.run.startedAt;
+    data.tasks.forEach((t, i) => this.add(i + 1, t.id, t.name || t.id, t.role ?? '', t.totalTrials, t.firstTrial || 1));
+    this.status = 'running';
+  }
+
+  private add(num: number, id: string, name: string, role: string, trials: number, first = 1): Task {
+    const known = this.tasks[num - 1];
+    if (known && known.trials.length >= trials) return known;
+    const task: Task = known ?? { num, id, name, role, verdict: PENDING, first, trials: new Uint8Array(0), ms: 0, score: null };
+    const wider = new Uint8Array(Math.min(Math.max(trials, 0), MOST_TRIALS));
+    wider.set(task.trials);
+    if (!role) {
+      this.total += wider.length - task.trials.length;
+      this.counts[PENDING]! += wider.length - task.trials.length;
+    }
+    task.trials = wider;
+    this.tasks[num - 1] = task;
+    this.totalTasks = Math.max(this.totalTasks, num);
+    return task;
+  }
+
+  private move(task: Task, trial: number, to: number): void {
+    const i = trial - task.first;
+    if (i < 0 || i >= MOST_TRIALS) return;
+    if (i >= task.trials.length) this.add(task.num, task.id, task.name, task.role, i + 1);
+    const from = task.trials[i]!;
+    task.trials[i] = to;
+    if (task.role) return;
+    this.counts[from]!--;
+    this.counts[to]!++;
+  }
+
+  /** Trials of tasks of the suite that have a result. Cancelled ones are done when the run is resumed. */
+  get done(): number {
+    return this.total - this.counts[PENDING]! - this.counts[RUNNING]! - this.counts[CANCELLED]!;
+  }
+
+  apply(e: Event): void {
+    if (e.seq <= this.seq) return;
+    this.seq = e.seq;
+    this.version++;
+    switch (e.event) {
+      case 'run_start':
+        this.totalTasks = Math.max(this.totalTasks, e.totalTasks ?? 0);
+        this.status = 'running';
+        return;
+      case 'run_resumed':
+        this.resume(e);
+        return;
+      case 'run_complete':
+        return;
+    }
+    if (!e.taskNum || e.taskNum > MOST_TRIALS) return;
+    const task = this.add(e.taskNum, e.taskId ?? '', e.taskName || (e.taskId ?? ''), e.role ?? '', e.totalTrials ?? 0);
+    switch (e.event) {
+      case 'task_start':
+        task.verdict = RUNNING;
+        return;
+      case 'trial_start':
+        if (task.verdict === PENDING) task.verdict = RUNNING;
+        this.move(task, e.trialNum ?? 0, RUNNING);
+        return;
+      case 'trial_complete':
+        this.end(task, e);
+        return;
+      case 'task_complete':
+        task.verdict = stateOf(e.status);
+        task.score = e.score ?? null;
+        for (let i = 0; i < task.trials.length; i++) {
+          if (!isOver(task.trials[i]!)) this.move(task, task.first + i, task.verdict === CANCELLED ? CANCELLED : SKIPPED);
+        }
+    }
+  }
+
+  private end(task: Task, e: Event): void {
+    const state = stateOf(e.status);
+    this.move(task, e.trialNum ?? 0, state);
+    task.ms += e.durationMs ?? 0;
+    if (state !== FAILED && state !== ERROR && state !== TIMEOUT) return;
+    this.failures.push({ task, trial: e.trialNum ?? 0, state, score: e.score ?? null, text: e.error ?? '' });
+    if (this.failures.length > MOST_FAILURES) this.failures.shift();
+  }
+
+  /** A run that was cut short is taken up again. */
+  private resume(e: Event): void {
+    this.status = 'running';
+    this.failure = '';
+    let kept = 0;
+    for (const task of this.tasks) {
+      if (!task) continue;
+      let open = false;
+      for (let i = 0; i < task.trials.length; i++) {
+        if (KEPT.has(task.trials[i]!)) kept++;
+        else {
+          open = true;
+          this.move(task, task.first + i, PENDING);
+        }
+      }
+      if (open) task.verdict = PENDING;
+    }
+    this.failures = this.failures.filter((f) => KEPT.has(f.task.trials[f.trial - f.task.first] ?? PENDING));
+    if (kept !== e.keptTrials) this.doubtful = true;
+  }
+
+  /** Takes the end of the run. */
+  complete(status: string, failure: string, seq: number): void {
+    this.seq = Math.max(this.seq, seq);
+    this.version++;
+    this.status = status;
+    this.failure = failure;
+    if (status === 'completed') return;
+    for (const task of this.tasks) {
+      if (!task) continue;
+      for (let i = 0; i < task.trials.length; i++) if (task.trials[i] === RUNNING) this.move(task, task.first + i, PENDING);
+      if (task.verdict === RUNNING) task.verdict = PENDING;
+    }
+  }
+
+  note(e: Event): void {
+    if (e.seq <= this.seq) return;
+    this.seq = e.seq;
+    if (e.level !== 'warning' && e.level !== 'error') return;
+    this.version++;
+    this.notes.push({ level: e.level, text: e.message ?? '' });
+    if (this.notes.length > 50) this.notes.shift();
+  }
+
+  /** Copies the states, for [reconcile]. */
+  snapshot(): Uint8Array[] {
+    return this.tasks.map((t) => (t ? t.trials.slice() : new Uint8Array(0)));
+  }
+
+  /** Reopens the trials that were over before a newer record of the run says that they are not. */
+  reconcile(before: Uint8Array[], record: Model): void {
+    this.doubtful = false;
+    this.version++;
+    this.tasks.forEach((task, i) => {
+      const recorded = record.tasks[i];
+      if (!task || !recorded) return;
+      let open = false;
+      for (let n = 0; n < task.trials.length; n++) {
+        const was = before[i]?.[n] ?? PENDING;
+        if (isOver(was) && task.trials[n] === was && !isOver(recorded.trials[n] ?? PENDING)) {
+          this.move(task, task.first + n, PENDING);
+          open = true;
+        }
+      }
+      if (open && task.verdict !== RUNNING) task.verdict = PENDING;
+    });
+    this.failures = this.failures.filter((f) => isOver(f.task.trials[f.trial - f.task.first] ?? PENDING));
+  }
+}
+
+export function stateOf(status: string | undefined): number {
+  return Math.max(PENDING, STATES.indexOf(status ?? ''));
+}

@@ -1,0 +1,39 @@
+import { render } from 'preact';
+import { App } from './app';
+import { exchange, keepFresh } from './net/auth';
+import { socket as jobs } from './net/jobs';
+import { socket as rpc } from './net/rpc';
+import { applyTheme } from './theme';
+import './style/base.css';
+import './style/parts.css';
+import './style/pages.css';
+
+applyTheme();
+
+/** Takes the one-time code out of the address bar. */
+function takeCode(): string {
+  const found = new URLSearchParams(location.hash.slice(1));
+  const code = found.get('code');
+  if (code === null) return '';
+  const run = found.get('run');
+  history.replaceState(null, '', `/${run ? `#/jobs/${encodeURIComponent(run)}` : '#/jobs'}`);
+  window.dispatchEvent(new HashChangeEvent('hashchange'));
+  return code;
+}
+
+async function begin(): Promise<void> {
+  const code = takeCode();
+  const problem = code ? await exchange(code) : '';
+  render(<App problem={problem} />, document.getElementById('app')!);
+  jobs.hurry();
+  rpc.hurry();
+  keepFresh();
+}
+
+// A link that is pasted into an open page.
+window.addEventListener('hashchange', () => {
+  const code = takeCode();
+  if (code) void exchange(code);
+});
+
+void begin();

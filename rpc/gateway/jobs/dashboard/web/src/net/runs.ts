@@ -1,0 +1,84 @@
+import { onJobChange } from './jobs';
+import { call, onSession } from './rpc';
+import { Store } from './store';
+
+interface Counts {
+  total: number;
+  passed: number;
+  failed: number;
+  errors: number;
+  timeouts: number;
+  cancelled: number;
+  skipped: number;
+}
+
+/** A run as run.list has it. */
+export interface Run {
+  runId: string;
+  status: string;
+  suite: { path: string; name: string };
+  executor: string;
+  agent?: string;
+  model?: string;
+  models?: string[];
+  startedAt: string;
+  endedAt: string | null;
+  tasks: Counts;
+  trials: Counts;
+}
+
+const FIRST = 100;
+const MOST = 10_000;
+const LATER_MS = 500;
+
+/** Runs, newest first; null before they are known. `all` is false while older ones are being read. */
+export const runs = new Store<{ list: Run[]; all: boolean } | null>(null);
+
+let wanted = false;
+let timer = 0;
+
+/** Reads the runs, and again when one has changed. Whoever shows runs calls it. */
+export function wantRuns(): void {
+  if (wanted) return;
+  wanted = true;
+  onSession(() => void read());
+  onJobChange(() => {
+    if (!timer) timer = window.setTimeout(() => void update(), LATER_MS);
+  });
+  void read();
+}
+
+async function read(): Promise<void> {
+  try {
+    const { runs: list } = await call<{ runs: Run[] }>('run.list', { limit: FIRST });
+    if (!runs.value || list.length < FIRST) runs.set({ list, all: list.length < FIRST });
+    if (list.length < FIRST) return;
+    runs.set({ list: (await call<{ runs: Run[] }>('run.list', { limit: MOST })).runs, all: true });
+  } catch {
+    // the next session reads them
+  }
+}
+
+/** Reads the newest runs, which are those that change. */
+async function update(): Promise<void> {
+  timer = 0;
+  if (!runs.value) return;
+  try {
+    const { runs: list } = await call<{ runs: Run[] }>('run.list', { limit: FIRST });
+    const fresh = new Set(list.map((r) => r.runId));
+    const old = list.length < FIRST ? [] : (runs.value?.list ?? []).filter((r) => !fresh.has(r.runId));
+    runs.set({ list: [...list, ...old].slice(0, MOST), all: runs.value?.all ?? false });
+  } catch {
+    // as above
+  }
+}
+
+export const modelOf = (r: Run): string => r.models?.join(', ') || r.model || r.agent || r.executor;
+
+export const canResume = (r: { status: string }): boolean => r.status === 'interrupted' || r.status === 'cancelled' || r.status === 'failed';
+
+/** The share of counted trials that passed; null when none counts. */
+export function passRate(r: Run): number | null {
+  const counted = r.trials.passed + r.trials.failed + r.trials.timeouts;
+  return counted > 0 ? r.trials.passed / counted : null;
+}

@@ -1,0 +1,128 @@
+import { useEffect, useState } from 'preact/hooks';
+import { again, cancel, resume } from '../net/actions';
+import { isOver, jobs, onJobChange } from '../net/jobs';
+import { call } from '../net/rpc';
+import { canResume, type Run } from '../net/runs';
+import { useStore } from '../net/store';
+import { count, duration, exactly, kindOf, percent, when } from '../format';
+import { Follower } from '../live/follow';
+import { Grid } from '../live/grid';
+import { PENDING, STATES, stateText, type Model } from '../live/model';
+import { complain } from '../parts/notices';
+import { Progress, Status } from '../parts/status';
+import { reportOf, to } from '../route';
+
+/** A run, while it happens and after. */
+export function Live({ id }: { id: string }) {
+  const [follower, setFollower] = useState<Follower | null>(null);
+  useEffect(() => {
+    const f = new Follower(id);
+    setFollower(f);
+    const stop = onJobChange((j) => {
+      const status = f.store.value.model.status;
+      if (j.id === id && !isOver(j) && status && status !== 'running') void f.begin();
+    });
+    return () => {
+      stop();
+      f.close();
+    };
+  }, [id]);
+  return follower && <Shown key={id} id={id} follower={follower} />;
+}
+
+function Shown({ id, follower }: { id: string; follower: Follower }) {
+  const { model, data, problem } = useStore(follower.store);
+  const job = useStore(jobs)?.get(id);
+  if (problem)
+    return (
+      <section class="block">
+        <h1>{id}</h1>
+        <p class="why">{problem}</p>
+      </section>
+    );
+  const suite = data?.run.suite;
+  const running = model.status === 'running';
+  const config = data?.run.config;
+  return (
+    <>
+      <header class="head">
+        <div>
+          <h1>{suite ? <a href={to('suites', suite.path)}>{suite.name}</a> : id}</h1>
+          <p class="line quiet">
+            {job && <span class="tag">{kindOf(job.type)}</span>}
+            <Status of={job?.status === 'queued' ? 'queued' : model.status || 'pending'} />
+            <span class="mono" data-testid="run-id">{id}</span>
+            {config && <span>{[config.executor, config.agent, config.model].filter(Boolean).join(' · ')}</span>}
+            {model.started && <span title={exactly(model.started)}>started {when(model.started)}</span>}
+            {data?.run.endedAt && !running && <span>{duration(Date.parse(data.run.endedAt) - Date.parse(data.run.startedAt))}</span>}
+          </p>
+        </div>
+        <div class="line actions">
+          {running && <button type="button" onClick={() => cancel(id)}>Cancel</button>}
+          {!running && canResume(model) && <button type="button" onClick={() => void resume(id)}>Resume</button>}
+          {!running && <button type="button" onClick={() => void repeat(id)}>Run again</button>}
+          <a class="button" href={reportOf(id)}>Report</a>
+        </div>
+      </header>
+      {model.failure && model.failure !== 'Eval execution cancelled' && <p class="why">{model.failure}</p>}
+      <Counts model={model} />
+      <Grid model={model} runId={id} />
+      <Log model={model} runId={id} />
+    </>
+  );
+}
+
+/** Starts a run like a run, whose particulars are read first. */
+async function repeat(id: string): Promise<void> {
+  try {
+    const { runs } = await call<{ runs: Run[] }>('run.list', { limit: 10_000 });
+    const run = runs.find((r) => r.runId === id);
+    if (run) await again(run);
+  } catch (e) {
+    complain(e);
+  }
+}
+
+function Counts({ model }: { model: Model }) {
+  const { counts, total, done } = model;
+  const passed = counts[STATES.indexOf('passed')]!;
+  const counted = passed + counts[STATES.indexOf('failed')]! + counts[STATES.indexOf('timeout')]!;
+  const full = total > 0 ? Math.floor((100 * done) / total) : 0;
+  return (
+    <section class="block" aria-label="Progress">
+      <div class="line figures">
+        <span data-testid="done"><b>{count(done)}</b> of {count(total)} trials</span>
+        {STATES.map((name, s) =>
+          s !== PENDING && counts[s]! > 0 ? (
+            <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(counts[s]!)}</b> {stateText(s)}</span>
+          ) : null,
+        )}
+        {counted > 0 && <span class="quiet">pass rate {percent(passed / counted)}</span>}
+      </div>
+      <Progress percent={full} label="Trials that have ended" />
+    </section>
+  );
+}
+
+function Log({ model, runId }: { model: Model; runId: string }) {
+  const failures = model.failures.slice(-100).reverse();
+  return (
+    <section class="block" aria-labelledby="log-title">
+      <h2 id="log-title">Failures</h2>
+      {failures.length === 0 && model.notes.length === 0 && <p class="quiet">None so far.</p>}
+      <ul class="rows log" data-testid="failures">
+        {model.notes.slice(-20).map((n, i) => (
+          <li key={`note-${i}`} class="line"><span class="status is-error">! {n.level}</span><span class="why">{n.text}</span></li>
+        ))}
+        {failures.map((f) => (
+          <li key={`${f.task.num}-${f.trial}`} class="line">
+            <Status of={STATES[f.state]!} />
+            <a href={reportOf(runId, f.task.id)}>{f.task.name}</a>
+            <span class="quiet">trial {f.trial}{f.score !== null && `, score ${f.score.toFixed(2)}`}</span>
+            {f.text && <span class="why">{f.text}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

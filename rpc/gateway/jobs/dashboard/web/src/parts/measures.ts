@@ -1,0 +1,112 @@
+import { call, onSession } from '../net/rpc';
+import type { Run } from '../net/runs';
+import { Store } from '../net/store';
+
+/** What is charted of a run; null where it is not known. */
+export interface Point {
+  runId: string;
+  startedAt: string;
+  rate: number | null;
+  low: number | null;
+  high: number | null;
+  latency: number | null; // median of trials, in seconds
+  slow: number | null; // 95th percentile
+  speed: number | null; // output tokens per second of trials
+  cost: number | null; // US dollars
+}
+
+interface Usage {
+  outputTokens: number;
+  costUsd?: number;
+}
+
+interface Page {
+  run: {
+    status: string;
+    startedAt: string;
+    summary?: {
+      trials: { passRate: number | null; passRateInterval: { low: number; high: number } | null };
+      usage?: Usage;
+      usageByRole?: { agent?: Usage };
+    };
+  };
+  trials: { ms: number[]; verdict: string };
+}
+
+const MOST_RUNS = 50;
+const MOST_TRIALS = 20_000;
+const COUNTED = 'pft';
+
+function pointOf(runId: string, { run, trials }: Page): Point {
+  const s = run.summary;
+  const ms = trials.ms.filter((x, i) => x >= 0 && COUNTED.includes(trials.verdict[i] ?? '')).sort((a, b) => a - b);
+  const at = (q: number): number | null => (ms.length > 0 ? ms[Math.min(ms.length - 1, Math.floor(q * ms.length))]! / 1000 : null);
+  const all = trials.ms.reduce((sum, x) => sum + Math.max(0, x), 0) / 1000;
+  const tokens = (s?.usageByRole?.agent ?? s?.usage)?.outputTokens ?? 0;
+  return {
+    runId,
+    startedAt: run.startedAt,
+    rate: s?.trials.passRate ?? null,
+    low: s?.trials.passRateInterval?.low ?? null,
+    high: s?.trials.passRateInterval?.high ?? null,
+    latency: at(0.5),
+    slow: at(0.95),
+    speed: tokens > 0 && all > 0 ? tokens / all : null,
+    cost: s?.usage?.costUsd || null,
+  };
+}
+
+/** Reads what is charted, a run at a time, and keeps what it has read. */
+class Measures {
+  private known = new Map<string, Point | null>(); // null: it cannot be had
+  private queue: Run[] = [];
+  private busy = false;
+
+  constructor(private readonly changed: () => void) {}
+
+  private static charted = (list: Run[]): Run[] => list.filter((r) => r.status === 'completed').slice(0, MOST_RUNS);
+
+  want(list: Run[]): void {
+    this.queue = Measures.charted(list).filter((r) => !this.known.has(r.runId));
+    void this.read();
+  }
+
+  /** The points of runs, oldest first. */
+  of(list: Run[]): Point[] {
+    return Measures.charted(list).map((r) => this.known.get(r.runId)).filter((p) => p != null).reverse();
+  }
+
+  /** How many runs are yet to be read. */
+  waiting(list: Run[]): number {
+    return Measures.charted(list).filter((r) => !this.known.has(r.runId)).length;
+  }
+
+  async read(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      for (let r = this.queue.shift(); r; r = this.queue.shift()) {
+        if (r.trials.total > MOST_TRIALS) this.known.set(r.runId, null);
+        else this.known.set(r.runId, await this.one(r.runId));
+        this.changed();
+      }
+    } catch {
+      // the next session reads the rest
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private async one(runId: string): Promise<Point | null> {
+    try {
+      return pointOf(runId, (await call<{ data: Page }>('run.page', { runId })).data);
+    } catch (e) {
+      if ((e as { code?: number }).code === 0) throw e;
+      return null;
+    }
+  }
+}
+
+export const measures: Store<Measures> = new Store(new Measures(() => measures.touch()));
+
+onSession(() => void measures.value.read());

@@ -1,0 +1,40 @@
+import { Store } from './net/store';
+
+const KEY = 'waza.theme';
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+export type Theme = 'system' | 'light' | 'dark';
+const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
+
+function load(): Theme {
+  try {
+    const t = localStorage.getItem(KEY);
+    return t === 'light' || t === 'dark' ? t : 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+/** What the user has chosen. */
+export const theme = new Store<Theme>(load());
+
+/** What is shown: light or dark. */
+export const themed = new Store<'light' | 'dark'>('light');
+
+export function applyTheme(): void {
+  const t = theme.value === 'system' ? (dark.matches ? 'dark' : 'light') : theme.value;
+  document.documentElement.dataset.theme = t;
+  themed.set(t);
+}
+
+dark.addEventListener('change', applyTheme);
+
+export function nextTheme(): void {
+  theme.set(NEXT[theme.value]);
+  try {
+    localStorage.setItem(KEY, theme.value);
+  } catch {
+    // it holds for this page
+  }
+  applyTheme();
+}
