@@ -74,6 +74,7 @@ Exit codes:
 			&cli.Float64Flag{Name: "stopping", Category: how, Usage: "start no more trials of a task once it is decided with this `CONFIDENCE`, 0.5 to 1, whether it passes; 0 does them all", DefaultText: "the suite's"},
 			&cli.BoolFlag{Name: "watch", Category: how, Usage: "stay, and run what has changed whenever a file of the suite has; ends with Ctrl-C"},
 			bisectFlag(),
+			dashboardFlag(out),
 		}, printFlags(out)...),
 		Action: e.do(runSuites),
 	}
@@ -98,6 +99,7 @@ type runOptions struct {
 	output       string
 	reports      []reports.Spec
 	watch        bool
+	dashboard    bool
 	failOn       string
 }
 
@@ -110,7 +112,8 @@ func runOptionsOf(c *cli.Context) (runOptions, error) {
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
 		},
 		verbose: c.Bool("verbose"), json: c.Bool("json"), events: c.Bool("events"), output: c.String("output"), watch: c.Bool("watch"),
-		failOn: c.String("fail-on"),
+		dashboard: c.Bool("dashboard"),
+		failOn:    c.String("fail-on"),
 	}
 	if err := checkFailOn(c); err != nil {
 		return o, err
@@ -301,6 +304,9 @@ func (s *session) carryOut(path string, begin func(*plan.Plan) (*runner.Run, err
 	run, err := begin(plan)
 	if err != nil {
 		return exit.Error, err
+	}
+	if s.options.dashboard {
+		s.linkDashboard(run.ID())
 	}
 	if !s.follow(run) {
 		return exitLeft, nil

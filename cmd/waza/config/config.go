@@ -23,7 +23,7 @@ type Config struct {
 	// Evaluation agents connect here by WebSocket and do the trials of suites with
 	// `executor: remote`.
 	Agents agents.Config `yaml:"agents"`
-	// JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz` and
+	// The dashboard at `/`; JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz` and
 	// `/metrics`. A client of `/rpc` can run any program, so it always shows a token.
 	Jobs jobs.Config `yaml:"jobs"`
 	// Browser assistants. This version has no such door: `listen` must be off.

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -44,11 +45,14 @@ func Command(p Program) *cli.Command {
 	const doors = "Doors"
 	return &cli.Command{
 		Name: "serve", Category: help.Daemon,
-		Usage: "let agents that live elsewhere connect and do trials",
+		Usage: "let agents that live elsewhere connect and do trials; show runs in a browser",
 		Description: `Opens the doors of the configuration, each at an address of its own, and serves
 them until SIGINT or SIGTERM. Runs that are active then can be resumed; a second
 signal ends the server at once. One server runs per state directory; other waza
 processes of the same user reach it by a socket there.
+
+On a terminal it prints a link to the dashboard, which opens once and within ten
+minutes. waza run --dashboard prints further ones.
 
 Flags override variables of the environment, WAZA_SERVE_AGENTS_LISTEN for the key
 listen of agents, and these override the file. The variable WAZA_AGENT_KEY is the key
@@ -56,6 +60,7 @@ that agents show.
 
 Examples:
   waza serve                               agents at ws://127.0.0.1:8080
+  waza serve --open                        the same, with the dashboard in a browser
   waza serve --config waza.yaml --check    check the file and list the doors
   waza serve --agents :9000 --jobs off
 
@@ -65,11 +70,12 @@ failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
 			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
-			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
+			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
 			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`; this version takes only off", DefaultText: "off"},
 			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`; this version takes only off", DefaultText: "off"},
 			&cli.IntFlag{Name: "max-jobs", Category: doors, Usage: "let `N` runs of each user that the server started run at once, 0 for no limit; further ones wait", DefaultText: "the configuration's, else 2"},
 			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},
+			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or what the system has for it"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and end"},
 		}, p.Flags, []cli.Flag{flags.JSON("log as lines of JSON; with --check, print the result as JSON")}),
 		Action: p.serve,
@@ -144,6 +150,7 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	defer func() { end() }()
 	return Main(ctx, Options{
 		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
+		Opened: func(dashboard func() (string, error)) { p.present(c, dashboard) },
 		NewRunner: func(hub remote.Hub, gate runner.Gate) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
 			rn, metrics, ended, err := p.NewRunner(c, hub, gate, log)
 			if err == nil {
@@ -152,4 +159,21 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 			return rn, metrics, err
 		},
 	})
+}
+
+// present shows people how to open the dashboard. The link lets its first user in, so it
+// goes to a terminal and never to a file or a log.
+func (p Program) present(c *cli.Context, dashboard func() (string, error)) {
+	if terminal.Of(p.Stdout) != nil {
+		if url, err := dashboard(); err == nil {
+			fmt.Fprintf(p.Stdout, "Dashboard: %s\n", url)
+		}
+	}
+	if c.Bool("open") {
+		if url, err := dashboard(); err == nil {
+			openBrowser(url, p.Stderr)
+		} else {
+			fmt.Fprintf(p.Stderr, "waza: --open: %v\n", err)
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/jobs/board"
+	"waza/rpc/gateway/jobs/dashboard"
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/link"
 	"waza/rpc/gateway/owned"
@@ -39,6 +40,9 @@ type Options struct {
 	// NewRunner makes the runner whose suites reach agents by the hub and whose runs pass
 	// the gate, and the registry of its metrics. The server closes the runner.
 	NewRunner func(hub remote.Hub, gate runner.Gate) (*runner.Runner, *prometheus.Registry, error)
+	// Opened is called when all doors are open, with a function that makes a link to the
+	// dashboard, see [Server.Dashboard]. It must not block.
+	Opened func(dashboard func() (url string, err error))
 }
 
 // protocol is what serves the clients of a door.
@@ -71,6 +75,8 @@ type Server struct {
 	metrics *prometheus.Registry // of the doors
 	all     prometheus.Gatherers // of the doors and the runner
 	board   *board.Board         // nil when the jobs door is off
+	pages   *dashboard.Dashboard // nil when the jobs door is off
+	origin  string               // of the pages
 	doors   []*door.Door         // those of protocols
 	closing atomic.Bool          // the server ends
 }
@@ -111,6 +117,9 @@ func (s *Server) open() (err error) {
 	}
 	for _, d := range s.o.Config.Doors() {
 		if a := addresses[d.Name]; a != nil {
+			if d.Name == "jobs" {
+				s.origin = originOf(d, s.o.Config.Jobs.Hosts, a)
+			}
 			s.o.Log.Info("listening", "door", d.Name, "address", a.String(), "tls", d.TLS(), "clients", d.Clients())
 		}
 	}
@@ -148,6 +157,9 @@ func (s *Server) openJobs() (protocol, error) {
 		}
 		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.owned.Queued, Log: s.o.Log})
 		o.Board = s.board
+		s.pages = dashboard.New(dashboard.Options{Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log})
+		s.link.OfferDashboard(s.Dashboard)
+		o.Dashboard = s.pages
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {
 			return s.rpc.ServeStream(ctx, stream, s.client(who))
 		}
@@ -175,6 +187,12 @@ func (s *Server) client(who *token.Claims) rpc.Client {
 		c.View.Sees = func(runID string) bool { return s.owned.UserOf(runID) == c.View.User }
 	}
 	return c
+}
+
+// sees reports whether a run is the business of somebody who shows a token.
+func (s *Server) sees(ctx context.Context, c *token.Claims, runID string) (bool, error) {
+	user, err := s.userOf(ctx, runID)
+	return err == nil && (c.IsAdmin() || c.Subject == user), err
 }
 
 // errClosing is the answer to health checks while the server ends.
@@ -290,6 +308,7 @@ func Main(ctx context.Context, o Options) error {
 	case err != nil:
 		return exit.Usagef("waza serve --check prints what would be opened", "%v", err)
 	}
+	o.Opened(s.Dashboard)
 	interrupted, err := s.Serve(ctx)
 	switch {
 	case err != nil:

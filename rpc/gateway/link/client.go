@@ -303,6 +303,18 @@ func (c *Client) Watch(ctx context.Context, changed func(*remote.Agent)) error {
 	return remote.ErrNoServer
 }
 
+// Dashboard returns a link that opens the dashboard of the server in a browser, once and
+// within ten minutes. Its fragment has parameters, to which the caller may add run=ID to
+// show a run. The error is [remote.ErrNoServer] without a server, and says so when the
+// server has no dashboard.
+func (c *Client) Dashboard(ctx context.Context) (string, error) {
+	var m message
+	if err := c.ask(ctx, methodDashboard, &message{}, &m); err != nil {
+		return "", err
+	}
+	return m.URL, nil
+}
+
 // answerTime is how long a server may take to answer a request for which it waits for
 // nobody.
 const answerTime = 5 * time.Second

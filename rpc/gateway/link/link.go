@@ -11,6 +11,7 @@
 //	cancel   {key}              notification: end the request of that key
 //	release  {key}              notification: give the room back
 //	agents, watch {key}, kick   the directory; watch sends agent {key, agent} notifications
+//	dashboard                   → {url}        a link that opens the dashboard, once
 //
 // A key is the client's name for a room or a watch, unique on its connection. A
 // connection that ends gives back all its rooms.
@@ -30,15 +31,16 @@ import (
 
 // The methods of the link.
 const (
-	methodReserve  = "reserve"
-	methodEvaluate = "evaluate"
-	methodStatus   = "status"
-	methodCancel   = "cancel"
-	methodRelease  = "release"
-	methodAgents   = "agents"
-	methodWatch    = "watch"
-	methodAgent    = "agent"
-	methodKick     = "kick"
+	methodReserve   = "reserve"
+	methodEvaluate  = "evaluate"
+	methodStatus    = "status"
+	methodCancel    = "cancel"
+	methodRelease   = "release"
+	methodAgents    = "agents"
+	methodWatch     = "watch"
+	methodAgent     = "agent"
+	methodKick      = "kick"
+	methodDashboard = "dashboard"
 )
 
 // The codes of errors.
@@ -58,6 +60,7 @@ type message struct {
 	Agent      *remote.Agent      `json:"agent,omitempty"`
 	ClientID   string             `json:"clientId,omitempty"`
 	Why        string             `json:"why,omitempty"`
+	URL        string             `json:"url,omitempty"`
 }
 
 // encodeError gives the error that crosses the link.

@@ -282,6 +282,29 @@ func TestOneServer(t *testing.T) {
 	serve(t, dir, newHub(0))
 }
 
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := client(t, dir)
+	_, err := c.Dashboard(t.Context())
+	require.ErrorIs(t, err, remote.ErrNoServer)
+	serve(t, dir, newHub(0))
+	_, err = c.Dashboard(t.Context())
+	require.EqualError(t, err, "the server has no dashboard")
+
+	dir = t.TempDir()
+	s, err := link.Listen(dir)
+	require.NoError(t, err)
+	s.OfferDashboard(func() (string, error) { return "http://localhost/#code=1", nil })
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(newHub(0), slog.New(slog.DiscardHandler)) })
+	url, err := client(t, dir).Dashboard(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "http://localhost/#code=1", url)
+	require.NoError(t, s.Close())
+	served.Wait()
+}
+
 func TestLongPath(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))

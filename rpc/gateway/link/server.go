@@ -27,6 +27,7 @@ type Server struct {
 
 	mu          sync.Mutex // guards the fields below
 	closed      bool
+	dashboard   func() (url string, err error) // nil when there is none
 	connections map[*session]struct{}
 	sessions    sync.WaitGroup
 }
@@ -46,6 +47,14 @@ func (s *Server) Serve(hub remote.Hub, logger *slog.Logger) error {
 	}
 }
 
+// OfferDashboard lets other processes get links to the dashboard, which open makes. It is
+// called before [Server.Serve].
+func (s *Server) OfferDashboard(open func() (url string, err error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dashboard = open
+}
+
 // begin serves a connection until it ends.
 func (s *Server) begin(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 	s.mu.Lock()
@@ -54,7 +63,7 @@ func (s *Server) begin(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 		conn.Close()
 		return
 	}
-	c := &session{hub: hub, log: logger, ready: make(chan struct{}), requests: map[string]*request{}}
+	c := &session{hub: hub, log: logger, dashboard: s.dashboard, ready: make(chan struct{}), requests: map[string]*request{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	s.connections[c] = struct{}{}
 	c.conn = jsonrpc2.NewConn(c.ctx, jsonrpc2.NewPlainObjectStream(limitedConn{conn}), c, jsonrpc2.SetLogger(quiet))
@@ -87,13 +96,14 @@ func (s *Server) Close() error {
 
 // session is one process that is connected.
 type session struct {
-	hub    remote.Hub
-	log    *slog.Logger
-	ready  chan struct{} // closed when conn is set
-	conn   *jsonrpc2.Conn
-	ctx    context.Context // ends with the connection
-	cancel context.CancelCauseFunc
-	calls  sync.WaitGroup
+	hub       remote.Hub
+	log       *slog.Logger
+	dashboard func() (url string, err error) // nil when there is none
+	ready     chan struct{}                  // closed when conn is set
+	conn      *jsonrpc2.Conn
+	ctx       context.Context // ends with the connection
+	cancel    context.CancelCauseFunc
+	calls     sync.WaitGroup
 
 	mu       sync.Mutex // guards the field below
 	requests map[string]*request
@@ -147,6 +157,8 @@ func (c *session) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Requ
 		c.serve(req, "", func(ctx context.Context) (any, error) { return c.hub.Agents(ctx) })
 	case methodKick:
 		c.serve(req, "", func(ctx context.Context) (any, error) { return struct{}{}, c.hub.Kick(ctx, m.ClientID, m.Why) })
+	case methodDashboard:
+		c.serve(req, "", func(context.Context) (any, error) { return c.openDashboard() })
 	default:
 		c.reply(req, nil, fmt.Errorf("the server has no method %q: it is of another version", req.Method))
 	}
@@ -274,6 +286,14 @@ func (c *session) evaluate(ctx context.Context, m *message) (any, error) {
 
 func (c *session) watch(ctx context.Context, m *message) error {
 	return c.hub.Watch(ctx, func(a *remote.Agent) { c.notify(methodAgent, message{Key: m.Key, Agent: a}) })
+}
+
+func (c *session) openDashboard() (any, error) {
+	if c.dashboard == nil {
+		return nil, errors.New("the server has no dashboard")
+	}
+	url, err := c.dashboard()
+	return message{URL: url}, err
 }
 
 func (c *session) notify(method string, m message) {
