@@ -6,10 +6,11 @@
 # make simulate  measure what the numbers promise, and write the table of docs/statistics.md
 # make test-agents  drive real agents, without network or account  (AGENTS=directory they are installed into)
 # make test-browser  open reports in Chromium  (BROWSER=directory playwright-core is installed into)
+# make test-dashboard  build the dashboard again, and use that of a real server in Chromium  (BROWSER=directory playwright-core and axe-core are installed into)
 # make test-doors  speak to the doors of waza serve with npm's ws  (NODE=directory ws is installed into)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory the host is installed into)
 # make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, at length  (CRASH=ci for a fifth of it, ATTACKS=3, WAZA_TEST_SEED=of a test that failed)
-# make tools   install what test-agents, test-browser, test-doors and test-editors want
+# make tools   install what test-agents, test-browser, test-dashboard, test-doors and test-editors want
 # make docs    rewrite the generated documents and schemas
 #
 # Needs Go and make. Tests of Python assertions want python3, and the race
@@ -32,7 +33,7 @@ LINTER      := $(BIN)/golangci-lint
 LINTVERSION := 2.15.0
 SOURCES     := cmd editors eval rpc runner
 
-.PHONY: all test build format vet lint linter unit test-agents test-browser test-doors test-editors test-crash tools bench fuzz simulate docs clean
+.PHONY: all test build format vet lint linter unit test-agents test-browser test-dashboard test-doors test-editors test-crash tools bench fuzz simulate docs clean
 .NOTPARALLEL:
 
 all: test build
@@ -88,6 +89,10 @@ test-agents:
 test-browser:
 	@GO='$(GO)' .ci/test-browser '$(BROWSER)'
 
+# The same; screenshots are left in .ci/out/dashboard.
+test-dashboard:
+	@GO='$(GO)' .ci/test-dashboard '$(BROWSER)'
+
 # The same for the dialogues of the doors.
 test-doors:
 	@GO='$(GO)' .ci/test-doors '$(NODE)'
@@ -99,7 +104,7 @@ test-editors:
 # What they install is kept, and they do it themselves where this was not done.
 tools:
 	@.ci/agents '$(AGENTS)'
-	@.ci/browser '$(BROWSER)'
+	@.ci/dashboard '$(BROWSER)'
 	@.ci/node '$(NODE)'
 	@.ci/editors '$(EDITORS)'
 

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { eventually } from './harness.mjs';
+
+const done = '[data-testid="done"]';
+const main = 'main';
+
+/** Starts a suite from the list and returns the id of the run. */
+async function start(v, name) {
+  await v.show('#/suites');
+  await v.page.click(`button[aria-label="Start ${name}"]`);
+  await v.page.waitForURL(/#\/jobs\/2/);
+  return v.text('[data-testid="run-id"]');
+}
+
+const cells = (v, state) => v.page.locator(`.cell.s-${state}`).count();
+
+export const scenarios = {
+  async 'a live run'(v, w) {
+    await v.page.goto(w.link);
+    await v.connected();
+    await start(v, 'gated');
+    await v.reads(done, /0 of 8 trials/);
+    await eventually(async () => (await cells(v, 'running')) === 2, 'two trials run');
+    w.open('one');
+    await v.reads(done, /2 of 8/);
+    assert.equal(await cells(v, 'passed'), 2);
+    w.open('bad');
+    await v.shot('live');
+    w.open('two');
+    await v.reads('[data-testid="count-failed"]', /2 failed/);
+    await v.reads('[data-testid="failures"]', /bad\s+trial 2/);
+    w.open('all');
+    await v.reads(done, /8 of 8/);
+    await v.reads(main, /completed/);
+    await v.reads(main, /pass rate 75 %/);
+    await v.shot('live-completed');
+    await v.show('#/jobs');
+    await v.reads('[data-testid="recent"]', /completed\s+gated\s+tool eval\s+8 of 8 cases/);
+    await v.shot('jobs-recent');
+  },
+
+  async 'a run of another process'(v, w) {
+    await v.signIn();
+    const began = Date.now();
+    const run = w.start('run', 'gated', '--dashboard');
+    await v.reads('[data-testid="active"]', /gated\s+tool eval\s+▸ running/);
+    const seen = Date.now() - began;
+    w.open('one');
+    await v.reads('[data-testid="active"]', /2 of 8 cases/);
+    await v.shot('jobs');
+    const link = await eventually(() => /^Dashboard: (\S+)$/m.exec(run.err)?.[1], 'the link');
+    const other = await v.tab();
+    await other.goto(link);
+    await other.waitForSelector('.tasks .cell.s-passed');
+    assert.match(other.url(), /#\/jobs\/2/);
+    await other.close();
+    w.open('all');
+    await v.reads('[data-testid="recent"]', /completed\s+gated/);
+    assert.equal(await run.over, 1, run.err);
+    return `it is shown ${seen} ms after its process was started`;
+  },
+
+  async 'no server'(v, w) {
+    v.lenient = true;
+    await w.kill();
+    w.open('all');
+    const run = w.start('run', 'gated', '--dashboard');
+    assert.equal(await run.over, 1);
+    assert.match(run.err, /there is no server; start waza serve/);
+  },
+
+  async 'cancel, resume and run again'(v, w) {
+    await v.signIn();
+    const id = await start(v, 'gated');
+    await eventually(async () => (await cells(v, 'running')) === 2, 'two trials run');
+    w.open('one');
+    await v.reads(done, /2 of 8/);
+    await v.page.click('text=Cancel');
+    await v.reads(main, /cancelled/);
+    await v.page.waitForSelector('button:has-text("Resume")');
+    await v.shot('cancelled');
+    await v.page.click('button:has-text("Resume")');
+    await v.reads('header p', /running/);
+    await v.reads(done, /2 of 8/);
+    w.open('all');
+    await v.reads(done, /8 of 8/);
+    assert.equal(await v.text('[data-testid="run-id"]'), id);
+    await v.reads(main, /completed/);
+    w.shut();
+    await v.page.click('text=Run again');
+    await eventually(async () => (await v.text('[data-testid="run-id"]')) !== id, 'another run');
+    await v.reads(done, /0 of 8/);
+    // Two tabs that cancel at once.
+    const other = await v.tab();
+    await other.goto(v.page.url());
+    await other.waitForSelector('button:has-text("Cancel")');
+    await Promise.all([other, v.page].map((tab) => tab.evaluate(() => [...document.querySelectorAll('button')].find((b) => b.innerText === 'Cancel').click())));
+    await v.reads(main, /cancelled/);
+  },
+
+  async 'the server is killed in mid-run'(v, w) {
+    v.lenient = true;
+    await v.signIn();
+    const id = await start(v, 'gated');
+    w.open('one');
+    await v.reads(done, /2 of 8/);
+    const jobs = await v.tab();
+    await jobs.goto(`${w.origin}/#/jobs`);
+    await jobs.waitForSelector('[data-testid="active"] .card');
+    const seen = [];
+    await v.page.exposeFunction('note', (text) => seen.push(text));
+    await v.page.evaluate(() => new MutationObserver(() => window.note(document.querySelector('[data-testid="done"]')?.innerText ?? 'gone')).observe(document.querySelector('main'), { subtree: true, childList: true, characterData: true }));
+    await w.kill();
+    await v.page.waitForSelector('[data-testid="standing"].off');
+    await v.shot('reconnecting');
+    const began = Date.now();
+    await w.serve();
+    await v.connected();
+    const again = Date.now() - began;
+    await v.connected(jobs);
+    await v.reads(done, /2 of 8/);
+    await eventually(async () => (await cells(v, 'running')) === 2, 'two trials run again');
+    await jobs.waitForSelector(`[data-testid="active"] [data-job="${id}"]`);
+    assert.equal(await jobs.locator('[data-job]').count(), 1, 'no ghosts');
+    assert.match(await jobs.innerText('[data-testid="active"]'), /2 of 8 cases/);
+    w.open('all');
+    await v.reads(done, /8 of 8/);
+    await v.reads('header p', /completed/);
+    assert.equal(await v.text('[data-testid="run-id"]'), id);
+    await jobs.waitForSelector(`[data-testid="recent"] [data-job="${id}"]`);
+    assert.equal(await jobs.locator(`[data-job="${id}"]`).count(), 1);
+    assert.equal(await cells(v, 'passed'), 6);
+    assert.equal(await cells(v, 'failed'), 2);
+    assert.deepEqual([...new Set(seen)].filter((t) => !/^[2-8] of 8 trials$/.test(t)), [], 'counts never go back');
+    return `connected ${again} ms after the server was started again`;
+  },
+
+  async 'agents'(v, w) {
+    await v.signIn('#/agents');
+    await v.reads(main, /No agent is connected/);
+    const at = /door=agents address=(\S+)/.exec(w.server.err)[1];
+    w.start('agent', '--exec', 'cat', '--connect', `ws://${at}`);
+    await v.reads('[data-testid="agents"]', /ready.*0 of 1 evaluations now/s);
+    await v.shot('agents');
+  },
+};
