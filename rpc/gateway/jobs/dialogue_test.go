@@ -291,8 +291,11 @@ func (d *dialogue) token(who string) string {
 	case "admin":
 		grant.Role = token.Admin
 	}
-	if how == "cli" {
+	switch how {
+	case "cli":
 		grant.TTL = time.Hour
+	case "short":
+		grant.TTL = 2 * time.Second
 	}
 	pair, err := d.tokens.Create(context.Background(), grant)
 	require.NoError(d.t, err)

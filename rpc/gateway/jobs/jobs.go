@@ -73,6 +73,7 @@ type Server struct {
 	door    *door.Door
 	crowd   crowd // at /ws
 	callers crowd // at /rpc, those that show access tokens
+	guard   guard
 	guesses access.Guesses
 }
 
@@ -153,6 +154,7 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 			return
 		default:
 			defer s.callers.leave(who.Subject)
+			defer s.enter(c, who)()
 		}
 		if !c.Identify("rpc " + c.Addr()) {
 			return

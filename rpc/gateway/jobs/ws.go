@@ -71,6 +71,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer s.crowd.leave(claims.Subject)
+		defer s.enter(c, claims)()
 		if !c.Identify("user " + claims.Subject) {
 			return
 		}

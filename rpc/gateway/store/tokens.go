@@ -118,3 +118,21 @@ func (t Tokens) IsRevoked(ctx context.Context, id string) (bool, error) {
 	err := t.store.read.QueryRowContext(ctx, "SELECT count(*) FROM revoked_tokens WHERE id = ?", id).Scan(&n)
 	return n > 0, t.store.explain(err)
 }
+
+// Revoked returns the ids of all pairs and tokens that are revoked.
+func (t Tokens) Revoked(ctx context.Context) (map[string]bool, error) {
+	rows, err := t.store.read.QueryContext(ctx, "SELECT id FROM tokens WHERE revoked_at > 0 UNION ALL SELECT id FROM revoked_tokens")
+	if err != nil {
+		return nil, t.store.explain(err)
+	}
+	defer rows.Close()
+	ids := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, t.store.explain(err)
+		}
+		ids[id] = true
+	}
+	return ids, t.store.explain(rows.Err())
+}

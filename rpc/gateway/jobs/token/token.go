@@ -226,6 +226,13 @@ func (i *Issuer) checkPair(ctx context.Context, c *Claims) error {
 	return nil
 }
 
+// Revoked looks up all tokens that are revoked, by any process, and returns a function that
+// reports whether the token with these claims was among them.
+func (i *Issuer) Revoked(ctx context.Context) (func(c *Claims) bool, error) {
+	ids, err := i.store.Revoked(ctx)
+	return func(c *Claims) bool { return ids[c.ID] || ids[pairOf(c.ID)] }, err
+}
+
 // pairOf is the id of the pair that a token belongs to.
 func pairOf(id string) string {
 	pair, _, _ := strings.Cut(id, "-")
