@@ -46,7 +46,7 @@ func NewRunner(t *testing.T) *runner.Runner {
 
 // Load writes a txtar archive into a directory and loads its eval.yaml, which
 // must have no errors.
-func Load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
+func Load(t testing.TB, r *runner.Runner, files string) *eval.Suite {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(files)).Files {
@@ -61,7 +61,7 @@ func Load(t *testing.T, r *runner.Runner, files string) *eval.Suite {
 }
 
 // Start writes the files of a suite and starts a run of it.
-func Start(t *testing.T, r *runner.Runner, files string, req record.Request) *runner.Run {
+func Start(t testing.TB, r *runner.Runner, files string, req record.Request) *runner.Run {
 	t.Helper()
 	plan, err := r.Planner().Plan(t.Context(), Load(t, r, files), req)
 	require.NoError(t, err)
