@@ -7,8 +7,7 @@ import (
 	"waza/runner/record"
 )
 
-// notifications are all that the server sends of itself, in the order of the reference
-// documents. Their params are structs.
+// notifications are all that the server sends of itself, in the order of the reference documents.
 var notifications = []dispatch.Entry{
 	{Name: "eval.progress", Doc: "Something happened in a run. The events of one task come in the order in which they happened.", Params: reflect.TypeFor[progressParams]()},
 	{Name: "eval.log", Doc: "A run has something to tell to people.", Params: reflect.TypeFor[logParams]()},
@@ -19,22 +18,24 @@ var notifications = []dispatch.Entry{
 
 // progressParams are what eval.progress tells. What does not apply to an event is absent.
 type progressParams struct {
-	RunID       string           `json:"runId"`
-	Seq         int64            `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
-	Event       record.EventType `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete, or run_resumed: the run is taken up again, and what was told of trials that are not kept, and of its end, counts no more."`
-	TaskID      string           `json:"taskId,omitempty"`
-	TaskName    string           `json:"taskName,omitempty"`
-	TaskNum     int              `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
-	TotalTasks  int              `json:"totalTasks,omitempty"`
-	Role        record.Role      `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
-	TrialNum    int              `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
-	TotalTrials int              `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
-	KeptTrials  *int             `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
-	Status      string           `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
-	Score       *float64         `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
-	DurationMS  *int64           `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
-	Error       string           `json:"error,omitempty" doc:"Why the trial that completed is in error, took too long or was cancelled, cut to some KiB; absent for others."`
-	Cached      bool             `json:"cached,omitempty" doc:"Whether the trial that completed was taken over from an earlier run; absent when not."`
+	RunID       string                 `json:"runId"`
+	Seq         int64                  `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
+	Event       record.EventType       `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete; compare_start, compare_complete and judge_complete of a run of the kind judge, whose judge compares models and sums up the verdicts; or run_resumed: the run is taken up again, and what was told of trials that are not kept, and of its end, counts no more."`
+	TaskID      string                 `json:"taskId,omitempty"`
+	TaskName    string                 `json:"taskName,omitempty"`
+	TaskNum     int                    `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
+	TotalTasks  int                    `json:"totalTasks,omitempty"`
+	Role        record.Role            `json:"role,omitempty" doc:"baseline for a task of the suite as an agent without skills does it, trigger for a prompt of the trigger tests; absent for a task of the suite."`
+	TrialNum    int                    `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
+	TotalTrials int                    `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
+	KeptTrials  *int                   `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
+	Status      string                 `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
+	Score       *float64               `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded, or a person has yet to."`
+	DurationMS  *int64                 `json:"durationMs,omitempty" doc:"How long what completed has taken, in milliseconds."`
+	Error       string                 `json:"error,omitempty" doc:"Why the trial that completed is in error, took too long or was cancelled, cut to some KiB; absent for others."`
+	Cached      bool                   `json:"cached,omitempty" doc:"Whether the trial that completed was taken over from an earlier run; absent when not."`
+	Comparing   *record.Comparing      `json:"comparing,omitempty" doc:"In compare_start and compare_complete: how many comparisons the run makes, and has made."`
+	Comparison  *record.CaseComparison `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
 }
 
 type logParams struct {
@@ -69,16 +70,14 @@ func notificationOf(runID string, e *record.Event) (method string, params any) {
 	p := &progressParams{
 		RunID: runID, Seq: e.Seq, Event: e.Type,
 		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
-		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
+		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached, Comparing: e.Comparing, Comparison: e.Comparison,
 	}
 	switch e.Type {
 	case record.RunResumed:
 		p.KeptTrials = &e.KeptTrials
 	case record.RunComplete:
 		p.Status, p.DurationMS = string(e.Status), &e.DurationMS
-	case record.TaskComplete:
-		p.DurationMS = &e.DurationMS
-	case record.TrialComplete:
+	case record.TaskComplete, record.TrialComplete: // of which only trials have an error
 		p.DurationMS, p.Error = &e.DurationMS, e.Error
 	}
 	return "eval.progress", p

@@ -28,7 +28,9 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 		if !known {
 			model = p.Config.Model
 		}
-		agents[model] = agents[model].Add(trial.ProviderUsage(spent.Agent))
+		if spent.Agent != nil {
+			agents[model] = agents[model].Add(trial.ProviderUsage(spent.Agent))
+		}
 		judges = judges.Add(trial.ProviderUsage(spent.Judges))
 	})
 	if err == nil {
@@ -43,7 +45,7 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 }
 
 // eachSpending visits what this run spent on each trial that was ever recorded and, without
-// a task, on proposals for system prompts.
+// a task, on proposals for system prompts and on questions to judges after the trials.
 func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger)) error {
 	r, err := run.Journal()
 	if err != nil {
@@ -62,6 +64,12 @@ func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger
 		e, at, err := l.Lift(line)
 		if err == nil && e.Prompt != nil && e.Prompt.Usage != nil {
 			visit("", &record.Ledger{Judges: e.Prompt.Usage})
+		}
+		if err == nil && e.Comparison != nil {
+			visit("", &record.Ledger{Judges: e.Comparison.Usage})
+		}
+		if err == nil && e.Findings != nil {
+			visit("", &record.Ledger{Judges: e.Findings.Usage})
 		}
 		if err != nil || e.Type != record.TrialComplete {
 			continue

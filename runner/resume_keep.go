@@ -11,6 +11,7 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/journal"
+	"waza/runner/judging"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/regrade"
@@ -70,7 +71,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	e.holdTasks()
 	// Of a run that somebody was about to take up again, the end counts no more.
 	over := e.state.Progress.EndedAt != nil && was.Resumed <= e.state.Resumed
-	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() {
+	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() && !judging.IsOpen(e.state.Progress.Summary) {
 		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
 	}
 	e.overBudget = chargeEarlier(run, p, e.rec)
@@ -79,6 +80,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	e.rec.Resumed = e.state.Resumed + 1
 	e.state.Reopen()
 	e.state.KeepOnly(e.ranges())
+	e.state.Judged.Tell(e.tally)
 	return e, nil
 }
 

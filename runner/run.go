@@ -13,9 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waza/eval"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/journal"
+	"waza/runner/judging"
 	"waza/runner/plan"
 	"waza/runner/proc"
 	"waza/runner/record"
@@ -244,7 +246,7 @@ func carryOut(r *Run) {
 	announce(r)
 	admitted := awaitTurn(r)
 	start := time.Now()
-	if n := r.plan.GenerallyJudged(); n > 0 {
+	if n := plan.GenerallyJudged(r.plan); n > 0 {
 		r.logf("info", "%s no prompt grader: the judge goes by a general rubric, how correct and complete the answer is", text.Count(n, "task has", "tasks have"))
 	}
 
@@ -253,6 +255,9 @@ func carryOut(r *Run) {
 	var err error
 	if admitted {
 		err = execute(r, s)
+	}
+	if err == nil && r.rec.Suite.KindName() == eval.Judge && !r.stop.Load() && r.ctx.Err() == nil {
+		err = askJudges(r, s)
 	}
 	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {
@@ -330,6 +335,25 @@ func execute(r *Run, s *scheduler) (err error) {
 	stop()
 	proposing.Wait()
 	return nil
+}
+
+// askJudges asks what a run of the kind judge asks after its trials.
+func askJudges(r *Run, s *scheduler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.runner.log.Error("run panicked", "run", r.ID(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if err := r.feed.sync(); err != nil {
+		return nil // the feed reports it
+	}
+	j := &judging.Job{
+		Plan: r.plan, Record: r.rec, Files: r.log.Run(), State: r.fold.Snapshot(), Tally: s.tally,
+		Emit: func(e *record.Event) { _ = r.feed.await(r.feed.emit(e)) },
+		Log:  r.logf, Halt: r.halt, Stopping: r.stops,
+	}
+	return j.Do(r.ctx)
 }
 
 // contextAfter is for what must happen also when the run was cancelled: it goes on

@@ -70,6 +70,7 @@ var rooms = map[string]string{
 	"runner/figure":     "numbers as people read them",
 	"runner/history":    "how tasks fared over runs",
 	"runner/journal":    "the durable record of runs",
+	"runner/judging":    "what judges are asked after the trials",
 	"runner/pause":      "waits for a time or the end of a context",
 	"runner/plan":       "a suite to tasks and trials",
 	"runner/propose":    "asks a model for better system prompts",

@@ -51,6 +51,9 @@ func (s runSource) side() (*side, error) {
 	}
 	sd := newSide(s.h.Record(), progress.Status, s.cell)
 	sd.amended = progress.AmendedAt != nil
+	if sum := progress.Summary; s.cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil {
+		sd.head.Judged = &record.JudgeReport{OverallScore: sum.Judged.Report.OverallScore, OverallGrade: sum.Judged.Report.OverallGrade}
+	}
 	for i, res := range st.Results() {
 		sd.setVerdict(i, res)
 	}

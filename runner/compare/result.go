@@ -51,6 +51,9 @@ type ComparedRun struct {
 	// became of them.
 	Tasks  record.Counts `json:"tasks"`
 	Trials record.Counts `json:"trials"`
+	// Judged is the report of a run of the kind judge without strengths and weaknesses; nil
+	// of others, and of cells.
+	Judged *record.JudgeReport `json:"judged,omitempty"`
 }
 
 // RunComparison holds one run against the reference.

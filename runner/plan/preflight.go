@@ -34,7 +34,7 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 
 // GenerallyJudged counts the tasks that judges go about by their general rubric, because
 // the suite, of the kind judge, has no prompt grader for them.
-func (p *Plan) GenerallyJudged() int {
+func GenerallyJudged(p *Plan) int {
 	tasks := map[*eval.Task]bool{}
 	for _, t := range p.Tasks {
 		if t.Role == record.RoleTask && slices.ContainsFunc(t.Effective, judge.IsGeneral) {

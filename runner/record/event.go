@@ -74,7 +74,12 @@ const (
 	TrialStart    EventType = "trial_start"
 	TrialComplete EventType = "trial_complete"
 	TaskComplete  EventType = "task_complete"
-	RunComplete   EventType = "run_complete"
+	// Runs of the kind judge have these between their last trial and run_complete: how
+	// many comparisons follow, each comparison, and the findings.
+	CompareStart    EventType = "compare_start"
+	CompareComplete EventType = "compare_complete"
+	JudgeComplete   EventType = "judge_complete"
+	RunComplete     EventType = "run_complete"
 	// Log is something to tell a person; it may come anywhere before End.
 	Log EventType = "log"
 	// PromptProposed says that a model proposed a system prompt. Clients get it as a log
@@ -105,7 +110,7 @@ func (t EventType) Amends() bool { return t == TrialGraded || t == TaskGraded ||
 // TellsState reports whether the state of a run changes with events of the type.
 func (t EventType) TellsState() bool {
 	switch t {
-	case TrialComplete, TaskComplete, RunComplete, RunResumed, PromptProposed, End:
+	case TrialComplete, TaskComplete, CompareStart, CompareComplete, JudgeComplete, RunComplete, RunResumed, PromptProposed, End:
 		return true
 	}
 	return t.Amends()
@@ -175,6 +180,12 @@ type Event struct {
 	// Record is what was asked of the run, in the run_start or run_resumed of the
 	// journal: run.json can be made of it again. Subscriptions do not deliver it.
 	Record *Run `json:"record,omitempty"`
+
+	// Comparing belongs to compare_start and compare_complete, Comparison to
+	// compare_complete, Findings to judge_complete.
+	Comparing  *Comparing      `json:"comparing,omitempty"`
+	Comparison *CaseComparison `json:"comparison,omitempty"`
+	Findings   *Findings       `json:"findings,omitempty"`
 
 	// Task is the task's result, in task_complete and task_graded.
 	Task *Task `json:"task,omitempty"`

@@ -67,6 +67,8 @@ type State struct {
 	Prompts []record.Prompt
 	// Earlier are the places of trials that an amendment replaced, oldest first.
 	Earlier map[TrialKey][]Place
+	// Judged is what a run of the kind judge asked after its trials.
+	Judged Judged
 
 	lines int64 // of the journal, lost ones included
 	lossy bool  // some are lost
@@ -156,6 +158,8 @@ func (s *State) Apply(e *record.Event, at Place) {
 		if e.Prompt != nil {
 			s.Prompts = append(s.Prompts, *e.Prompt)
 		}
+	case record.CompareStart, record.CompareComplete, record.JudgeComplete:
+		s.Judged.apply(e)
 	case record.End:
 		s.end(e)
 	}
@@ -187,6 +191,7 @@ func (s *State) resume(e *record.Event) {
 // KeepOnly drops all trials but those, and the results of tasks that are not whole
 // any more.
 func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
+	s.Judged.keepOnly(s.rec, kept)
 	for i := range s.Tasks {
 		ref := &s.rec.Tasks[i]
 		whole := true
@@ -329,7 +334,7 @@ func (f *Fold) Progress() record.Progress {
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
-	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Tasks: make([]TaskFold, len(f.State.Tasks))}
+	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Judged: f.State.Judged.clone(), Tasks: make([]TaskFold, len(f.State.Tasks))}
 	st.ids = nil // it belongs to the fold
 	for i, t := range f.State.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}

@@ -19,7 +19,10 @@ type Follower struct {
 	Began   time.Time // when the session began
 	Kept    int       // trials of all roles that earlier sessions did
 	Cached  int       // trials of this session that were taken over from other runs
-	tasks   []outcome
+	// Comparing is how many comparisons a run of the kind judge makes, and has made in this
+	// session and those before.
+	Comparing record.Comparing
+	tasks     []outcome
 }
 
 // outcome is what a follower keeps of a task.
@@ -59,6 +62,8 @@ func (f *Follower) Apply(e *record.Event) {
 		if i := f.index(e); i >= 0 {
 			f.putTask(i, e.Verdict, e.Task)
 		}
+	case record.CompareStart, record.CompareComplete:
+		f.Comparing.Total, f.Comparing.Done = e.Comparing.Total, max(f.Comparing.Done, e.Comparing.Done)
 	case record.End:
 		f.end(e)
 	case record.RunGraded:
@@ -77,7 +82,7 @@ func (f *Follower) putTask(i int, v record.Verdict, res *record.Task) {
 // resume takes the event that begins another session of the run.
 func (f *Follower) resume(e *record.Event) {
 	f.reopen()
-	f.Began, f.Kept, f.Cached = e.Time, e.KeptTrials, 0
+	f.Began, f.Kept, f.Cached, f.Comparing = e.Time, e.KeptTrials, 0, record.Comparing{}
 	for _, n := range []*record.Counts{&f.Progress.Trials, &f.baseline, &f.triggers} {
 		*n = record.Counts{Total: n.Total}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"waza/eval/text"
@@ -59,7 +60,12 @@ func comparedDocument(c *compare.Comparison) *document {
 
 func (d *compared) runs() {
 	s := d.doc.section("")
-	s.add(heads("", "Run", "Suite", "Executor", "Started", "Tasks passed", "Trials passed")...)
+	head := []string{"", "Run", "Suite", "Executor", "Started", "Tasks passed", "Trials passed"}
+	judged := slices.ContainsFunc(d.Runs, func(r compare.ComparedRun) bool { return r.Judged != nil })
+	if judged {
+		head = append(head, "Judged")
+	}
+	s.add(heads(head...)...)
 	for i, r := range d.Runs {
 		name := r.Name
 		if r.File != "" {
@@ -70,8 +76,15 @@ func (d *compared) runs() {
 		if !r.StartedAt.IsZero() {
 			started = r.StartedAt.Local().Format("2006-01-02 15:04")
 		}
-		s.add(plain(letter(i)), code(name), code(r.Suite.Name), code(executor), plain(started),
-			plain(fmt.Sprintf("%d/%d", r.Tasks.Passed, r.Tasks.Total)), plain(trials(r.Trials)))
+		cells := []item{plain(letter(i)), code(name), code(r.Suite.Name), code(executor), plain(started),
+			plain(fmt.Sprintf("%d/%d", r.Tasks.Passed, r.Tasks.Total)), plain(trials(r.Trials))}
+		switch {
+		case r.Judged != nil:
+			cells = append(cells, plain(fmt.Sprintf("%s (%s)", r.Judged.OverallGrade, overall(r.Judged.OverallScore))))
+		case judged:
+			cells = append(cells, plain("–"))
+		}
+		s.add(cells...)
 	}
 }
 

@@ -5,11 +5,17 @@ import (
 	"strconv"
 	"strings"
 
+	"waza/eval/text"
+	"waza/runner/figure"
 	"waza/runner/record"
 )
 
-// judgedDocument is what judges say in a run of the kind judge.
-func judgedDocument(j *record.JudgeResult) *document {
+// mostComparisons bounds the comparisons of a run that are listed one by one.
+const mostComparisons = 50
+
+// judgedDocument is what judges say in a run of the kind judge. Reasons of judges are long,
+// and left out on terminals.
+func judgedDocument(rec *record.Run, j *record.JudgeResult, reasons bool) *document {
 	d := &document{}
 	title := "Judged: no case"
 	if j.Report != nil {
@@ -23,7 +29,111 @@ func judgedDocument(j *record.JudgeResult) *document {
 	}
 	s.add(heads(append(head, "Not judged")...)...)
 	s.add(append(cells, plain(strconv.Itoa(j.Cases-j.Judged)))...)
+	judgedPairs(d, rec, j)
+	judgedCases(d, rec, j, reasons)
+	judgedFindings(d, rec, j)
 	return d
+}
+
+// judgedPairs compares the models.
+func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
+	s := d.section("")
+	if len(j.Comparisons) > 0 {
+		s.add(heads("Comparison", "Wins", "Losses", "Ties", "Win rate", "95 % interval")...)
+	}
+	for _, p := range j.Comparisons {
+		rate, in := "–", "–"
+		if p.WinRate != nil {
+			rate = figure.Percent(*p.WinRate)
+		}
+		if p.WinRateInterval != nil {
+			in = figure.PercentInterval(p.WinRateInterval.Low, p.WinRateInterval.High)
+		}
+		s.add(code(p.ModelA+" against "+p.ModelB), plain(strconv.Itoa(p.Wins)), plain(strconv.Itoa(p.Losses)), plain(strconv.Itoa(p.Ties)), plain(rate), plain(in))
+	}
+	if j.Missing > 0 {
+		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "), code("waza runs resume "+rec.RunID), plain(" makes what is missing"))
+	}
+	if j.LeftOut > 0 {
+		s.line(plain(text.Count(j.LeftOut, "comparison is", "comparisons are") + " left out, because there are too many"))
+	}
+}
+
+// judgedCases lists the comparisons.
+func judgedCases(d *document, rec *record.Run, j *record.JudgeResult, reasons bool) {
+	names := map[string]string{}
+	for i := range rec.Tasks {
+		names[rec.Tasks[i].ID] = rec.Tasks[i].Task
+	}
+	head := []string{"Case", "Winner", "Confidence"}
+	if reasons {
+		head = append(head, "Reasoning")
+	}
+	s, n := d.section(""), 0
+	for _, p := range j.Comparisons {
+		for _, c := range p.Cases {
+			if n++; n > mostComparisons {
+				continue
+			}
+			if n == 1 {
+				s.add(heads(head...)...)
+			}
+			name := names[c.TaskA]
+			if name == "" {
+				name = c.TaskA
+			}
+			winner, sure, why := "none", "–", c.Error
+			if c.Error == "" {
+				winner, sure, why = winnerName(c), figure.Percent(c.Confidence), c.Reasoning
+			}
+			cells := []item{code(fmt.Sprintf("%s, trial %d", name, c.TrialNum)), code(winner), plain(sure)}
+			if reasons {
+				cells = append(cells, code(Cut(why, mostMessage)))
+			}
+			s.add(cells...)
+		}
+	}
+	if n > mostComparisons {
+		s.line(plain(fmt.Sprintf("%d more: ", n-mostComparisons)), code("waza runs show "+rec.RunID+" --json"), plain(" has all"))
+	}
+}
+
+func winnerName(c *record.CaseComparison) string {
+	switch c.Winner {
+	case record.WinnerA:
+		return c.ModelA
+	case record.WinnerB:
+		return c.ModelB
+	case record.Tie:
+	}
+	return "tie"
+}
+
+// judgedFindings lists strengths and weaknesses.
+func judgedFindings(d *document, rec *record.Run, j *record.JudgeResult) {
+	r := j.Report
+	if r == nil {
+		return
+	}
+	for _, l := range []struct {
+		title string
+		list  []string
+	}{{"Strengths", r.Strengths}, {"Weaknesses", r.Weaknesses}} {
+		if len(l.list) == 0 {
+			continue
+		}
+		s := d.section(l.title)
+		for _, finding := range l.list {
+			s.line(plain("  "), code(finding))
+		}
+	}
+	s := d.section("")
+	if r.Missing != "" {
+		s.line(plain("Strengths and weaknesses are missing: "), code(Cut(r.Missing, mostMessage)))
+	}
+	if r.Stale {
+		s.line(plain("Verdicts changed since strengths and weaknesses were written: "), code("waza runs resume "+rec.RunID), plain(" writes them again"))
+	}
 }
 
 // overall is an overall score with as many decimals as it has.
@@ -34,7 +144,7 @@ func (r *Report) judged(b *strings.Builder, o Options) {
 		return
 	}
 	b.WriteByte('\n')
-	_ = judgedDocument(r.Summary.Judged).text(b, o) // a Builder takes everything
+	_ = judgedDocument(r.Record, r.Summary.Judged, false).text(b, o) // a Builder takes everything
 }
 
 func (m *markdown) judged() {
@@ -43,6 +153,6 @@ func (m *markdown) judged() {
 	}
 	var b strings.Builder
 	b.WriteByte('\n')
-	_ = judgedDocument(m.Summary.Judged).markdown(&b)
+	_ = judgedDocument(m.Record, m.Summary.Judged, true).markdown(&b)
 	m.add(b.String())
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -23,6 +24,8 @@ type Jury struct {
 	Before func(tool, text string) (status int)
 	// Answers gives the answer of a model to a prompt; nil means "MODEL: PROMPT".
 	Answers func(model, prompt string) string
+	// Lenient lets every answer have the score 1 in verdicts.
+	Lenient atomic.Bool
 
 	mu    sync.Mutex // guards asked
 	asked map[string]int
@@ -98,7 +101,11 @@ func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	arguments, err := json.Marshal(juryAnswer(tool, outputs))
+	answer := juryAnswer(tool, outputs)
+	if tool == "submit_verdict" && j.Lenient.Load() {
+		answer = map[string]any{"score": 1, "passed": true, "reason": "why not"}
+	}
+	arguments, err := json.Marshal(answer)
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		return

@@ -2,12 +2,18 @@ package tally
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"waza/eval"
 	"waza/eval/text"
 	"waza/runner/record"
+	"waza/runner/stats"
 )
 
 // maxSummary bounds the bytes of the reason in a verdict on a case.
@@ -84,6 +90,10 @@ func summaryOf(reason string) string {
 type judging struct {
 	cases, judged int
 	quality       [5]int
+	verdicts      uint64 // sum of the digests of the verdicts, in any order
+	comparing     record.Comparing
+	comparisons   map[record.ComparisonKey]*record.CaseComparison
+	findings      *record.Findings
 }
 
 // newJudging is nil unless the suite is of the kind judge. All methods take nil.
@@ -91,10 +101,10 @@ func newJudging(rec *record.Run) *judging {
 	if rec.Suite.KindName() != eval.Judge {
 		return nil
 	}
-	return &judging{}
+	return &judging{comparisons: map[record.ComparisonKey]*record.CaseComparison{}}
 }
 
-func (j *judging) addTrial(res *record.Trial) {
+func (j *judging) addTrial(ref *record.TaskRef, res *record.Trial) {
 	if j == nil {
 		return
 	}
@@ -104,6 +114,76 @@ func (j *judging) addTrial(res *record.Trial) {
 		j.judged++
 		j.quality[min(max(*v.QualityScore, 1), 5)-1]++
 	}
+	score, _, _ := judgesScore(res)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %s %x", ref.ID, res.TrialNum, v.Verdict, math.Float64bits(score)))
+	j.verdicts += binary.BigEndian.Uint64(sum[:8])
+}
+
+// Verdicts names the verdicts of the judges so far, whatever their order; empty without
+// any, and for runs of other kinds.
+func (t *Run) Verdicts() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.judged.digest()
+}
+
+func (j *judging) digest() string {
+	if j == nil || j.judged == 0 {
+		return ""
+	}
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, j.verdicts))
+}
+
+// Compare takes how many comparisons the run makes, and forgets those before.
+func (t *Run) Compare(c record.Comparing) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.judged != nil {
+		t.judged.comparing = c
+		clear(t.judged.comparisons)
+	}
+}
+
+// AddJudged takes what judges were asked after the trials: comparisons, and what one found
+// in all verdicts, nil for nothing. The tally keeps them.
+func (t *Run) AddJudged(comparisons []*record.CaseComparison, f *record.Findings) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.judged == nil {
+		return
+	}
+	for _, c := range comparisons {
+		t.judged.comparisons[c.Key()] = c
+	}
+	if f != nil {
+		t.judged.findings = f
+	}
+}
+
+// ledger is what judges spent besides their verdicts.
+func (j *judging) ledger() *record.Ledger {
+	if j == nil {
+		return nil
+	}
+	var sum *record.Usage
+	for _, c := range j.inOrder() { // for floats depend on it
+		sum = record.AddUsage(sum, c.Usage)
+	}
+	if j.findings != nil {
+		sum = record.AddUsage(sum, j.findings.Usage)
+	}
+	return &record.Ledger{Judges: sum}
+}
+
+func (j *judging) inOrder() []*record.CaseComparison {
+	list := make([]*record.CaseComparison, 0, len(j.comparisons))
+	for _, c := range j.comparisons {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *record.CaseComparison) int {
+		return cmp.Or(cmp.Compare(a.Num, b.Num), cmp.Compare(a.TaskB, b.TaskB), cmp.Compare(a.TrialNum, b.TrialNum))
+	})
+	return list
 }
 
 // result is nil for nil. score is that of the run.
@@ -112,21 +192,36 @@ func (j *judging) result(score *record.ScoreStats) *record.JudgeResult {
 		return nil
 	}
 	r := &record.JudgeResult{Cases: j.cases, Judged: j.judged, Quality: j.quality}
+	r.Comparisons = pairsOf(j.inOrder())
+	made := 0
+	for _, p := range r.Comparisons {
+		made += p.Wins + p.Losses + p.Ties
+	}
+	r.Missing, r.LeftOut = max(0, j.comparing.Total-made), j.comparing.LeftOut
 	if score != nil && j.judged > 0 {
-		r.Report = reportOf(score.Mean)
+		r.Report = j.report(score.Mean)
 	}
 	return r
 }
 
-// reportOf has the overall score, which is
+// report has the overall score, which is
 //
 //	100 × the mean score of the tasks, as the run's, rounded to one decimal, half up
 //
 // and the grade of [GradeOf] for it. For example, tasks with the scores 0.9, 0.8 and 0.76
 // have the mean 0.82: the overall score is 82, the grade B+.
-func reportOf(mean float64) *record.JudgeReport {
+func (j *judging) report(mean float64) *record.JudgeReport {
 	score := math.Floor(float64(1000*mean)+0.5) / 10
-	return &record.JudgeReport{OverallScore: score, OverallGrade: GradeOf(score)}
+	r := &record.JudgeReport{OverallScore: score, OverallGrade: GradeOf(score)}
+	switch f := j.findings; {
+	case f == nil:
+		r.Missing = "the run ended before its judge wrote them"
+	case f.Error != "":
+		r.Missing, r.Judge = f.Error, f.Judge
+	default:
+		r.Judge, r.Strengths, r.Weaknesses, r.Stale = f.Judge, f.Strengths, f.Weaknesses, f.Of != j.digest()
+	}
+	return r
 }
 
 // GradeOf returns the grade of an overall score, 0 to 100:
@@ -143,4 +238,52 @@ func GradeOf(score float64) string {
 		}
 	}
 	return "F"
+}
+
+// pairsOf sums up comparisons by the models that they compare. The win rate of model A is
+// the mean over tasks of its points for each comparison: 1 for a win, 0.5 for a tie, 0 for
+// a loss. Its interval is that of the run's score, see [scoreOver].
+//
+// For example, of a task with two trials model A wins one and ties one, and it loses a task
+// with one trial: (0.75 + 0) / 2 = 0.375.
+func pairsOf(list []*record.CaseComparison) []record.PairResult {
+	var pairs []record.PairResult
+	var points []map[string][]float64 // of each pair, by task
+	var tasks [][]string              // in order
+	for _, c := range list {
+		i := slices.IndexFunc(pairs, func(p record.PairResult) bool { return p.ModelA == c.ModelA && p.ModelB == c.ModelB })
+		if i < 0 {
+			i = len(pairs)
+			pairs = append(pairs, record.PairResult{ModelA: c.ModelA, ModelB: c.ModelB})
+			points, tasks = append(points, map[string][]float64{}), append(tasks, nil)
+		}
+		p := &pairs[i]
+		shown := *c
+		shown.Hash = ""
+		p.Cases = append(p.Cases, &shown)
+		switch c.Winner {
+		case record.WinnerA:
+			p.Wins++
+		case record.WinnerB:
+			p.Losses++
+		case record.Tie:
+			p.Ties++
+		default:
+			continue
+		}
+		if points[i][c.TaskA] == nil {
+			tasks[i] = append(tasks[i], c.TaskA)
+		}
+		points[i][c.TaskA] = append(points[i][c.TaskA], c.Points())
+	}
+	for i := range pairs {
+		var estimates []stats.Estimate
+		for _, task := range tasks[i] {
+			estimates = append(estimates, stats.MeanOf(points[i][task], stats.DefaultConfidence))
+		}
+		if rate, ok := stats.Mean(estimates); ok {
+			pairs[i].WinRate, pairs[i].WinRateInterval = &rate.Value, &rate.Interval
+		}
+	}
+	return pairs
 }

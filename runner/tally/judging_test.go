@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -51,4 +52,30 @@ func TestGrades(t *testing.T) {
 	for score, want := range map[float64]string{100: "A+", 95: "A+", 94.9: "A", 90: "A", 85: "A-", 82: "B+", 80: "B+", 79.9: "B", 70: "B-", 69: "C+", 60: "C", 55: "C-", 50: "D+", 45: "D", 40: "D-", 39.9: "F", 0: "F"} {
 		require.Equal(t, want, tally.GradeOf(score), "%v", score)
 	}
+}
+
+// The win rate is the mean over tasks, and its interval that of a mean of these tasks. The
+// numbers are those of a program in Python, which knows the formulas and not this code.
+func TestWinRate(t *testing.T) {
+	t.Parallel()
+	rec := &record.Run{Suite: record.SuiteRef{Kind: eval.Judge}}
+	sums := tally.NewRun(rec)
+	sums.Compare(record.Comparing{Total: 5, LeftOut: 7})
+	for i, c := range []struct {
+		task   string
+		trial  int
+		winner record.Winner
+	}{{"a", 1, record.WinnerA}, {"a", 2, record.Tie}, {"b", 1, record.WinnerB}, {"b", 2, ""}} {
+		sums.AddJudged([]*record.CaseComparison{{Num: i + 1, ModelA: "x", ModelB: "y", TaskA: c.task, TrialNum: c.trial, Winner: c.winner, Usage: &record.Usage{InputTokens: 10}}}, nil)
+	}
+	s := sums.Summary(nil)
+	require.Equal(t, 2, s.Judged.Missing, "one failed, one was not made")
+	require.Equal(t, 7, s.Judged.LeftOut)
+	p := s.Judged.Comparisons[0]
+	require.Equal(t, []int{1, 1, 1}, []int{p.Wins, p.Losses, p.Ties})
+	require.InDelta(t, 0.375, *p.WinRate, 1e-9)
+	require.InDelta(t, 0.06351319437386316, p.WinRateInterval.Low, 1e-9)
+	require.InDelta(t, 0.8823573985738732, p.WinRateInterval.High, 1e-9)
+	require.Equal(t, int64(40), s.UsageByRole.Judges.InputTokens)
+	require.Nil(t, s.Judged.Report, "no case was judged")
 }

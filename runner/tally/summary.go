@@ -226,7 +226,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		return // its result tells enough of it
 	}
 	t.tuning.add(task, res)
-	t.judged.addTrial(res)
+	t.judged.addTrial(&t.rec.Tasks[task], res)
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
 	for _, g := range t.rec.Tasks[task].Groups {
@@ -297,6 +297,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	for i := range t.prompts {
 		s.UsageByRole = s.UsageByRole.Plus(&record.Ledger{Judges: t.prompts[i].Usage})
 	}
+	s.UsageByRole = s.UsageByRole.Plus(t.judged.ledger())
 	s.Usage = s.UsageByRole.Total()
 	tasks := t.tasksLocked(func(*record.TaskRef) bool { return true })
 	s.Rate = RateOf(s.Counts)

@@ -106,6 +106,10 @@ func (c *countedRun) take(e *record.Event) {
 		if ran { // neither never started nor taken over from another run
 			m.duration.Observe(float64(e.DurationMS) / 1000)
 		}
+	case record.CompareComplete:
+		c.spentBy("judge", e.Comparison.Usage)
+	case record.JudgeComplete:
+		c.spentBy("judge", e.Findings.Usage)
 	case record.End:
 		m.runs.WithLabelValues(string(e.Status)).Inc()
 	}

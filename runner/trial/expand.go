@@ -7,6 +7,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
+	"waza/runner/record"
 )
 
 // maxExpansion bounds the bytes of all texts of one attempt that template variables
@@ -27,6 +28,12 @@ type expander struct {
 
 func newExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
 	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
+}
+
+// Expand returns a function that fills the template variables of texts of an order's task
+// as in its first attempt. It calls end with the reason when texts become too long.
+func Expand(o *record.Order, end context.CancelCauseFunc) func(text string) string {
+	return newExpander(o.Task, o.Vars(1), end).fill
 }
 
 // fill returns the expanded text, or "" once the attempt has ended for that.

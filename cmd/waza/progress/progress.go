@@ -88,6 +88,9 @@ const mostRunning = 8
 func (p *progress) lines(now time.Time, columns, rows int) []line {
 	columns, rows = max(1, columns-1), max(1, rows-1)
 	out := []line{p.bar(now, columns), p.counts()}
+	if c := p.run.Comparing; c.Total > 0 {
+		out = append(out, line{{fmt.Sprintf("%d of %d comparisons of models", c.Done, c.Total), ""}})
+	}
 	space := rows - len(out)
 	notice := p.notice(now)
 	if notice != "" {

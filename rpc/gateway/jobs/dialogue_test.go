@@ -103,7 +103,8 @@ type dialogue struct {
 	events map[string]chan doortest.Event
 	trials map[string]chan string // what the agent is to do, by the id of its case
 
-	jury *runnertest.Jury
+	jury    *runnertest.Jury
+	answers chan struct{} // one for each question that the judge may answer after the trials
 
 	names map[string]any // what $NAME was
 	given map[string]string
@@ -129,9 +130,20 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) *dialogue {
 	d := &dialogue{
 		t: t, dir: t.TempDir(), log: &safeBuffer{}, config: jobs.Defaults(), events: map[string]chan doortest.Event{},
-		jury: &runnertest.Jury{}, trials: map[string]chan string{}, names: map[string]any{}, given: map[string]string{},
+		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, names: map[string]any{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
+	d.jury = &runnertest.Jury{Before: func(tool, _ string) int {
+		if tool == "submit_verdict" {
+			return 0
+		}
+		select {
+		case <-d.answers:
+			return 0
+		case <-t.Context().Done():
+			return http.StatusBadRequest
+		}
+	}}
 	decoder := yaml.NewDecoder(bytes.NewReader(config))
 	decoder.KnownFields(true)
 	if len(bytes.TrimSpace(config)) > 0 {
@@ -267,7 +279,7 @@ func (d *dialogue) step(line string) {
 	fields := strings.Fields(line)
 	do, ok := map[string]func(f []string, rest string){
 		"connect": d.connect, "drop": d.drop, "binary": d.binary, "large": d.large,
-		"run": d.run, "suite": d.suite, "judge": d.judge, "serve": d.serve, "serveas": d.serveAs, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
+		"run": d.run, "suite": d.suite, "judge": d.judge, "answers": d.judgeAnswers, "serve": d.serve, "serveas": d.serveAs, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
 		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip, "find": d.find,
 	}[fields[0]]
 	require.True(d.t, ok, "%s: what is %s?", d.at, fields[0])
@@ -408,6 +420,15 @@ func (d *dialogue) judge(f []string, _ string) {
 		suite += "  - {id: " + id + ", prompt: x, graders: [" + grader + "]}\n"
 	}
 	d.names["$"+f[0]] = runnertest.Start(d.t, d.other, suite, record.Request{}).ID()
+}
+
+// judgeAnswers lets the judge answer so many questions after the trials.
+func (d *dialogue) judgeAnswers(f []string, _ string) {
+	n, err := strconv.Atoi(f[0])
+	require.NoError(d.t, err, d.at)
+	for range n {
+		d.answers <- struct{}{}
+	}
 }
 
 // does lets the agent do a trial, TASK NUMBER WHAT.

@@ -63,6 +63,8 @@ type opinion struct {
 	Reason string  `json:"reason,omitempty"`
 	// Winner is with, without or tie; of pairwise judges only.
 	Winner string `json:"winner,omitempty"`
+	// Orders are what it said in each order of the outputs.
+	Orders []string `json:"orders,omitempty"`
 
 	usage provider.Usage
 }
@@ -243,6 +245,7 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *grader.Subject) (
 			return o, err
 		}
 	}
+	o.Orders = winners[:]
 	o.Winner, o.Reason = winners[0], reasons[0]
 	if winners[0] != winners[1] {
 		o.Winner = "tie"

@@ -291,6 +291,11 @@ func (b *Board) Watch(ctx context.Context, v Viewer, send func(msg []byte)) (sto
 	for i := range sync.Active {
 		if j := b.jobs[sync.Active[i].ID]; j.Status == Running {
 			send(j.messages.init(j, true))
+			if m, ok := j.messages.(interface{ more(*job) [][]byte }); ok {
+				for _, msg := range m.more(j) {
+					send(msg)
+				}
+			}
 		}
 	}
 	b.watchers[w] = struct{}{}

@@ -1,6 +1,9 @@
 package board
 
 import (
+	"slices"
+	"sync"
+
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -10,6 +13,9 @@ import (
 type judging struct {
 	rec     *record.Run
 	targets []target
+
+	mu        sync.Mutex // guards comparing
+	comparing *record.Comparing
 }
 
 func newJudge(rec *record.Run, _ []*record.Task) messages {
@@ -51,6 +57,84 @@ type judgeVerdictData struct {
 	Summary string `json:"summary"`
 }
 
+// judgeReport is judge_report.
+type judgeReport struct {
+	Type   string          `json:"type"`
+	JobID  string          `json:"job_id"`
+	EvalID string          `json:"eval_id"`
+	Data   judgeReportData `json:"data"`
+	Report judgeReportData `json:"report"`
+}
+
+type judgeReportData struct {
+	Grade      string   `json:"overall_grade"`
+	Score      float64  `json:"overall_score"`
+	Strengths  []string `json:"strengths"`
+	Weaknesses []string `json:"weaknesses"`
+	// Error says why there are no strengths and weaknesses.
+	Error string `json:"error,omitempty"`
+}
+
+// compareStart is compare_start.
+type compareStart struct {
+	Type      string           `json:"type"`
+	JobID     string           `json:"job_id"`
+	EvalID    string           `json:"eval_id"`
+	Reconnect bool             `json:"reconnect"`
+	Data      compareStartData `json:"data"`
+	compareStartData
+}
+
+type compareStartData struct {
+	Models     []string `json:"models"`
+	JudgeModel string   `json:"judge_model"`
+	Total      int      `json:"total_cases"`
+	Completed  int      `json:"completed_cases"`
+}
+
+// compareCase is compare_case.
+type compareCase struct {
+	Type  string          `json:"type"`
+	JobID string          `json:"job_id"`
+	Data  compareCaseData `json:"data"`
+	compareCaseData
+}
+
+type compareCaseData struct {
+	Num        int            `json:"case_num"`
+	Case       string         `json:"test_case_id"`
+	ModelA     string         `json:"model_a"`
+	ModelB     string         `json:"model_b"`
+	Winner     *record.Winner `json:"winner"` // null beside an error
+	Confidence float64        `json:"confidence"`
+	Reasoning  string         `json:"reasoning"`
+	Error      string         `json:"error,omitempty"`
+}
+
+// compareComplete is compare_complete.
+type compareComplete struct {
+	Type   string              `json:"type"`
+	JobID  string              `json:"job_id"`
+	EvalID string              `json:"eval_id"`
+	Data   compareCompleteData `json:"data"`
+	compareCompleteData
+}
+
+type compareCompleteData struct {
+	Missing     int           `json:"missing_cases"`
+	Comparisons []comparePair `json:"comparisons"`
+}
+
+// comparePair counts, as model A fared.
+type comparePair struct {
+	ModelA  string   `json:"model_a"`
+	ModelB  string   `json:"model_b"`
+	Wins    int      `json:"wins"`
+	Losses  int      `json:"losses"`
+	Ties    int      `json:"ties"`
+	WinRate *float64 `json:"win_rate"`
+}
+
 // judgeEnd is judge_complete or judge_failed.
 type judgeEnd struct {
 	Type   string  `json:"type"`
@@ -68,14 +152,86 @@ func (m *judging) init(j *job, reconnect bool) []byte {
 	return encode(msg)
 }
 
+// more are sent after init to clients that connect while the session runs.
+func (m *judging) more(*job) [][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.comparing == nil {
+		return nil
+	}
+	return [][]byte{m.startLocked(true)}
+}
+
+func (m *judging) startLocked(reconnect bool) []byte {
+	var models []string
+	for _, t := range m.targets {
+		models = append(models, t.Model)
+	}
+	data := compareStartData{models, m.rec.Config.JudgeModel, m.comparing.Total, m.comparing.Done}
+	return encode(&compareStart{Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: reconnect, Data: data, compareStartData: data})
+}
+
 func (m *judging) event(e *record.Event) [][]byte {
 	switch {
 	case e.Type == record.End:
 		return m.end(e)
+	case e.Comparing != nil:
+		return m.compare(e)
 	case isCase(m.rec, e):
 		return [][]byte{m.verdict(e)}
 	}
 	return nil
+}
+
+// compare takes compare_start, and compare_complete of one comparison. The first that the
+// board sees starts the comparing, also when earlier ones came before the board.
+func (m *judging) compare(e *record.Event) (list [][]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first, done := m.comparing == nil, e.Comparing.Done
+	if !first {
+		done = max(done, m.comparing.Done)
+	}
+	c := e.Comparison
+	if first && c != nil {
+		m.comparing = &record.Comparing{Total: e.Comparing.Total, Done: done - 1}
+		list = append(list, m.startLocked(true))
+	}
+	m.comparing = &record.Comparing{Total: e.Comparing.Total, Done: done}
+	if c == nil {
+		return append(list, m.startLocked(false))
+	}
+	data := compareCaseData{Num: c.Num, ModelA: c.ModelA, ModelB: c.ModelB, Confidence: c.Confidence, Reasoning: Failure(c.Reasoning), Error: Failure(c.Error)}
+	if c.Winner != "" {
+		data.Winner = &c.Winner
+	}
+	if i := slices.IndexFunc(m.rec.Tasks, func(t record.TaskRef) bool { return t.ID == c.TaskA }); i >= 0 {
+		data.Case = caseID(&m.rec.Tasks[i], c.TrialNum)
+	}
+	return append(list, encode(&compareCase{Type: "compare_case", JobID: m.rec.RunID, Data: data, compareCaseData: data}))
+}
+
+// results are what the summary of the run says.
+func (m *judging) results(r *record.JudgeResult) (list [][]byte) {
+	id := m.rec.RunID
+	if len(r.Comparisons) > 0 {
+		data := compareCompleteData{Missing: r.Missing + r.LeftOut}
+		for _, p := range r.Comparisons {
+			data.Comparisons = append(data.Comparisons, comparePair{p.ModelA, p.ModelB, p.Wins, p.Losses, p.Ties, p.WinRate})
+		}
+		list = append(list, encode(&compareComplete{Type: "compare_complete", JobID: id, EvalID: id, Data: data, compareCompleteData: data}))
+	}
+	if report := r.Report; report != nil {
+		data := judgeReportData{report.OverallGrade, report.OverallScore, []string{}, []string{}, Failure(report.Missing)}
+		for _, s := range report.Strengths {
+			data.Strengths = append(data.Strengths, Failure(s))
+		}
+		for _, s := range report.Weaknesses {
+			data.Weaknesses = append(data.Weaknesses, Failure(s))
+		}
+		list = append(list, encode(&judgeReport{Type: "judge_report", JobID: id, EvalID: id, Data: data, Report: data}))
+	}
+	return list
 }
 
 func (m *judging) verdict(e *record.Event) []byte {
@@ -88,16 +244,19 @@ func (m *judging) verdict(e *record.Event) []byte {
 	return encode(&judgeVerdict{Type: "judge_verdict", JobID: m.rec.RunID, Data: data, judgeVerdictData: data})
 }
 
-// end is the last message but that of the job. What is cancelled has none.
-func (m *judging) end(e *record.Event) [][]byte {
+// end are the last messages but that of the job. What is cancelled has none.
+func (m *judging) end(e *record.Event) (list [][]byte) {
 	msg := &judgeEnd{Type: "judge_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}
 	switch statusOf(e.Status) {
 	case Done:
+		if e.Summary != nil && e.Summary.Judged != nil {
+			list = m.results(e.Summary.Judged)
+		}
 	case Cancelled:
 		return nil
 	default:
 		text := Failure(e.Error)
 		msg.Type, msg.Error = "judge_failed", &text
 	}
-	return [][]byte{encode(msg)}
+	return append(list, encode(msg))
 }

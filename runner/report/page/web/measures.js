@@ -2,7 +2,7 @@
 // parameters, metrics, groups, the comparison with a baseline, trigger tests, and how far judges agree with people.
 
 function showMeasures() {
-  const blocks = [judged(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].filter(Boolean);
+  const blocks = [judged(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -239,18 +239,80 @@ function calibrations() {
   );
 }
 
+const MOST_COMPARISONS = 50;
+
 // judged shows what judges say, in a run of the kind judge.
 function judged() {
   const j = SUMMARY.judged;
   if (!j) return null;
   const grade = j.report ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.` : 'No case was judged.';
   const quality = [5, 4, 3, 2, 1];
-  return block(
-    'Judged',
-    grade,
-    ['Quality', ...quality.map(String), 'Not judged'],
-    [row('Cases', ...quality.map((q) => count(j.quality[q - 1])), count(j.cases - j.judged))],
-  );
+  return [
+    block(
+      'Judged',
+      grade,
+      ['Quality', ...quality.map(String), 'Not judged'],
+      [row('Cases', ...quality.map((q) => count(j.quality[q - 1])), count(j.cases - j.judged))],
+    ),
+    ...judgedModels(j),
+    ...judgedFindings(j.report),
+  ];
+}
+
+function judgedModels(j) {
+  const pairs = j.comparisons || [];
+  if (!pairs.length && !j.comparisonsMissing) return [];
+  const missing = j.comparisonsMissing ? ` ${plural(j.comparisonsMissing, 'comparison')} could not be made.` : '';
+  const leftOut = j.comparisonsLeftOut ? ` ${plural(j.comparisonsLeftOut, 'comparison')} left out, because there are too many.` : '';
+  const cases = pairs.flatMap((p) => p.cases || []);
+  const winner = (c) => ({ model_a: c.modelA, model_b: c.modelB, tie: 'tie' })[c.winner] || 'none';
+  const name = (id) => (TASK_NUMBERS.has(id) && TASKS[TASK_NUMBERS.get(id)].task) || id;
+  return [
+    block(
+      'Models compared',
+      `Each two answers, in both orders.${missing}${leftOut}`,
+      ['Models', 'Wins', 'Losses', 'Ties', 'Win rate', '95 % interval'],
+      pairs.map((p) =>
+        row(
+          `${p.modelA} against ${p.modelB}`,
+          count(p.wins),
+          count(p.losses),
+          count(p.ties),
+          typeof p.winRate === 'number' ? percent(p.winRate) : DASH,
+          p.winRateInterval ? between(p.winRateInterval) : DASH,
+        ),
+      ),
+    ),
+    cases.length > 0 &&
+      block(
+        'Comparisons',
+        cases.length > MOST_COMPARISONS ? `The first ${MOST_COMPARISONS} of ${count(cases.length)}.` : null,
+        ['Case', 'Winner', 'Confidence', 'Reasoning'],
+        cases
+          .slice(0, MOST_COMPARISONS)
+          .map((c) =>
+            row(
+              taskLink(c.taskA, `${name(c.taskA)}, trial ${c.trialNum}`),
+              winner(c),
+              c.winner ? percent(c.confidence) : DASH,
+              el('span', { class: 'quiet' }, c.error || c.reasoning || ''),
+            ),
+          ),
+      ),
+  ];
+}
+
+// judgedFindings shows the strengths and weaknesses that a judge found.
+function judgedFindings(report) {
+  if (!report) return [];
+  const note = report.missing
+    ? `Missing: ${report.missing}`
+    : report.stale
+      ? 'Verdicts changed since these were written.'
+      : null;
+  const list = (title, items) => (items || []).length > 0 && block(title, note, null, items.map((text) => row(text)));
+  if (report.missing) return [block('Strengths and weaknesses', note, null, [])];
+  return [list('Strengths', report.strengths), list('Weaknesses', report.weaknesses)];
 }
 
 // taskLink leads to a task of this page, if it is here.

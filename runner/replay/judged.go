@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"maps"
+	"slices"
+
+	"waza/runner/record"
+)
+
+// Judged is what a run of the kind judge asked after its trials, as far as the answers are
+// recorded.
+type Judged struct {
+	Comparing   record.Comparing
+	Comparisons map[record.ComparisonKey]*record.CaseComparison // the last of each
+	Findings    *record.Findings
+}
+
+func (j *Judged) apply(e *record.Event) {
+	switch {
+	case e.Type == record.CompareStart && e.Comparing != nil:
+		j.Comparing = *e.Comparing
+		for _, key := range e.Comparing.Dropped {
+			delete(j.Comparisons, key)
+		}
+	case e.Comparison != nil:
+		if j.Comparisons == nil {
+			j.Comparisons = map[record.ComparisonKey]*record.CaseComparison{}
+		}
+		j.Comparisons[e.Comparison.Key()] = e.Comparison
+	case e.Findings != nil:
+		j.Findings = e.Findings
+	}
+}
+
+// keepOnly drops the comparisons of trials that are not kept.
+func (j *Judged) keepOnly(rec *record.Run, kept map[string][]record.TrialRange) {
+	if len(j.Comparisons) == 0 {
+		return
+	}
+	known := make(map[string]bool, len(rec.Tasks))
+	for i := range rec.Tasks {
+		known[rec.Tasks[i].ID] = true
+	}
+	maps.DeleteFunc(j.Comparisons, func(key record.ComparisonKey, _ *record.CaseComparison) bool {
+		keeps := func(task string) bool { return known[task] && keeps(kept[task], key.TrialNum) }
+		return !keeps(key.TaskA) || !keeps(key.TaskB)
+	})
+}
+
+func (j *Judged) clone() Judged {
+	c := *j
+	c.Comparisons = maps.Clone(j.Comparisons)
+	return c
+}
+
+// Tell gives the answers to the tally of a run.
+func (j *Judged) Tell(t interface {
+	Compare(record.Comparing)
+	AddJudged([]*record.CaseComparison, *record.Findings)
+}) {
+	t.Compare(j.Comparing)
+	t.AddJudged(slices.Collect(maps.Values(j.Comparisons)), j.Findings)
+}
