@@ -63,6 +63,7 @@ func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.ctx, run.hooked = proc.WithScope(run.ctx)
 	run.feed = newFeed(log, run.fold, p.Pool.Redactor(), func(err error) {
+		r.log.Error("run cannot be recorded", "event", "record_failed", "run", rec.RunID, "error", err)
 		run.cancel(unrecorded(err))
 	})
 	return run
@@ -386,7 +387,7 @@ func finish(r *Run, status record.Status, err error, sum *record.Summary) {
 	st := r.fold.Snapshot()
 	st.Apply(end, replay.Place{})
 	if werr := r.log.WriteResult(func(w io.Writer) error { return writeResult(r, w, st, replay.ResultOptions{Stored: true}) }); werr != nil {
-		r.runner.log.Error("result not written", "run", r.ID(), "error", werr)
+		r.runner.log.Error("result not written", "event", "record_failed", "run", r.ID(), "error", werr)
 	}
 	r.feed.emit(end)
 	r.feed.close()

@@ -151,7 +151,7 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	return Main(ctx, Options{
 		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
 		Opened: func(dashboard func() (string, error)) { p.present(c, dashboard) },
-		NewRunner: func(hub remote.Hub, gate runner.Gate) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
+		NewRunner: func(hub remote.Hub, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
 			rn, metrics, ended, err := p.NewRunner(c, hub, gate, log)
 			if err == nil {
 				end = ended

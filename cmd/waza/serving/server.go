@@ -39,7 +39,7 @@ type Options struct {
 	Log      *slog.Logger
 	// NewRunner makes the runner whose suites reach agents by the hub and whose runs pass
 	// the gate, and the registry of its metrics. The server closes the runner.
-	NewRunner func(hub remote.Hub, gate runner.Gate) (*runner.Runner, *prometheus.Registry, error)
+	NewRunner func(hub remote.Hub, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error)
 	// Opened is called when all doors are open, with a function that makes a link to the
 	// dashboard, see [Server.Dashboard]. It must not block.
 	Opened func(dashboard func() (url string, err error))
@@ -74,6 +74,7 @@ type Server struct {
 	rpc     *rpc.Server
 	metrics *prometheus.Registry // of the doors
 	all     prometheus.Gatherers // of the doors and the runner
+	alerts  *board.Alerts
 	board   *board.Board         // nil when the jobs door is off
 	pages   *dashboard.Dashboard // nil when the jobs door is off
 	origin  string               // of the pages
@@ -84,7 +85,8 @@ type Server struct {
 // Open makes this process the server of the state directory and opens all doors, or
 // none. The error is a [*link.RunningError] when there is a server already.
 func Open(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{o: o, metrics: prometheus.NewRegistry()}
+	s := &Server{o: o, metrics: prometheus.NewRegistry(), alerts: board.NewAlerts(o.Log.Handler())}
+	s.o.Log = slog.New(s.alerts)
 	if err := s.open(); err != nil {
 		s.close(ctx)
 		return nil, err
@@ -137,7 +139,7 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub(), s.owned); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub(), s.owned, s.o.Log); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
@@ -156,6 +158,7 @@ func (s *Server) openJobs() (protocol, error) {
 			return nil, err
 		}
 		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.owned.Queued, Log: s.o.Log})
+		s.alerts.SendTo(s.board)
 		o.Board = s.board
 		s.pages = dashboard.New(dashboard.Options{Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log})
 		s.link.OfferDashboard(s.Dashboard)
@@ -242,6 +245,7 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
+		s.o.Log.Error("the server ends, because a part of it failed", board.EventKey, "server_failed", "error", err)
 	}
 	interrupted = !s.runner.Idle()
 	s.close(ctx)

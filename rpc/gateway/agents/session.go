@@ -199,7 +199,7 @@ func (s *session) rejected(ack *registrationAck, key string) {
 	if key == "" || s.reject != nil {
 		return
 	}
-	s.conn.Log().Warn("agent rejected", "clientId", ack.ClientID, "why", "wrong key")
+	s.conn.Log().Warn("agent rejected", "event", "wrong_key", "clientId", ack.ClientID, "why", "wrong key")
 	s.reject = time.AfterFunc(time.Duration(s.server.config.RejectDelay), func() {
 		s.conn.Close(closePolicy, "Authentication failed")
 	})

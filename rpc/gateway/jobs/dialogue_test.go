@@ -195,7 +195,8 @@ func (d *dialogue) start() {
 	require.NoError(d.t, err)
 	d.tokens, err = token.New(context.Background(), d.store)
 	require.NoError(d.t, err)
-	log := slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	alerts := board.NewAlerts(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(alerts)
 	d.runs, err = owned.Open(context.Background(), store.RunsOf(d.store), d.config.MaxJobs, log)
 	require.NoError(d.t, err)
 	d.own = runnertest.GatedRunner(d.t, d.dir, d.agent, d.runs)
@@ -205,6 +206,7 @@ func (d *dialogue) start() {
 		}
 		return token.Owner, nil
 	}})
+	alerts.SendTo(b)
 	d.server, err = jobs.New(d.config, jobs.Options{Tokens: d.tokens, Board: b, Log: log})
 	require.NoError(d.t, err)
 	d.addr, err = d.server.Door().Listen()

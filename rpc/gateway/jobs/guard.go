@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
 )
 
@@ -65,7 +66,7 @@ func (s *Server) watchTokens(ctx context.Context, done chan<- struct{}) {
 		revoked, err := s.options.Tokens.Revoked(ctx)
 		if err != nil {
 			if !failed && ctx.Err() == nil {
-				s.log.Error("revoked tokens cannot be looked up", "error", err)
+				s.log.Error("revoked tokens cannot be looked up", board.EventKey, "store_failed", "error", err)
 			}
 			failed = true
 			continue

@@ -150,7 +150,7 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 			return
 		case who == nil:
 		case !s.callers.enter(who.Subject, s.config.ConnectionsPerUser):
-			c.Close(CodeTooManyConnections, "too many connections")
+			s.refuseFurther(c, who)
 			return
 		default:
 			defer s.callers.leave(who.Subject)
@@ -180,7 +180,7 @@ func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Cla
 		return nil, false
 	}
 	if pause.Unless(ctx, c.Done(), s.guesses.Wrong(time.Now())) == nil {
-		c.Log().Warn("wrong token")
+		c.Log().Warn("wrong token", board.EventKey, "wrong_token")
 		c.Close(CodeUnauthenticated, "the token is wrong")
 	}
 	return nil, false

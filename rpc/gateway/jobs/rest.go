@@ -30,7 +30,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 // refuseToken answers a request whose token is no good.
 func (s *Server) refuseToken(w http.ResponseWriter, err error) {
 	if errors.Is(err, token.ErrStore) {
-		s.log.Error("a token cannot be checked", "error", err)
+		s.log.Error("a token cannot be checked", board.EventKey, "store_failed", "error", err)
 		refuse(w, http.StatusInternalServerError, token.ErrStore.Error())
 		return
 	}

@@ -60,14 +60,14 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		claims, err := s.options.Tokens.Check(ctx, c.Request().URL.Query().Get("token"))
 		switch {
 		case errors.Is(err, token.ErrStore):
-			c.Log().Error("a token cannot be checked", "error", err)
+			c.Log().Error("a token cannot be checked", board.EventKey, "store_failed", "error", err)
 			c.Close(int(websocket.StatusInternalError), token.ErrStore.Error())
 			return
 		case err != nil:
 			c.Close(CodeUnauthenticated, err.Error())
 			return
 		case !s.crowd.enter(claims.Subject, s.config.ConnectionsPerUser):
-			c.Close(CodeTooManyConnections, "too many connections")
+			s.refuseFurther(c, claims)
 			return
 		}
 		defer s.crowd.leave(claims.Subject)
@@ -78,6 +78,12 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		c.SetIdle(door.Idle{After: time.Duration(s.config.ReceiveTimeout), Code: CodeReceiveTimeout, Reason: "Receive timeout"})
 		s.watch(ctx, c, viewer(claims))
 	})
+}
+
+// refuseFurther closes a connection of a user who has the most there may be.
+func (s *Server) refuseFurther(c *door.Conn, who *token.Claims) {
+	c.Log().Warn("user has too many connections", board.EventKey, "too_many_connections", "user", who.Subject)
+	c.Close(CodeTooManyConnections, "too many connections")
 }
 
 func viewer(claims *token.Claims) board.Viewer {

@@ -142,7 +142,7 @@ func (o *Runs) Enter(runID, user string, resumed bool) error {
 		o.Leave(runID, runner.Unrecorded)
 		return fmt.Errorf("nobody would know whose the run is: %w", err)
 	default:
-		o.log.Error("run is not taken up again should this server end before it", "run", runID, "error", err)
+		o.log.Error("run is not taken up again should this server end before it", "event", "store_failed", "run", runID, "error", err)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (o *Runs) Leave(runID string, how runner.Left) {
 	case runner.Closed:
 	}
 	if err != nil {
-		o.log.Error("run is not forgotten", "run", runID, "error", err)
+		o.log.Error("run is not forgotten", "event", "store_failed", "run", runID, "error", err)
 	}
 }
 
@@ -215,7 +215,7 @@ func (o *Runs) Resume(ctx context.Context, r *runner.Runner) error {
 		case err == nil:
 			o.log.Info("run of an earlier server is taken up again", "run", id)
 		case o.giveUp(id):
-			o.log.Warn("run of an earlier server is not taken up again", "run", id, "error", err)
+			o.log.Warn("run of an earlier server is not taken up again", "event", "run_not_resumed", "run", id, "error", err)
 		}
 	}
 	return o.tidy(ctx, r)
