@@ -87,9 +87,8 @@ const notifyQueued = 8 << 10
 // connect makes the connection of a client and starts to read. The owner of the
 // process is authorised.
 func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*connection, error) {
-	authorised := who.Authorised
 	c := &connection{
-		server: s, runner: s.runner.View(who.View), owner: owner, authorised: authorised,
+		server: s, runner: s.runner.View(who.View), owner: owner, authorised: who.Authorised,
 		ready: make(chan struct{}), exits: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -100,7 +99,7 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	if !owner {
 		o.RefuseForeign, o.WriteTimeout = true, s.o.WriteTimeout
 	}
-	if !authorised {
+	if !who.Authorised {
 		o.MaxLine = wire.MaxLineBeforeAuth
 	}
 	c.stream = wire.NewStream(r, w, o)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"waza/runner/catalog"
+	"waza/runner/journal"
 	"waza/runner/regrade"
 )
 
@@ -24,7 +25,7 @@ func (r *Runner) View(v View) *Runner {
 	if v.Sees == nil {
 		return &w
 	}
-	w.store = r.store.View(v.Sees)
+	w.store = journal.View(r.store, v.Sees)
 	w.catalog = catalog.New(w.store, w.liveRun, w.log)
 	w.planner = r.planner.View(w.catalog)
 	w.amender = newAmender(&w)

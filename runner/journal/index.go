@@ -107,7 +107,7 @@ func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	holders := map[string][]string{}
 	for name := range files {
 		err := s.eachLine(name, func(hash, run string) {
-			if wanted[hash] && !s.hides(run) {
+			if wanted[hash] && !hides(s, run) {
 				hash, run = strings.Clone(hash), strings.Clone(run) // not the whole file
 				holders[hash] = append(holders[hash], run)
 			}

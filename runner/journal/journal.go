@@ -61,17 +61,17 @@ type written struct{ lines, bytes atomic.Int64 }
 // NewStore uses the given state directory, which is made when the first run is.
 func NewStore(dir string) *Store { return &Store{dir: dir, written: &written{}} }
 
-// View returns the store as somebody sees it to whom only some runs are known. It lists
+// View returns a store as somebody sees it to whom only some runs are known. It lists
 // these, and answers for all others as if they did not exist. What belongs to no run is
 // neither deleted nor replaced through it. sees must be safe for concurrent use.
-func (s *Store) View(sees func(id string) bool) *Store {
+func View(s *Store, sees func(id string) bool) *Store {
 	v := *s
 	v.sees = sees
 	return &v
 }
 
 // hides reports whether a run does not exist for who uses the store.
-func (s *Store) hides(id string) bool { return s.sees != nil && !s.sees(id) }
+func hides(s *Store, id string) bool { return s.sees != nil && !s.sees(id) }
 
 // DefaultDir is $WAZA_STATE, else waza below $XDG_STATE_HOME, else
 // ~/.local/state/waza.
@@ -186,7 +186,7 @@ func (s *Store) List() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() && ValidID(e.Name()) && !s.hides(e.Name()) {
+		if e.IsDir() && ValidID(e.Name()) && !hides(s, e.Name()) {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -230,7 +230,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 
 // Open gives access to a recorded run, or [ErrNotFound].
 func (s *Store) Open(id string) (*Run, error) {
-	if !ValidID(id) || s.hides(id) {
+	if !ValidID(id) || hides(s, id) {
 		return nil, ErrNotFound
 	}
 	if r := s.run(id); r.Recorded() {

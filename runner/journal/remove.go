@@ -21,7 +21,7 @@ func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 // directory, in the trash, that holds them; the caller deletes it. The error is
 // [ErrNotFound], or [ErrRecorded] or [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
-	if !ValidID(id) || s.hides(id) {
+	if !ValidID(id) || hides(s, id) {
 		return "", ErrNotFound
 	}
 	r := s.run(id)
