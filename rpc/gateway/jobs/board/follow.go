@@ -352,6 +352,13 @@ func (b *Board) endLocked(j *job, to Status, at time.Time, failure string) {
 	if b.moveLocked(j, to) {
 		j.pending = false
 		j.finish(at, failure)
+		if m, ok := j.messages.(interface {
+			last(to Status, failure string) []byte
+		}); ok {
+			if msg := m.last(to, failure); msg != nil {
+				b.publishLocked(j, msg)
+			}
+		}
 		b.publishLocked(j, j.over(at))
 	}
 }

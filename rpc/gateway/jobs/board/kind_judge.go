@@ -174,7 +174,9 @@ func (m *judging) startLocked(reconnect bool) []byte {
 func (m *judging) event(e *record.Event) [][]byte {
 	switch {
 	case e.Type == record.End:
-		return m.end(e)
+		if statusOf(e.Status) == Done && e.Summary != nil && e.Summary.Judged != nil {
+			return m.results(e.Summary.Judged)
+		}
 	case e.Comparing != nil:
 		return m.compare(e)
 	case isCase(m.rec, e):
@@ -244,19 +246,15 @@ func (m *judging) verdict(e *record.Event) []byte {
 	return encode(&judgeVerdict{Type: "judge_verdict", JobID: m.rec.RunID, Data: data, judgeVerdictData: data})
 }
 
-// end are the last messages but that of the job. What is cancelled has none.
-func (m *judging) end(e *record.Event) (list [][]byte) {
+// last is the last message but that of the job. A job that is cancelled has none.
+func (m *judging) last(to Status, failure string) []byte {
 	msg := &judgeEnd{Type: "judge_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}
-	switch statusOf(e.Status) {
-	case Done:
-		if e.Summary != nil && e.Summary.Judged != nil {
-			list = m.results(e.Summary.Judged)
-		}
+	switch to {
 	case Cancelled:
 		return nil
-	default:
-		text := Failure(e.Error)
-		msg.Type, msg.Error = "judge_failed", &text
+	case Failed, Interrupted:
+		msg.Type, msg.Error = "judge_failed", &failure
+	case Pending, Running, Done:
 	}
-	return append(list, encode(msg))
+	return encode(msg)
 }

@@ -271,15 +271,16 @@ function judgedModels(j) {
     block(
       'Models compared',
       `Each two answers, in both orders.${missing}${leftOut}`,
-      ['Models', 'Wins', 'Losses', 'Ties', 'Win rate', '95 % interval'],
+      ['Models', 'Won', 'Lost', 'Tied', 'Win rate'],
       pairs.map((p) =>
         row(
           `${p.modelA} against ${p.modelB}`,
           count(p.wins),
           count(p.losses),
           count(p.ties),
-          typeof p.winRate === 'number' ? percent(p.winRate) : DASH,
-          p.winRateInterval ? between(p.winRateInterval) : DASH,
+          typeof p.winRate === 'number'
+            ? [percent(p.winRate), el('div', { class: 'quiet' }, between(p.winRateInterval))]
+            : DASH,
         ),
       ),
     ),
@@ -287,15 +288,17 @@ function judgedModels(j) {
       block(
         'Comparisons',
         cases.length > MOST_COMPARISONS ? `The first ${MOST_COMPARISONS} of ${count(cases.length)}.` : null,
-        ['Case', 'Winner', 'Confidence', 'Reasoning'],
+        ['Case', 'Winner', 'Confidence'],
         cases
           .slice(0, MOST_COMPARISONS)
           .map((c) =>
             row(
-              taskLink(c.taskA, `${name(c.taskA)}, trial ${c.trialNum}`),
+              [
+                taskLink(c.taskA, `${name(c.taskA)}, trial ${c.trialNum}`),
+                el('div', { class: 'quiet' }, c.error || c.reasoning || ''),
+              ],
               winner(c),
               c.winner ? percent(c.confidence) : DASH,
-              el('span', { class: 'quiet' }, c.error || c.reasoning || ''),
             ),
           ),
       ),
