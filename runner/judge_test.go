@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
+	"waza/runner/judging"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
@@ -122,6 +123,22 @@ func TestJudgeComparesWithFirst(t *testing.T) {
 	require.Len(t, pairs, 2)
 	require.Equal(t, []any{"m-1", "m-2", 1, 0}, []any{pairs[0].ModelA, pairs[0].ModelB, pairs[0].Wins, pairs[0].Losses})
 	require.Equal(t, []any{"m-1", "m-3", 0, 1}, []any{pairs[1].ModelA, pairs[1].ModelB, pairs[1].Wins, pairs[1].Losses})
+}
+
+// A run makes a bounded number of comparisons, and says how many it leaves out.
+func TestJudgeComparesAtMost(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("asks some thousand questions")
+	}
+	jury := &runnertest.Jury{}
+	res, events := runnertest.Run(t, twoModels(t, jury, fmt.Sprintf("  models: [m-1, m-2]\n  parallel: true\n  workers: 32\n  trials_per_task: %d", judging.MaxComparisons+3), "  - {id: a, prompt: good poor}"), record.Request{})
+	j := res.Summary.Judged
+	require.Equal(t, 3, j.LeftOut)
+	require.Zero(t, j.Missing)
+	require.Equal(t, judging.MaxComparisons, j.Comparisons[0].Wins)
+	require.Equal(t, 2*judging.MaxComparisons, jury.Asked()["submit_comparison"])
+	require.Contains(t, runnertest.Logs(events), "3 comparisons are left out")
 }
 
 // A run that is killed anywhere after its trials asks what is missing, and nothing twice.
