@@ -31,6 +31,8 @@ type Kind struct {
 	// url, input and priority, and need no prompt where there is a tool or an input; they
 	// get no files and no follow-up prompts.
 	Remote bool
+	// MeasuresSpeed: an executor reports how fast a model answers.
+	MeasuresSpeed bool
 	// Judges: graders of the kind ask models to judge. It returns the options of the
 	// grader that suites of the kind judge give to tasks without one; nil for others.
 	Judges func() any

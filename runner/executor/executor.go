@@ -63,6 +63,13 @@ type Kind struct {
 	Preflight func(ctx context.Context, s Settings) []Finding
 }
 
+// Contexter is a type of options of executors that put filler text before prompts.
+type Contexter interface {
+	// Context returns how many tokens of it there are, and how many an answer may have; 0
+	// when the options do not say.
+	Context() (tokens, most int)
+}
+
 // Can returns what the executor can report with these settings.
 func (k Kind) Can(s Settings) Capabilities {
 	if k.Capabilities == nil {

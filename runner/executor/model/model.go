@@ -32,6 +32,8 @@ func kind(api provider.API, summary string) executor.Kind {
 			Options: func() any { return newOptions() },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 			Params:  eval.ParamsInOption,
+
+			MeasuresSpeed: true,
 		},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
 		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
@@ -101,8 +103,11 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 	for i := range m.options.Tools {
 		c.Tools = append(c.Tools, m.options.Tools[i].live(t))
 	}
-	for _, prompt := range append([]string{prompt}, t.FollowUps...) {
+	for i, prompt := range append([]string{prompt}, t.FollowUps...) {
 		t.Transcript.Message("user", prompt)
+		if n := m.options.ContextTokens; i == 0 && n > 0 {
+			prompt = filler(n, m.seed(t)) + "\n\n" + prompt
+		}
 		if _, err = c.Ask(ctx, prompt); err == nil {
 			continue
 		}

@@ -21,6 +21,11 @@ type Options struct {
 	Params map[string]any `yaml:"params"`
 	// What the system prompt begins with; the skills come after it. May use template variables.
 	SystemPrompt string `yaml:"system_prompt"`
+	// About how many tokens of filler text stand before the first prompt; none when 0. Each trial has another text, so that
+	// the caches of providers do not help. Records keep the prompt without it.
+	ContextTokens int `yaml:"context_tokens" json:",omitempty" jsonschema:"minimum=0,maximum=2000000"`
+	// Give all trials the same filler text.
+	ContextShared bool `yaml:"context_shared" json:",omitempty"`
 	// Tools the model may call. Each call is recorded and answered with the tool's result.
 	Tools []Tool `yaml:"tools"`
 	// Most answers of the model to one prompt; those between the first and the last call tools.
@@ -50,6 +55,22 @@ func newOptions() *Options { return &Options{MaxTurns: defaultMaxTurns, IncludeF
 // ProviderEndpoint is where the suite's models are served; judges ask there too.
 func (o *Options) ProviderEndpoint() provider.Endpoint { return o.Endpoint }
 
+// Context is how many tokens of filler text the options ask for, and how many tokens an
+// answer may have; 0 when they do not say.
+func (o *Options) Context() (tokens, most int) {
+	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+		switch n := o.Params[name].(type) {
+		case int:
+			return o.ContextTokens, n
+		case int64:
+			return o.ContextTokens, int(n)
+		case float64:
+			return o.ContextTokens, int(n)
+		}
+	}
+	return o.ContextTokens, 0
+}
+
 // ownParams are what waza itself puts into a request.
 var ownParams = []string{"model", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n", "response_format"}
 
@@ -62,6 +83,9 @@ func check(c *eval.Check, o *Options) {
 		if slices.Contains(ownParams, name) {
 			c.Errorf(decode.At("params", name), decode.CodeInvalidValue, "params.%s: waza sets it itself", name)
 		}
+	}
+	if o.ContextShared && o.ContextTokens == 0 {
+		c.Warnf(decode.At("context_shared"), decode.CodeNoEffect, "context_shared has no effect without context_tokens")
 	}
 	var names []string
 	for i, t := range o.Tools {
