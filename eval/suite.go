@@ -129,6 +129,8 @@ type Config struct {
 	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty" jsonschema:"minimum=0"`
 	// What models cost, by name. It goes before the list prices that come with waza (runner/provider/prices.json), which are dated and know neither discounts nor surcharges for long prompts.
 	Prices map[string]Price `yaml:"prices" json:"prices,omitempty"`
+	// How many tokens models take, read and written together, by name. It goes before the windows that come with waza (runner/provider/windows.json). Suites of the kind benchmark skip contexts that are too long for a model.
+	ContextWindows map[string]int `yaml:"context_windows" json:"context_windows,omitempty"`
 	// Send more log events.
 	Verbose bool `yaml:"verbose" json:"verbose"`
 	// Grade what tasks say under expected: true, false, or auto (all but an unscripted mock).

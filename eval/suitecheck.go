@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -39,6 +40,7 @@ func (l suiteCheck) settings() {
 	l.workers()
 	l.stopping()
 	l.environment()
+	l.windows()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
 		l.metric(i)
@@ -96,6 +98,15 @@ func (l suiteCheck) workers() {
 	case c.Parallel || c.Workers < 0 || c.Workers == 1 || parallel != nil:
 	case n != nil && decode.Follow(n).Tag != "!!null":
 		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
+	}
+}
+
+// windows checks config.context_windows.
+func (l suiteCheck) windows() {
+	for _, model := range slices.Sorted(maps.Keys(l.suite.Config.ContextWindows)) {
+		if n := l.suite.Config.ContextWindows[model]; n <= 0 {
+			l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "context_windows", model), "config.context_windows: the window of %q must be at least 1 token, got %d", text.Clip(model, 60), n)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"slices"
+	"strings"
 
 	"waza/eval/decode"
 )
@@ -44,7 +45,54 @@ var kindChecks = map[SuiteKind]func(l suiteCheck){
 				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, or let a model propose them with config.prompt_tune")
 		}
 	},
-	Judge: suiteCheck.judges,
+	Judge:     suiteCheck.judges,
+	Benchmark: suiteCheck.measures,
+}
+
+// measures checks that the speed of all models is measured, in all trials.
+func (l suiteCheck) measures() {
+	c, v := l.suite.Config, l.options.Vocabulary
+	if c.Stopping.Confidence != 0 {
+		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind benchmark measures all trials; remove config.stopping")
+	}
+	if c.GroupBy != "" {
+		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
+	}
+	if v == nil {
+		return
+	}
+	executors := []string{c.Executor}
+	for _, variant := range l.suite.Variants {
+		executors = append(executors, variant.Executor)
+	}
+	if len(l.suite.Variants) > 0 {
+		executors = executors[1:]
+	}
+	severity := decode.Error
+	if l.options.Executor != "" { // to try a suite out with another executor is no fault
+		severity = decode.Warning
+	}
+	said := map[string]bool{}
+	for _, name := range executors {
+		kind, ok := v.Executor(name)
+		if !ok || kind.MeasuresSpeed || said[kind.Name] {
+			continue
+		}
+		said[kind.Name] = true
+		l.at(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
+			"a suite of the kind benchmark measures speed, which the executor %s does not report; set config.executor to %s",
+			kind.Name, strings.Join(measuring(v), " or "))
+	}
+}
+
+// measuring are the executors that report speed.
+func measuring(v *Vocabulary) (names []string) {
+	for _, kind := range v.Executors {
+		if kind.MeasuresSpeed {
+			names = append(names, kind.Name)
+		}
+	}
+	return names
 }
 
 // ParamSystemPrompt is the parameter of the matrix that prompt_tune varies.

@@ -68,7 +68,7 @@ func vocabulary() *eval.Vocabulary {
 			{Name: "mock", Options: func() any { return &mockOptions{} }, Check: checkMock},
 			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }, Params: eval.ParamsInEnvironment},
 			{Name: "acp", Options: func() any { return &acpOptions{} }},
-			{Name: "openai", Options: func() any { return &modelOptions{MaxTurns: 10} }, Params: eval.ParamsInOption},
+			{Name: "openai", Options: func() any { return &modelOptions{MaxTurns: 10} }, Params: eval.ParamsInOption, MeasuresSpeed: true},
 		},
 		Graders: []eval.Kind{
 			{Name: "text", Aliases: []string{"regex", "keyword"}, Options: func() any { return &textOptions{} }, Check: checkText},

@@ -97,7 +97,7 @@ type numbered struct {
 	verdict record.Verdict
 }
 
-// sideTrial holds the numbers of a trial that counts: 56 bytes of each of the million
+// sideTrial holds the numbers of a trial that counts: 72 bytes of each of the million
 // trials that two runs may have, where a [record.Trial] without texts takes 330.
 type sideTrial struct {
 	num           int
@@ -106,6 +106,7 @@ type sideTrial struct {
 	ms            float64
 	usage         bool
 	tokens, price float64
+	first, speed  float64 // 0 when not known
 }
 
 func newSide(rec *record.Run, status record.Status, cell *record.Cell) *side {
@@ -160,6 +161,9 @@ func (s *side) add(task int, res *record.Trial) error {
 	}
 	if spent := res.Ledger(); spent != nil && spent.Agent != nil { // judges may differ, and say nothing of the agent
 		trial.usage, trial.tokens, trial.price = true, float64(spent.Agent.Total()), spent.Agent.CostUSD
+	}
+	if res.Speed != nil {
+		trial.first, trial.speed = res.Speed.FirstTokenMS, res.Speed.TokensPerSecond
 	}
 	t.trials = append(t.trials, trial)
 	return nil
@@ -230,5 +234,7 @@ func (t *sideTask) took(what func(sideTrial) (float64, bool)) []float64 {
 var (
 	tookTime   = func(t sideTrial) (float64, bool) { return t.ms, true }
 	tookTokens = func(t sideTrial) (float64, bool) { return t.tokens, t.usage && t.tokens > 0 }
+	tookFirst  = func(t sideTrial) (float64, bool) { return t.first, t.first > 0 }
+	tookSpeed  = func(t sideTrial) (float64, bool) { return t.speed, t.speed > 0 }
 	tookMoney  = func(t sideTrial) (float64, bool) { return t.price, t.usage && t.price > 0 }
 )

@@ -79,6 +79,10 @@ type RunComparison struct {
 	DurationMS *Ratio `json:"durationMs"`
 	Tokens     *Ratio `json:"tokens"`
 	CostUSD    *Ratio `json:"costUsd"`
+	// FirstTokenMS and TokensPerSecond say how fast models were, as means over tasks; nil
+	// when no trial knows.
+	FirstTokenMS    *Ratio `json:"firstTokenMs,omitempty"`
+	TokensPerSecond *Ratio `json:"tokensPerSecond,omitempty"`
 	// Tools are the tool scores, as means over the tasks that have them in both runs; nil
 	// when none has.
 	Tools *ToolContrasts `json:"tools,omitempty"`

@@ -38,6 +38,7 @@ func (p *pairing) suite() {
 	r.Verdicts = p.verdicts()
 	r.Tools = p.tools()
 	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(tookTime), p.ratioOf(tookTokens), p.ratioOf(tookMoney)
+	r.FirstTokenMS, r.TokensPerSecond = p.ratioOf(tookFirst), p.ratioOf(tookSpeed)
 }
 
 // tools holds the tool scores of the tasks that have them in both runs.

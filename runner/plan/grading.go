@@ -36,6 +36,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = skipCells(p)                   // trials that were done are graded, whatever windows are known today
 	var nothing *record.SelectionError // there may be nothing to run any more, and yet what was run
 	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
 		return nil, err

@@ -101,6 +101,7 @@ type Plan struct {
 	Verbose   bool
 	// baselines and triggers say why there are none; empty when there are.
 	baselines, triggers string
+	benchmark           *record.BenchmarkRef // nil of other kinds of suites
 }
 
 // Task is a task to run.
@@ -174,6 +175,9 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	p.Config = planConfig(suite, req, kind)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
+		return nil, err
+	}
+	if err := skipCells(p); err != nil {
 		return nil, err
 	}
 	if err := p.planTasks(req); err != nil {

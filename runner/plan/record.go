@@ -14,7 +14,8 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	s := p.Suite
 	rec := &record.Run{
 		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
-		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
+		Benchmark: p.benchmark,
+		Suite:     record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
 	}
 	if s.Kind != eval.ToolEval {
 		rec.Suite.Kind = s.Kind
@@ -27,7 +28,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell,
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
-		if t.canStop() {
+		if t.canStop() && p.benchmark == nil { // which measures all trials
 			ref.Stopping = p.Config.Stopping.Confidence
 		}
 		if t.Cell != nil {

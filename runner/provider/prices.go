@@ -39,25 +39,27 @@ var dated = text.Pattern(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+
 // Find returns the price of a model. Names are compared in any letter case,
 // without the maker's name in front ("anthropic/") and the version's date behind;
 // config.prices may also name a model with its maker.
-func (p Prices) Find(model string) (eval.Price, bool) {
+func (p Prices) Find(model string) (eval.Price, bool) { return findModel(model, p, builtinPrices()) }
+
+// findModel looks a model up in the first table that has it.
+func findModel[T any](model string, tables ...map[string]T) (found T, ok bool) {
 	name := strings.ToLower(strings.TrimSpace(model))
 	for _, name := range []string{name, name[strings.LastIndexByte(name, '/')+1:]} {
-		for _, table := range []map[string]eval.Price{p, builtinPrices()} {
-			if price, ok := findPrice(table, name); ok {
-				return price, true
+		for _, table := range tables {
+			if found, ok = findVersion(table, name); ok {
+				return found, true
 			}
 		}
 	}
-	return eval.Price{}, false
+	return found, false
 }
 
-func findPrice(table map[string]eval.Price, name string) (eval.Price, bool) {
-	var found eval.Price
+func findVersion[T any](table map[string]T, name string) (found T, ok bool) {
 	longest := -1
-	for model, price := range table {
+	for model, value := range table {
 		rest, ok := strings.CutPrefix(name, strings.ToLower(model))
 		if ok && len(model) > longest && (rest == "" || dated().MatchString(rest)) {
-			found, longest = price, len(model)
+			found, longest = value, len(model)
 		}
 	}
 	return found, longest >= 0

@@ -34,10 +34,14 @@ type SelectionError struct {
 	Known    []string
 	// Unmeasured says why trigger tests, of which there are, are nothing to run.
 	Unmeasured string
+	// Skipped says why a benchmark has nothing to measure.
+	Skipped string
 }
 
 func (e *SelectionError) Error() string {
 	switch {
+	case e.Skipped != "":
+		return "there is nothing to run: " + e.Skipped
 	case e.Unmeasured != "":
 		return "there is nothing to run but trigger tests: " + e.Unmeasured
 	case e.What == "":

@@ -68,3 +68,25 @@ type TrialTools struct {
 	// of the transcript, from 0; nil when none of them meets one.
 	Call *int `json:"call,omitempty"`
 }
+
+// Measure describes a quantity that was measured in trials.
+type Measure struct {
+	Distribution
+	// MeanInterval is the 95 % interval of the mean, see [stats.StudentInterval]; nil for
+	// fewer than two values.
+	MeanInterval *Interval `json:"meanInterval"`
+}
+
+// BenchmarkResult is what trials measured of a model: those that were answered, of all tasks
+// together. A measure is nil when no trial knows it.
+type BenchmarkResult struct {
+	// Trials is how many were answered.
+	Trials int `json:"trials"`
+	// FirstTokenMS and TokensPerSecond are those of [Speed].
+	FirstTokenMS    *Measure `json:"firstTokenMs"`
+	TokensPerSecond *Measure `json:"tokensPerSecond"`
+	InputTokens     *Measure `json:"inputTokens"`
+	OutputTokens    *Measure `json:"outputTokens"`
+	// CostUSD is what the model cost in a trial.
+	CostUSD *Measure `json:"costUsd"`
+}

@@ -56,6 +56,8 @@ type Run struct {
 	// Baseline and Triggers are nil when the suite asks for none.
 	Baseline *BaselineRef `json:"baseline,omitempty"`
 	Triggers *TriggersRef `json:"triggers,omitempty"`
+	// Benchmark is nil of other kinds of suites.
+	Benchmark *BenchmarkRef `json:"benchmark,omitempty"`
 }
 
 // BaselineRef reports the comparison with an agent without skills.

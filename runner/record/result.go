@@ -170,6 +170,8 @@ type Summary struct {
 	DurationMS   int64  `json:"durationMs"`
 	// Missed names the metrics under their threshold.
 	Missed []string `json:"missed,omitempty"`
+	// Benchmark is what the trials of a benchmark measured that has no cells; nil of others.
+	Benchmark *BenchmarkResult `json:"benchmark,omitempty"`
 	// Calibrations tell how far graders agree with the persons who scored the same trials.
 	Calibrations []CalibrationResult `json:"calibrations,omitempty"`
 }
@@ -233,6 +235,8 @@ type CellResult struct {
 	Score *ScoreStats `json:"score"`
 	// Tools are the means over tasks of their tool scores; nil when none has any.
 	Tools *ToolScores `json:"tools,omitempty"`
+	// Benchmark is what trials of a suite of the kind benchmark measured; nil of others.
+	Benchmark *BenchmarkResult `json:"benchmark,omitempty"`
 	// Usage is what they cost; nil when nothing is known of that.
 	Usage *Usage `json:"usage,omitempty"`
 	// MeanDurationMS is how long a counted trial took; nil when none was counted.

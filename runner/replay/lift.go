@@ -145,7 +145,9 @@ func (t *Lean) lift(b []byte, head bool) error {
 	known, err := true, error(nil)
 	merr := jsonwalk.Members(b, "", func(key, value []byte) bool {
 		switch string(key) {
-		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs", "speed":
+		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs":
+		case "speed":
+			err = json.Unmarshal(value, &t.Speed)
 		case "taskId":
 			t.TaskID, err = textOf(value)
 		case "trialNum":

@@ -38,6 +38,8 @@ func (d *compared) suite() {
 		return &c.Tools.Overall
 	})
 	d.ratioRow(s, "Time/trial", milliseconds, func(c *compare.RunComparison) *compare.Ratio { return c.DurationMS })
+	d.ratioRow(s, "First token", firstToken, func(c *compare.RunComparison) *compare.Ratio { return c.FirstTokenMS })
+	d.ratioRow(s, "Tokens/s", figure.Number, func(c *compare.RunComparison) *compare.Ratio { return c.TokensPerSecond })
 	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *compare.RunComparison) *compare.Ratio { return c.Tokens })
 	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *compare.RunComparison) *compare.Ratio { return c.CostUSD })
 	if len(s.rows) == 1 {

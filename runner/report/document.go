@@ -70,6 +70,18 @@ func (d *document) text(w io.Writer, o Options) error {
 	return err
 }
 
+// narrow takes columns out of the table, the first named first, until there is room for it
+// on the terminal.
+func (s *section) narrow(o Options, columns ...int) {
+	for _, column := range columns {
+		if rows := s.textRows(); o.Width > 0 && len(rows) > 0 && tableColumns(rows, leastName) > o.Width {
+			for i := range s.rows {
+				s.rows[i][column] = item{}
+			}
+		}
+	}
+}
+
 func (s *section) textRows() []row {
 	var rows []row
 	for _, items := range s.rows {

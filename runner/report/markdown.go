@@ -40,6 +40,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.tasks()
 	m.reasons()
 	m.judged()
+	m.benchmark()
 	m.metrics()
 	m.groups()
 	m.baseline()

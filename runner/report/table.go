@@ -18,6 +18,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	r.table(&b, o)
 	r.reasons(&b, o)
 	r.judged(&b, o)
+	r.benchmark(&b, o)
 	r.groups(&b, o)
 	r.baseline(&b, o)
 	r.metrics(&b, o)

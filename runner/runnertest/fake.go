@@ -17,6 +17,7 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/executor/model"
 	"waza/runner/record"
 )
 
@@ -32,7 +33,7 @@ func (a Agent) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 // Close does nothing.
 func (a Agent) Close() error { return nil }
 
-// AgentRunner is a runner with one executor, the agent.
+// AgentRunner is a runner with two executors, the agent and that of OpenAI's API.
 func AgentRunner(t testing.TB, dir string, a Agent) *runner.Runner {
 	t.Helper()
 	return GatedRunner(t, dir, a, nil)
@@ -45,7 +46,7 @@ func GatedRunner(t testing.TB, dir string, a Agent, gate runner.Gate) *runner.Ru
 		Kind:         eval.Kind{Name: "agent"},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 		Open:         func(context.Context, executor.Settings) (executor.Executor, error) { return a, nil },
-	})})
+	}, model.OpenAI)})
 	require.NoError(t, err)
 	return r
 }

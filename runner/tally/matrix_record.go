@@ -29,6 +29,7 @@ func (t *Run) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResul
 	if r.Triggers != nil {
 		r.Triggers.Results = nil
 	}
+	r.Benchmark = t.bench.result(t.rec, c)
 	var times []float64
 	trials := 0
 	for _, res := range tasks {

@@ -182,6 +182,7 @@ type Run struct {
 	compared *comparison
 	tuning   tuning
 	prompts  []record.Prompt
+	bench    bench
 }
 
 // The metrics whose meaning does not come from graders of that name.
@@ -196,7 +197,7 @@ const (
 func NewRun(rec *record.Run) *Run {
 	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
 	t.compared, t.tuning = newComparison(rec), newTuning(rec)
-	t.judged = newJudging(rec)
+	t.judged, t.bench = newJudging(rec), newBench(rec)
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
@@ -226,6 +227,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		return // its result tells enough of it
 	}
 	t.tuning.add(task, res)
+	t.bench.add(task, res)
 	t.judged.addTrial(&t.rec.Tasks[task], res)
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
@@ -317,6 +319,9 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
 	s.Judged = t.judged.result(s.Score)
+	if !t.rec.Matrix() {
+		s.Benchmark = t.bench.result(t.rec, nil)
+	}
 	t.measure(s, metrics)
 	return s
 }

@@ -101,6 +101,8 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Usage, err, ""}
 	case errors.As(err, &unknown):
 		return &Problem{Usage, err, ""}
+	case errors.As(err, &selection) && selection.Skipped != "":
+		return &Problem{Usage, err, "choose a shorter context_tokens, or give the window in config.context_windows"}
 	case errors.As(err, &selection) && selection.Unmeasured != "":
 		return &Problem{Usage, err, "--executor NAME has an agent do it"}
 	case errors.As(err, &selection):

@@ -36,6 +36,8 @@ type htmlPage struct {
 	Counted       record.Counts   `json:"counted"`
 	CountedTrials record.Counts   `json:"countedTrials"`
 	Summary       *record.Summary `json:"summary,omitempty"`
+	// Benchmark is nil of other kinds of suites.
+	Benchmark *record.BenchmarkRef `json:"benchmark,omitempty"`
 	// Damage tells what of the record is lost; empty when nothing is.
 	Damage  string       `json:"damage,omitempty"`
 	Against *htmlAgainst `json:"against,omitempty"`
@@ -159,7 +161,7 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 			Trials: rec.Config.Trials, Workers: rec.Config.ActualWorkers, TaskFilters: rec.Config.TaskFilters,
 			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
 		},
-		Counted: p.Tasks, CountedTrials: p.Trials,
+		Counted: p.Tasks, CountedTrials: p.Trials, Benchmark: rec.Benchmark,
 	}
 	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary's are of what has ended
 	for _, t := range rec.Tasks {

@@ -2,7 +2,7 @@
 // parameters, metrics, groups, the comparison with a baseline, trigger tests, and how far judges agree with people.
 
 function showMeasures() {
-  const blocks = [judged(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].flat().filter(Boolean);
+  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -316,6 +316,41 @@ function judgedFindings(report) {
   const list = (title, items) => (items || []).length > 0 && block(title, note, null, items.map((text) => row(text)));
   if (report.missing) return [block('Strengths and weaknesses', note, null, [])];
   return [list('Strengths', report.strengths), list('Weaknesses', report.weaknesses)];
+}
+
+// benchmark shows what was measured, by model and length of the context, and what was skipped.
+function benchmark() {
+  if (!RUN.benchmark) return null;
+  const { contextTokens: tiers, skipped = [] } = RUN.benchmark;
+  const cells = (SUMMARY.groups || []).filter((g) => g.benchmark);
+  const list = SUMMARY.benchmark
+    ? [{ name: RUN.config.model || RUN.config.executor, context: tiers[0], ...SUMMARY.benchmark }]
+    : cells.map((g) => ({ name: g.group, context: ((g.cell || {}).params || {}).context_tokens ?? tiers[0], ...g.benchmark }));
+  if (!list.length && !skipped.length) return null;
+  const number = (m) => (m ? m.mean.toFixed(2) : DASH);
+  const range = (m) => (m && m.meanInterval ? outward(m.meanInterval, 1, 2).join('–') : DASH);
+  const made = block(
+    'Speed',
+    'Means over trials, with 95 % intervals. Times until the first token are in milliseconds.',
+    ['Model', 'Context', 'Trials', 'First token', 'Interval', 'Tokens/s', 'Interval', 'Tokens read', 'Tokens written', 'Cost/trial'],
+    list.map((b) =>
+      row(
+        b.name,
+        count(b.context || 0),
+        count(b.trials),
+        number(b.firstTokenMs),
+        range(b.firstTokenMs),
+        number(b.tokensPerSecond),
+        range(b.tokensPerSecond),
+        b.inputTokens ? short(b.inputTokens.mean) : DASH,
+        b.outputTokens ? short(b.outputTokens.mean) : DASH,
+        b.costUsd ? money(b.costUsd.mean) : DASH,
+      ),
+    ),
+  );
+  made.classList.add('whole');
+  made.append(...skipped.map((s) => el('p', { class: 'quiet' }, 'Skipped ', el('code', {}, s.cell.name), `: ${s.reason}.`)));
+  return made;
 }
 
 // taskLink leads to a task of this page, if it is here.

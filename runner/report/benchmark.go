@@ -1,0 +1,123 @@
+package report
+
+import (
+	"strings"
+	"time"
+
+	"waza/runner/figure"
+	"waza/runner/record"
+)
+
+// benchmarkDocument is what a benchmark measured, by model and length of the context, and
+// what it skipped; nil of other runs.
+func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
+	if rec.Benchmark == nil {
+		return nil
+	}
+	d := &document{}
+	title := "Speed, with intervals of the means of 95 %"
+	s := d.section("")
+	head := []string{"Model", "Context", "Trials", "First token", "95 % interval", "Tokens/s", "95 % interval", "Tokens read", "Tokens written", "Cost/trial"}
+	row := func(cell *record.Cell, name string, b *record.BenchmarkResult) {
+		if b == nil {
+			return
+		}
+		if len(s.rows) == 0 {
+			s.title = title
+			s.add(heads(head...)...)
+		}
+		s.add(
+			code(name), plain(figure.Tokens(float64(rec.Benchmark.ContextOf(cell)))), plain(figure.Tokens(float64(b.Trials))),
+			plain(mean(b.FirstTokenMS, firstToken)), plain(meanInterval(b.FirstTokenMS, func(low, high float64) string {
+				return figure.NumberInterval(low, high) + " ms"
+			})),
+			plain(mean(b.TokensPerSecond, figure.Number)), plain(meanInterval(b.TokensPerSecond, figure.NumberInterval)),
+			plain(mean(b.InputTokens, figure.Tokens)), plain(mean(b.OutputTokens, figure.Tokens)), plain(mean(b.CostUSD, figure.Cost)),
+		)
+	}
+	if sum != nil {
+		row(nil, targetName(rec), sum.Benchmark)
+		for _, g := range sum.Groups {
+			if g.CellResult != nil {
+				row(g.Cell, nameBesideContext(rec, g.Cell), g.Benchmark)
+			}
+		}
+	}
+	for _, skipped := range rec.Benchmark.Skipped {
+		s.line(item{text: "Skipped ", colour: yellow}, code(skipped.Cell.Name), plain(": "+skipped.Reason))
+	}
+	return d
+}
+
+// targetName is what a run without a matrix measures.
+func targetName(rec *record.Run) string {
+	if rec.Config.Model != "" {
+		return rec.Config.Model
+	}
+	return rec.Config.Executor
+}
+
+// nameBesideContext is the model of a cell or, where more tells cells apart than model and
+// context, the cell's name.
+func nameBesideContext(rec *record.Run, c *record.Cell) string {
+	n := len(c.Params)
+	if _, ok := c.Params[record.ParamContext]; ok {
+		n--
+	}
+	switch {
+	case n > 0:
+		return c.Name
+	case c.Model != "":
+		return c.Model
+	}
+	return targetName(rec)
+}
+
+// mean is that of a measure in a form, a dash without one.
+func mean(m *record.Measure, form func(float64) string) string {
+	if m == nil {
+		return "–"
+	}
+	return form(m.Mean)
+}
+
+func meanInterval(m *record.Measure, form func(low, high float64) string) string {
+	if m == nil || m.MeanInterval == nil {
+		return "–"
+	}
+	return form(m.MeanInterval.Low, m.MeanInterval.High)
+}
+
+// firstToken gives milliseconds; those of local servers need decimals.
+func firstToken(ms float64) string {
+	if ms < 10_000 {
+		return figure.Number(ms) + " ms"
+	}
+	return Duration(time.Duration(ms * float64(time.Millisecond)))
+}
+
+func (r *Report) benchmark(b *strings.Builder, o Options) {
+	d := benchmarkDocument(r.Record, r.Summary)
+	if d == nil {
+		return
+	}
+	for _, s := range d.sections {
+		const trials, firstInterval, speedInterval, read, written = 2, 4, 6, 7, 8
+		s.narrow(o, read, speedInterval, firstInterval, trials, written)
+	}
+	var text strings.Builder
+	_ = d.text(&text, o) // a Builder takes everything
+	if text.Len() > 0 {
+		b.WriteString("\n" + text.String())
+	}
+}
+
+func (m *markdown) benchmark() {
+	if d := benchmarkDocument(m.Record, m.Summary); d != nil {
+		var b strings.Builder
+		_ = d.markdown(&b)
+		if b.Len() > 0 {
+			m.add("\n" + b.String())
+		}
+	}
+}
