@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -399,8 +400,39 @@ func (d *dialogue) serveAs(f []string, _ string) {
 // one after the other.
 func (d *dialogue) suite(f []string, rest string) {
 	_, text, _ := strings.Cut(rest, " ")
+	text = strings.ReplaceAll(text, "$server", d.modelServer())
 	run := runnertest.Start(d.t, d.other, "-- eval.yaml --\n"+text+"\n", record.Request{})
 	d.names["$"+f[0]] = run.ID()
+}
+
+// modelServer is the address of a server of OpenAI's API. It counts 5000 tokens read and 40
+// written for each request, and answers when the dialogue lets "model" do the trial of the
+// request's number.
+func (d *dialogue) modelServer() string {
+	n := 0
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		n++
+		at := n
+		mu.Unlock()
+		what := ""
+		select {
+		case what = <-d.trial("model", at):
+		case <-r.Context().Done():
+			return
+		}
+		if what == "breaks" {
+			http.Error(w, `{"error":{"message":"no such model"}}`, http.StatusBadRequest)
+			return
+		}
+		text, _ := json.Marshal(what)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":\"stop\"}]}\n\n", text)
+		w.(http.Flusher).Flush()
+		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5000,\"completion_tokens\":40,\"total_tokens\":5040}}\n\ndata: [DONE]\n\n")
+	}))
+	d.t.Cleanup(server.Close)
+	return server.URL + "/v1"
 }
 
 func (d *dialogue) startRun(r *runner.Runner, f []string) {

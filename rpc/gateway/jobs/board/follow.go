@@ -234,6 +234,11 @@ func (f *follower) startLocked(at time.Time, fresh bool) {
 	if j.Started = &(Time{at}); fresh {
 		b.publishLocked(j, encode(j.lifecycle("job_started", at)))
 		b.publishLocked(j, j.messages.init(j, false))
+		if o, ok := j.messages.(opening); ok {
+			for _, msg := range o.opening() {
+				b.publishLocked(j, msg)
+			}
+		}
 	}
 }
 

@@ -23,6 +23,13 @@ type progressing interface {
 	progress(j *job) []byte
 }
 
+// opening are messages of kinds that say more when a session starts.
+type opening interface {
+	// opening returns what follows the first message of a session. Clients that connect
+	// later are not sent it.
+	opening() [][]byte
+}
+
 // kinds make the messages of each kind. earlier has, by task, the results of those that
 // ended before; nil for the others.
 var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) messages{
@@ -30,6 +37,7 @@ var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) mes
 	eval.ParamTune:  newParamTune,
 	eval.PromptTune: newPromptTune,
 	eval.Judge:      newJudge,
+	eval.Benchmark:  newBenchmark,
 }
 
 // messagesOf makes the messages of a run. Kinds that have none of their own are sent

@@ -1,0 +1,181 @@
+package board
+
+import (
+	"slices"
+
+	"waza/runner/record"
+)
+
+// benchmark are the messages of benchmark: each trial is a run of a model with a length of
+// the context, and has a result.
+type benchmark struct {
+	rec     *record.Run
+	ref     *record.BenchmarkRef
+	targets []target
+	runs    int
+}
+
+func newBenchmark(rec *record.Run, _ []*record.Task) messages {
+	m := &benchmark{rec: rec, ref: rec.Benchmark, targets: targetsOf(rec), runs: rec.Config.Trials}
+	if m.ref == nil { // of a record that somebody wrote by hand
+		m.ref = &record.BenchmarkRef{Tiers: []int{0}}
+	}
+	for i := range m.ref.Skipped { // models that nothing is left of
+		if t := targetOf(rec, m.ref.Skipped[i].Cell); !slices.Contains(m.targets, t) {
+			m.targets = append(m.targets, t)
+		}
+	}
+	return m
+}
+
+// benchmarkInit is benchmark_init.
+type benchmarkInit struct {
+	Type      string            `json:"type"`
+	JobID     string            `json:"job_id"`
+	Reconnect bool              `json:"reconnect"`
+	Percent   *int              `json:"progress_pct,omitempty"`
+	Data      benchmarkInitData `json:"data"`
+}
+
+type benchmarkInitData struct {
+	Targets []target `json:"targets"`
+	Runs    int      `json:"runs"`
+	Tiers   []int    `json:"context_tiers"`
+	// MaxTokens is null when the suite does not say.
+	MaxTokens *int   `json:"max_tokens"`
+	Total     int    `json:"total_runs"`
+	Completed int    `json:"completed_runs"`
+	Suite     string `json:"suite_name"`
+}
+
+func (m *benchmark) init(j *job, reconnect bool) []byte {
+	msg := &benchmarkInit{Type: "benchmark_init", JobID: j.ID, Reconnect: reconnect, Data: benchmarkInitData{
+		Targets: m.targets, Runs: m.runs, Tiers: m.ref.Tiers, Total: j.total, Completed: j.done, Suite: j.suite,
+	}}
+	if m.ref.MaxTokens > 0 {
+		msg.Data.MaxTokens = &m.ref.MaxTokens
+	}
+	if reconnect {
+		msg.Percent = &j.Percent
+	}
+	return encode(msg)
+}
+
+// skippedMessage is benchmark_skipped.
+type skippedMessage struct {
+	Type  string      `json:"type"`
+	JobID string      `json:"job_id"`
+	Data  skippedData `json:"data"`
+}
+
+type skippedData struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	ModelID  string `json:"model_id"`
+	Tier     int    `json:"context_tier"`
+	Reason   string `json:"reason"`
+}
+
+// skippedResult is what pages in the field read of a skipped tier: a benchmark_result.
+type skippedResult struct {
+	Type  string            `json:"type"`
+	JobID string            `json:"job_id"`
+	Data  skippedResultData `json:"data"`
+}
+
+type skippedResultData struct {
+	Type     string `json:"type"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	ModelID  string `json:"model_id"`
+	Context  int    `json:"context_tokens"`
+	Reason   string `json:"reason"`
+}
+
+func (m *benchmark) opening() [][]byte {
+	var list [][]byte
+	for _, s := range m.ref.Skipped {
+		t := targetOf(m.rec, s.Cell)
+		list = append(list,
+			encode(&skippedMessage{"benchmark_skipped", m.rec.RunID, skippedData{t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}}),
+			encode(&skippedResult{"benchmark_result", m.rec.RunID, skippedResultData{"skipped", t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}}),
+		)
+	}
+	return list
+}
+
+// benchmarkMessage is benchmark_result of a run that has ended, and benchmark_progress of
+// one that starts.
+type benchmarkMessage struct {
+	Type  string `json:"type"`
+	JobID string `json:"job_id"`
+	Data  any    `json:"data"`
+}
+
+// benchmarkRun names a run of a model.
+type benchmarkRun struct {
+	Type     string `json:"type"`
+	Provider string `json:"provider"` // provider_key of its target
+	Model    string `json:"model"`
+	ModelID  string `json:"model_id"`
+	// Case is the task of the suite, whose prompt was asked.
+	Case    string `json:"test_case_id"`
+	Run     int    `json:"run"` // from 1
+	Runs    int    `json:"runs"`
+	Context int    `json:"context_tokens"`
+}
+
+// benchmarkData are numbers of a run that has ended. Those that are not known are null.
+type benchmarkData struct {
+	benchmarkRun
+	FirstToken   *float64 `json:"ttft_ms"`
+	Speed        *float64 `json:"tokens_per_second"`
+	Cost         *float64 `json:"cost"`
+	InputTokens  *int64   `json:"input_tokens"`
+	OutputTokens *int64   `json:"output_tokens"`
+	// Success: the model has answered. Verdict says how well.
+	Success bool           `json:"success"`
+	Verdict record.Verdict `json:"verdict"`
+	Error   string         `json:"error,omitempty"`
+}
+
+func (m *benchmark) event(e *record.Event) [][]byte {
+	switch {
+	case isCase(m.rec, e):
+		return [][]byte{encode(&benchmarkMessage{"benchmark_result", m.rec.RunID, m.result(e)})}
+	case e.Type == record.TrialStart && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(m.rec.Tasks):
+		return [][]byte{encode(&benchmarkMessage{"benchmark_progress", m.rec.RunID, m.run("progress", e)})}
+	}
+	return nil
+}
+
+func (m *benchmark) run(kind string, e *record.Event) benchmarkRun {
+	ref := &m.rec.Tasks[e.TaskNum-1]
+	t := targetOf(m.rec, ref.Cell)
+	r := benchmarkRun{Type: kind, Provider: t.Provider, Model: t.Model, ModelID: t.Model, Case: ref.ID, Run: e.TrialNum, Runs: m.runs, Context: m.ref.ContextOf(ref.Cell)}
+	if ref.Task != "" {
+		r.Case = ref.Task
+	}
+	return r
+}
+
+func (m *benchmark) result(e *record.Event) *benchmarkData {
+	d := &benchmarkData{benchmarkRun: m.run("result", e), Verdict: e.Verdict, Error: Failure(e.Error)}
+	d.Success = e.Verdict == record.Passed || e.Verdict == record.Failed || e.Verdict == record.NeedsReview
+	if e.Trial == nil {
+		return d
+	}
+	known := func(x float64) *float64 {
+		if x > 0 {
+			return &x
+		}
+		return nil
+	}
+	if s := e.Trial.Speed; s != nil {
+		d.FirstToken, d.Speed = known(s.FirstTokenMS), known(s.TokensPerSecond)
+	}
+	if u := e.Trial.Usage; u != nil {
+		d.Cost, d.InputTokens, d.OutputTokens = known(u.CostUSD), &u.InputTokens, &u.OutputTokens
+	}
+	return d
+}
