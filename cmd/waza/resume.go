@@ -41,7 +41,7 @@ Exit codes: as of waza run.
 }
 
 // goesWithResume are the flags of waza run that do not change what is asked for.
-var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect"}
+var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard"}
 
 func resumeRun(e *env, c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
