@@ -60,6 +60,22 @@ export const scenarios = {
     return `it is shown ${seen} ms after its process was started`;
   },
 
+  async 'queued jobs'(v, w) {
+    await v.signIn();
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push(await start(v, 'gated'));
+    await v.reads('header p', /queued/);
+    await v.show('#/jobs');
+    await eventually(async () => (await v.page.locator('[data-testid="active"] .card').count()) === 3, 'three jobs');
+    await v.reads(`[data-job="${ids[2]}"]`, /queued.*0 of 8 cases/s);
+    await v.shot('queued');
+    await v.page.click(`[data-job="${ids[0]}"] button`);
+    await v.reads(`[data-testid="recent"] [data-job="${ids[0]}"]`, /cancelled/);
+    await v.reads(`[data-job="${ids[2]}"]`, /running/);
+    w.open('all');
+    await v.reads(`[data-testid="recent"] [data-job="${ids[2]}"]`, /completed.*8 of 8/s);
+  },
+
   async 'no server'(v, w) {
     v.lenient = true;
     await w.kill();

@@ -82,7 +82,8 @@ export const scenarios = {
     await v.signIn('#/runs');
     await v.reads('[data-testid="run-count"]', /^10,000 runs$/);
     const times = [];
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 5; i++) {
+      await v.reads('[data-testid="run-count"]', /^10,000 runs$/); // the server is idle again
       await v.page.reload();
       await v.page.waitForSelector('.runs .vrow');
       times.push(await v.page.evaluate(() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now()].map(Math.round)));

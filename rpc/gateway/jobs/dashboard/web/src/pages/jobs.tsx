@@ -15,7 +15,7 @@ export function Jobs() {
   return (
     <>
       <section class="block" aria-labelledby="active-title">
-        <h2 id="active-title">Running</h2>
+        <h2 id="active-title">Active</h2>
         {active.length === 0 && (
           <p class="quiet">
             No job runs. Start one from the <a href={to('suites')}>suites</a>, with <code>waza run</code> or in an editor.
@@ -43,12 +43,18 @@ export function Jobs() {
 const nameOf = (j: Job): string => j.suite || j.detail.replace(/: \d+ of \d+ cases$/, '') || j.id;
 const countsOf = (j: Job): string => /\d+ of \d+ cases$/.exec(j.detail)?.[0] ?? j.detail;
 
+/** Whose job it is, for admins, who see the jobs of all users. */
+function Owner({ job: j }: { job: Job }) {
+  return j.user && j.user !== 'owner' ? <span class="tag">{j.user}</span> : null;
+}
+
 function Active({ job: j }: { job: Job }) {
   return (
     <li class="card" data-job={j.id}>
       <div class="line">
         <a class="title" href={to('jobs', j.id)}>{nameOf(j)}</a>
         <span class="tag">{kindOf(j.type)}</span>
+        <Owner job={j} />
         <Status of={j.status} />
         <span class="grow" />
         <button type="button" onClick={() => cancel(j.id)} aria-label={`Cancel ${nameOf(j)}`}>Cancel</button>
@@ -57,7 +63,7 @@ function Active({ job: j }: { job: Job }) {
       <div class="line quiet">
         <span class="mono">{j.id}</span>
         <span>{countsOf(j)}</span>
-        <span title={exactly(j.created)}>started {when(j.created)}</span>
+        <span title={exactly(j.created)}>{j.status === 'running' ? 'started' : 'created'} {when(j.created)}</span>
       </div>
     </li>
   );
@@ -69,6 +75,7 @@ function Recent({ job: j }: { job: Job }) {
       <Status of={j.status} />
       <a class="title" href={to('jobs', j.id)}>{nameOf(j)}</a>
       <span class="tag">{kindOf(j.type)}</span>
+      <Owner job={j} />
       <span class="quiet">{countsOf(j)}</span>
       {j.error && <span class="why">{j.error}</span>}
       <span class="grow" />

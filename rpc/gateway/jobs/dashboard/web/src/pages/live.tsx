@@ -2,13 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { again, cancel, resume } from '../net/actions';
 import { isOver, jobs, onJobChange } from '../net/jobs';
 import { call } from '../net/rpc';
-import { canResume, type Run } from '../net/runs';
+import { canResume, runs, type Run } from '../net/runs';
 import { useStore } from '../net/store';
 import { count, duration, exactly, kindOf, percent, when } from '../format';
 import { Follower } from '../live/follow';
 import { Grid } from '../live/grid';
 import { PENDING, STATES, stateText, type Model } from '../live/model';
-import { complain } from '../parts/notices';
+import { complain, notice } from '../parts/notices';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
 
@@ -72,12 +72,23 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
   );
 }
 
+/** Finds a run among those that are known, then among the newest, then among all. */
+async function find(id: string): Promise<Run | undefined> {
+  let list = runs.value?.list ?? [];
+  for (const limit of [100, 10_000]) {
+    const run = list.find((r) => r.runId === id);
+    if (run) return run;
+    list = (await call<{ runs: Run[] }>('run.list', { limit })).runs;
+  }
+  return list.find((r) => r.runId === id);
+}
+
 /** Starts a run like a run, whose particulars are read first. */
 async function repeat(id: string): Promise<void> {
   try {
-    const { runs } = await call<{ runs: Run[] }>('run.list', { limit: 10_000 });
-    const run = runs.find((r) => r.runId === id);
+    const run = await find(id);
     if (run) await again(run);
+    else notice('the run is not recorded any more', 'problem');
   } catch (e) {
     complain(e);
   }
