@@ -15,7 +15,7 @@ import (
 // at the files of each run without reading them. It is a file of sealed JSON lines,
 // see [journal.Seal]:
 //
-//	{"catalog":3}
+//	{"catalog":4}
 //	{"id":"20260101-…","stamp":"…","info":{…},"crc":"…"}
 //
 // The memo is a mere cache. A line counts as long as its checksum is right and the
@@ -24,7 +24,7 @@ import (
 // the lines of the others at worst.
 const (
 	catalogFile    = "runs.catalog"
-	catalogVersion = 3 // raise it when the fields of Info change, or their meaning
+	catalogVersion = 4 // raise it when the fields of Info change, or their meaning
 )
 
 var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"
