@@ -126,6 +126,15 @@ func (c *Conn) SetIdle(idle Idle) { c.pulse.setIdle(idle) }
 // that passes when nothing waits.
 func (c *Conn) Send(msg []byte) error { return c.out.send(msg, false) }
 
+// SetPace has messages wait until so much time has passed since the last were written, and
+// writes what waits at once. It is for clients of streams that are watched by many: a message
+// takes that much longer at most, and costs far less.
+func (c *Conn) SetPace(least time.Duration) {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.pace = least
+}
+
 // Close sends what is queued, then a close frame, and ends the connection when the client
 // has answered it. It returns at once; Done is closed when the connection is over. The
 // first Close or Drop decides. Code 1000 becomes 1001, because clients stay away after 1000.

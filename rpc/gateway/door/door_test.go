@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -130,6 +132,41 @@ func TestStreamWaits(t *testing.T) {
 	ws := d.dial()
 	for range messages {
 		require.Len(t, hear(t, ws), 10_000)
+	}
+	require.EqualValues(t, 1001, closeCode(t, ws))
+}
+
+// Messages that wait for their turn are sent together, in order and of any size. What waits
+// when the connection ends comes before the close frame.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	for i := range 300 {
+		sent = append(sent, fmt.Sprint(i, strings.Repeat("x", []int{0, 120, 121, 122, 200, 17_000, 70_000}[i%7])))
+	}
+	c := door.Defaults()
+	c.Heartbeat, c.MaxMessageBytes = door.Duration(time.Millisecond), 1<<20
+	d := open(t, c, door.Options{}, named(func(ctx context.Context, c *door.Conn) {
+		c.SetPace(5 * time.Millisecond)
+		for i, msg := range sent {
+			require.NoError(t, c.Send([]byte(msg)))
+			if i%100 == 99 { // the client has all so far
+				_, err := c.Read(ctx)
+				require.NoError(t, err)
+			}
+		}
+		for _, msg := range sent {
+			require.NoError(t, c.Send([]byte(msg)))
+		}
+		c.Close(1001, "over")
+	}))
+	ws := d.dial()
+	ws.SetReadLimit(1 << 20)
+	for i, want := range append(sent[:len(sent):len(sent)], sent...) {
+		require.Equal(t, want, hear(t, ws))
+		if i < len(sent) && i%100 == 99 {
+			say(t, ws, "more")
+		}
 	}
 	require.EqualValues(t, 1001, closeCode(t, ws))
 }

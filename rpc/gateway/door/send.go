@@ -2,8 +2,10 @@ package door
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +45,8 @@ type outbox struct {
 	room    chan struct{} // closed when bytes have left the queue; nil when nobody waits
 	pongs   []byte        // payload of a pong to send; nil for none
 	pings   bool          // a ping is to be sent
+	pace    time.Duration // least time between two writes; 0 is none
+	wrote   time.Time     // when the last write began
 	writing bool          // the writer runs
 	written chan struct{} // closed when the last writer that was started has ended
 	ending  *ending       // how the connection ends; nil while it is open
@@ -205,8 +209,22 @@ func (o *outbox) startLocked() {
 		return
 	}
 	o.writing = true
-	o.written = make(chan struct{})
-	go o.write(o.written)
+	written := make(chan struct{})
+	o.written = written
+	if wait := o.paceLocked(); wait > 0 {
+		time.AfterFunc(wait, func() { o.write(written) })
+		return
+	}
+	go o.write(written)
+}
+
+// paceLocked is how long the next write has to wait for its turn. Nothing waits once the
+// connection ends.
+func (o *outbox) paceLocked() time.Duration {
+	if o.pace == 0 || o.ending != nil {
+		return 0
+	}
+	return o.pace - time.Since(o.wrote)
 }
 
 // wait waits for the writer, after the end has started.
@@ -250,15 +268,15 @@ func (o *outbox) next() func() error {
 		o.pings = false
 		o.deadlineLocked()
 		return func() error { return o.writeControl(opPing, nil) }
+	case len(o.queue) > 0 && o.paceLocked() > 0:
+		o.writing = false
+		o.startLocked()
+		return nil
 	case len(o.queue) > 0:
-		msg := o.queue[0]
-		o.queue[0] = nil
-		o.queue = o.queue[1:]
-		if len(o.queue) == 0 {
-			o.queue = nil // connections at rest keep no array
-		}
+		list := o.takeLocked()
 		o.deadlineLocked()
-		return func() error { return o.writeMessage(msg) }
+		o.wrote = time.Now()
+		return func() error { return o.writeMessages(list) }
 	case o.ending != nil:
 		how := *o.ending
 		return func() error { return o.sayGoodbye(how) }
@@ -274,16 +292,44 @@ func (o *outbox) deadlineLocked() {
 	}
 }
 
-func (o *outbox) writeMessage(msg []byte) error {
-	err := o.ws.Write(context.Background(), websocket.MessageText, msg)
+// batchBytes is how many bytes of small messages are written at once.
+const batchBytes = 16 << 10
+
+// takeLocked takes what is written next out of the queue: a message or, where writes have a
+// pace, as many small ones as fit a batch.
+func (o *outbox) takeLocked() [][]byte {
+	n, size := 1, len(o.queue[0])
+	for o.pace > 0 && n < len(o.queue) && size+len(o.queue[n]) <= batchBytes {
+		size += len(o.queue[n])
+		n++
+	}
+	list := slices.Clone(o.queue[:n])
+	clear(o.queue[:n])
+	if o.queue = o.queue[n:]; len(o.queue) == 0 {
+		o.queue = nil // connections at rest keep no array
+	}
+	return list
+}
+
+func (o *outbox) writeMessages(list [][]byte) error {
+	var err error
+	if len(list) == 1 {
+		err = o.ws.Write(context.Background(), websocket.MessageText, list[0])
+	} else {
+		err = o.writeBatch(list)
+	}
+	size := 0
+	for _, msg := range list {
+		size += len(msg)
+	}
 	if err == nil {
-		o.sent.Add(1)
-		o.metrics.sent.Inc()
-		o.metrics.sentBytes.Add(float64(len(msg)))
+		o.sent.Add(int64(len(list)))
+		o.metrics.sent.Add(float64(len(list)))
+		o.metrics.sentBytes.Add(float64(size))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queued -= int64(len(msg))
+	o.queued -= int64(size)
 	if o.room != nil {
 		close(o.room)
 		o.room = nil
@@ -291,8 +337,30 @@ func (o *outbox) writeMessage(msg []byte) error {
 	return err
 }
 
-// The first bytes of control frames: final, without a mask.
+// batches are buffers for writeBatch.
+var batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+1024); return &b }}
+
+// writeBatch writes small messages with one call, between the frames that coder/websocket
+// writes, which has no compression here.
+func (o *outbox) writeBatch(list [][]byte) error {
+	b := batches.Get().(*[]byte)
+	defer batches.Put(b)
+	*b = (*b)[:0]
+	for _, msg := range list {
+		if len(msg) < 126 {
+			*b = append(*b, opText, byte(len(msg)))
+		} else {
+			*b = binary.BigEndian.AppendUint16(append(*b, opText, 126), uint16(len(msg)))
+		}
+		*b = append(*b, msg...)
+	}
+	_, err := o.conn.Write(*b)
+	return err
+}
+
+// The first bytes of frames: final, without a mask.
 const (
+	opText  = 0x81
 	opClose = 0x88
 	opPing  = 0x89
 	opPong  = 0x8a
