@@ -126,7 +126,7 @@ function groups() {
       ),
     ),
   );
-  made.classList.toggle('whole', tools || SUMMARY.tune !== undefined);
+  made.classList.toggle('whole', tools || Boolean(RUN.benchmark) || SUMMARY.tune !== undefined);
   return made;
 }
 
