@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,6 +169,54 @@ func TestFailure(t *testing.T) {
 	require.True(t, strings.HasSuffix(long, "ä…"))
 }
 
+// A board that starts after a prompt was proposed knows it.
+func TestProposedPromptsOfBefore(t *testing.T) {
+	t.Parallel()
+	asked, hold := make(chan struct{}, 10), make(chan struct{})
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		if len(a.Tools) > 0 {
+			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{map[string]any{"style": "terse", "prompt": "Be brief."}}}}
+		}
+		if a.System == "Be brief." {
+			asked <- struct{}{}
+			<-hold
+		}
+		return runnertest.Answer{Text: "good"}
+	})
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	run := runnertest.Start(t, r, promptTuning(model.URL, "{generations: 1, prompts: 1}"), record.Request{})
+	<-asked
+	results := make(chan []byte, 10)
+	stop, err := serve(t, r, ours).Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) {
+		if bytes.Contains(msg, []byte(`"prompt_eval_result"`)) {
+			results <- msg
+		}
+	})
+	require.NoError(t, err)
+	defer stop()
+	close(hold)
+	require.Contains(t, string(<-results), `"data":{"prompt_index":1,"style":"terse","score":1,"prompt_preview":"Be brief."}`)
+	<-run.Done()
+}
+
+// promptTuning is a suite whose system prompts a model proposes.
+func promptTuning(url, tuning string) string {
+	return fmt.Sprintf(`-- eval.yaml --
+name: s
+kind: prompt_tune
+config:
+  executor: openai
+  model: gpt-4o
+  base_url: %s
+  api_key_command: echo key
+  retry_errors: 0
+  matrix: {system_prompt: [bare]}
+  prompt_tune: %s
+tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {contains: [good]}}]}]
+`, url, tuning)
+}
+
 // The messages of a run whose system prompts a model proposes, from the first to the last.
 func TestProposedPrompts(t *testing.T) {
 	t.Parallel()
@@ -196,19 +245,7 @@ func TestProposedPrompts(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer stop()
-	runnertest.Start(t, r, fmt.Sprintf(`-- eval.yaml --
-name: s
-kind: prompt_tune
-config:
-  executor: openai
-  model: gpt-4o
-  base_url: %s
-  api_key_command: echo key
-  retry_errors: 0
-  matrix: {system_prompt: [bare]}
-  prompt_tune: {generations: 2, prompts: 2}
-tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {contains: [good]}}]}]
-`, model.URL), record.Request{})
+	runnertest.Start(t, r, promptTuning(model.URL, "{generations: 2, prompts: 2}"), record.Request{})
 	var got []string
 	for {
 		m := <-messages

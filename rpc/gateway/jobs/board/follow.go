@@ -56,7 +56,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		first, f.job.seq = p.Seq+1, p.Seq
-		f.begin(p.StartedAt, p.Trials.Done(), f.results(), false)
+		f.begin(p.StartedAt, p.Trials.Done(), f.past(), false)
 		f.known()
 		if p.EndedAt != nil {
 			return nil
@@ -159,12 +159,12 @@ func (f *follower) apply(e *record.Event) {
 	case e.Type == record.RunResumed:
 		f.skip = max(0, f.skip-1)
 		if f.skip == 0 {
-			f.begin(e.Time, f.kept(e), f.results(), true)
+			f.begin(e.Time, f.kept(e), f.past(), true)
 		}
 	case f.skip > 0:
 	case e.Type == record.RunStart:
 		if !f.job.isBegun(f.board) { // the board may have found the run before its first event
-			f.begin(e.Time, 0, nil, true)
+			f.begin(e.Time, 0, past{}, true)
 		}
 	default:
 		f.publish(e)
@@ -174,13 +174,14 @@ func (f *follower) apply(e *record.Event) {
 	}
 }
 
-// results are those of the tasks that have ended; nil when they cannot be read.
-func (f *follower) results() []*record.Task {
-	list, err := f.handle.Results()
+// past is what has happened in a run.
+func (f *follower) past() past {
+	_, st, err := replay.StateOf(f.handle)
 	if err != nil {
-		f.board.log.Warn("earlier results of a run cannot be read", "run", f.job.ID, "error", err)
+		f.board.log.Warn("what has happened in a run cannot be read", "run", f.job.ID, "error", err)
+		return past{}
 	}
-	return list
+	return past{st.Results(), st.Prompts}
 }
 
 // kept counts the cases that an earlier session of the run has done.
@@ -196,7 +197,7 @@ func (f *follower) kept(e *record.Event) (n int) {
 }
 
 // begin starts a session of the job. Watchers learn of a fresh one.
-func (f *follower) begin(at time.Time, done int, earlier []*record.Task, fresh bool) {
+func (f *follower) begin(at time.Time, done int, before past, fresh bool) {
 	b, j := f.board, f.job
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,7 +214,7 @@ func (f *follower) begin(at time.Time, done int, earlier []*record.Task, fresh b
 	if !b.moveLocked(j, to) {
 		return
 	}
-	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, earlier), true, false
+	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, before), true, false
 	j.reopen()
 	j.count(done)
 	if fresh {
@@ -404,7 +405,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 // endUnseen ends a job whose events have ended without the last.
 func (f *follower) endUnseen(info *catalog.Info) {
 	if f.rec != nil && !f.job.isBegun(f.board) && !f.board.isClosing() { // it came and went before it could be read
-		f.begin(info.StartedAt, info.Trials.Done(), nil, true)
+		f.begin(info.StartedAt, info.Trials.Done(), past{}, true)
 	}
 	to, at := statusOf(info.Status), time.Now()
 	if to == Running {

@@ -30,9 +30,15 @@ type opening interface {
 	opening() [][]byte
 }
 
-// kinds make the messages of each kind. earlier has, by task, the results of those that
-// ended before; nil for the others.
-var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) messages{
+// past is what happened in a run before its messages are made, which may already hold
+// events that follow. The zero value holds nothing.
+type past struct {
+	results []*record.Task // by task; nil for those that have not ended
+	prompts []record.Prompt
+}
+
+// kinds make the messages of each kind.
+var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
 	eval.ToolEval:   newToolEval,
 	eval.ParamTune:  newParamTune,
 	eval.PromptTune: newPromptTune,
@@ -40,13 +46,13 @@ var kinds = map[eval.SuiteKind]func(rec *record.Run, earlier []*record.Task) mes
 	eval.Benchmark:  newBenchmark,
 }
 
-// messagesOf makes the messages of a run. Kinds that have none of their own are sent
+// messagesOf makes the messages of a run. A kind that only a later version of waza knows has
 // those of tool_eval.
-func messagesOf(rec *record.Run, earlier []*record.Task) messages {
+func messagesOf(rec *record.Run, before past) messages {
 	if of := kinds[rec.Suite.KindName()]; of != nil {
-		return of(rec, earlier)
+		return of(rec, before)
 	}
-	return newToolEval(rec, earlier)
+	return newToolEval(rec, before)
 }
 
 // isCase reports whether an event says that a case has ended: a trial of a task of the suite.

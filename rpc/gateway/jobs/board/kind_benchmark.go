@@ -15,7 +15,7 @@ type benchmark struct {
 	runs    int
 }
 
-func newBenchmark(rec *record.Run, _ []*record.Task) messages {
+func newBenchmark(rec *record.Run, _ past) messages {
 	m := &benchmark{rec: rec, ref: rec.Benchmark, targets: targetsOf(rec), runs: rec.Config.Trials}
 	if m.ref == nil { // of a record that somebody wrote by hand
 		m.ref = &record.BenchmarkRef{Tiers: []int{0}}

@@ -18,7 +18,7 @@ type judging struct {
 	comparing *record.Comparing
 }
 
-func newJudge(rec *record.Run, _ []*record.Task) messages {
+func newJudge(rec *record.Run, _ past) messages {
 	return &judging{rec: rec, targets: targetsOf(rec)}
 }
 

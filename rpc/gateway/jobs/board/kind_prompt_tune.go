@@ -20,10 +20,14 @@ type promptTune struct {
 	numbered []string // values of system_prompt, in their order
 }
 
-func newPromptTune(rec *record.Run, earlier []*record.Task) messages {
+func newPromptTune(rec *record.Run, before past) messages {
 	p := &promptTune{begun: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
-	p.tune = newTune(rec, earlier, p.result)
+	p.tune = newTune(rec, before, p.result)
 	p.asked = make([]bool, len(p.cells))
+	for i := range before.prompts {
+		prompt := &before.prompts[i]
+		p.prompts[eval.Proposal{Generation: prompt.Generation, Number: prompt.Number}] = prompt
+	}
 	for _, c := range p.cells {
 		if text := promptOf(c); !slices.Contains(p.numbered, text) {
 			p.numbered = append(p.numbered, text)
@@ -77,8 +81,8 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 	case e.Type == record.TaskStart && cell >= 0 && !p.asked[cell]:
 		c := p.cells[cell]
 		p.asked[cell] = true
-		if c.Generation > 0 && p.prompts[place(c)] == nil && !p.begun[c.Generation] {
-			return nil // there is none, as the end of the task says, or it came before
+		if c.Generation > 0 && p.prompts[place(c)] == nil {
+			return nil // there is none, as the end of the task says
 		}
 		list = p.begin(c.Generation)
 		m := p.about("prompt_eval_start", c.Generation)
@@ -150,14 +154,11 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 	c := t.cells[cell]
 	style, text := "given", promptOf(c)
 	if c.Generation > 0 {
-		given := p.prompts[place(c)]
-		if given == nil && t.score(cell) == nil {
+		proposed := p.prompts[place(c)]
+		if proposed == nil {
 			return p.fail(c.Generation, t.reason(cell))
 		}
-		style, text = "", ""
-		if given != nil {
-			style, text = given.Style, given.Text
-		}
+		style, text = proposed.Style, proposed.Text
 	}
 	score, index := t.score(cell), p.index(c)
 	m := &promptResult{

@@ -24,9 +24,9 @@ type toolEval struct {
 // caseRef is a case of a model.
 type caseRef struct{ model, id string }
 
-func newToolEval(rec *record.Run, earlier []*record.Task) messages {
+func newToolEval(rec *record.Run, before past) messages {
 	m := &toolEval{rec: rec, targets: targetsOf(rec), tasks: make([]*record.Task, len(rec.Tasks))}
-	copy(m.tasks, earlier)
+	copy(m.tasks, before.results)
 	return m
 }
 

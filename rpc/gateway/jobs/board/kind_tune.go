@@ -38,15 +38,15 @@ func (t *tune) reason(cell int) (why string) {
 	return why
 }
 
-func newTune(rec *record.Run, earlier []*record.Task, combo func(*tune, int) [][]byte) *tune {
+func newTune(rec *record.Run, before past, combo func(*tune, int) [][]byte) *tune {
 	t := &tune{rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo}
-	copy(t.results, earlier)
+	copy(t.results, before.results)
 	t.sent = make([]bool, len(t.cells))
 	return t
 }
 
-func newParamTune(rec *record.Run, earlier []*record.Task) messages {
-	return newTune(rec, earlier, (*tune).params)
+func newParamTune(rec *record.Run, before past) messages {
+	return newTune(rec, before, (*tune).params)
 }
 
 // tuneStart is tune_start.
