@@ -134,7 +134,7 @@ var rooms = map[string]string{
 	"rpc/gateway/door":           "what the WebSocket doors of waza serve share",
 	"rpc/gateway/doortest":       "helps to test doors",
 	"rpc/gateway/link":           "how other processes reach the server",
-	"rpc/gateway/owned":          "takes up the runs of an earlier server",
+	"rpc/gateway/owned":          "whose the runs of the server are, when they begin, which the next server takes up",
 }
 
 // house is what the limits apply to: the size of each package and type.

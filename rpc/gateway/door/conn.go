@@ -126,10 +126,10 @@ func (c *Conn) SetIdle(idle Idle) { c.pulse.setIdle(idle) }
 // that passes when nothing waits.
 func (c *Conn) Send(msg []byte) error { return c.out.send(msg, false) }
 
-// SetPace has messages wait until so much time has passed since the last were written, and
+// Pace has messages to a client wait until so much time has passed since the last were written, and
 // writes what waits at once. It is for clients of streams that are watched by many: a message
 // takes that much longer at most, and costs far less.
-func (c *Conn) SetPace(least time.Duration) {
+func Pace(c *Conn, least time.Duration) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.pace = least

@@ -211,16 +211,16 @@ func (o *outbox) startLocked() {
 	o.writing = true
 	written := make(chan struct{})
 	o.written = written
-	if wait := o.paceLocked(); wait > 0 {
+	if wait := untilTurnLocked(o); wait > 0 {
 		time.AfterFunc(wait, func() { o.write(written) })
 		return
 	}
 	go o.write(written)
 }
 
-// paceLocked is how long the next write has to wait for its turn. Nothing waits once the
+// untilTurnLocked is how long the next write has to wait for its turn. Nothing waits once the
 // connection ends.
-func (o *outbox) paceLocked() time.Duration {
+func untilTurnLocked(o *outbox) time.Duration {
 	if o.pace == 0 || o.ending != nil {
 		return 0
 	}
@@ -268,12 +268,12 @@ func (o *outbox) next() func() error {
 		o.pings = false
 		o.deadlineLocked()
 		return func() error { return o.writeControl(opPing, nil) }
-	case len(o.queue) > 0 && o.paceLocked() > 0:
+	case len(o.queue) > 0 && untilTurnLocked(o) > 0:
 		o.writing = false
 		o.startLocked()
 		return nil
 	case len(o.queue) > 0:
-		list := o.takeLocked()
+		list := takeLocked(o)
 		o.deadlineLocked()
 		o.wrote = time.Now()
 		return func() error { return o.writeMessages(list) }
@@ -297,7 +297,7 @@ const batchBytes = 16 << 10
 
 // takeLocked takes what is written next out of the queue: a message or, where writes have a
 // pace, as many small ones as fit a batch.
-func (o *outbox) takeLocked() [][]byte {
+func takeLocked(o *outbox) [][]byte {
 	n, size := 1, len(o.queue[0])
 	for o.pace > 0 && n < len(o.queue) && size+len(o.queue[n]) <= batchBytes {
 		size += len(o.queue[n])
@@ -316,7 +316,7 @@ func (o *outbox) writeMessages(list [][]byte) error {
 	if len(list) == 1 {
 		err = o.ws.Write(context.Background(), websocket.MessageText, list[0])
 	} else {
-		err = o.writeBatch(list)
+		err = writeBatch(o.conn, list)
 	}
 	size := 0
 	for _, msg := range list {
@@ -342,7 +342,7 @@ var batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+1024);
 
 // writeBatch writes small messages with one call, between the frames that coder/websocket
 // writes, which has no compression here.
-func (o *outbox) writeBatch(list [][]byte) error {
+func writeBatch(conn net.Conn, list [][]byte) error {
 	b := batches.Get().(*[]byte)
 	defer batches.Put(b)
 	*b = (*b)[:0]
@@ -354,7 +354,7 @@ func (o *outbox) writeBatch(list [][]byte) error {
 		}
 		*b = append(*b, msg...)
 	}
-	_, err := o.conn.Write(*b)
+	_, err := conn.Write(*b)
 	return err
 }
 

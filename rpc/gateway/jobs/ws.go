@@ -80,7 +80,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		c.SetIdle(door.Idle{After: time.Duration(s.config.ReceiveTimeout), Code: CodeReceiveTimeout, Reason: "Receive timeout"})
-		c.SetPace(writePause)
+		door.Pace(c, writePause)
 		s.watch(ctx, c, viewer(claims))
 	})
 }
