@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type Changes struct {
 
 // returned is what Next knows of a run that it has returned.
 type returned struct {
-	info string    // as JSON
+	info string    // session and info, as JSON
 	next time.Time // not to be read again before
 	over bool      // the run is not active
 }
@@ -162,6 +163,8 @@ func (c *Changes) take(now time.Time) (ids []string, wait time.Duration) {
 // look reads a run, and reports whether it is other than it was returned last.
 func (c *Changes) look(id string) (change Change, changed bool) {
 	begin := time.Now()
+	stamp, _ := c.lister.runs.Store.At(id).Stamp()
+	session, _, _ := strings.Cut(stamp, ":") // run.json, which each session writes
 	found := c.lister.run(id)
 	if !found.taken {
 		if _, err := os.Lstat(c.lister.runs.Store.At(id).Dir()); err == nil {
@@ -173,10 +176,10 @@ func (c *Changes) look(id string) (change Change, changed bool) {
 	now := time.Now()
 	found.info.Ahead = journal.IsAhead(id, now)
 	b, err := json.Marshal(found.info)
-	before := c.recent[id].info
+	before, known := c.recent[id].info, session+string(b)
 	c.recent[id] = returned{
-		info: string(b), over: found.info.Status != record.StatusRunning,
+		info: known, over: found.info.Status != record.StatusRunning,
 		next: now.Add(max(changePause, readShare*now.Sub(begin))),
 	}
-	return Change{Info: found.info}, err != nil || before != string(b)
+	return Change{Info: found.info}, err != nil || before != known
 }

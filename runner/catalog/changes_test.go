@@ -220,3 +220,24 @@ func TestChangesOfAnotherDirectory(t *testing.T) {
 	cancel()
 	<-run.Done()
 }
+
+// A run that ends and is resumed before anybody looks has changed, although it is as it was.
+func TestChangesOfResumedRun(t *testing.T) {
+	t.Parallel()
+	r := runnertest.AgentRunner(t, t.TempDir(), gated(nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := r.Catalog().Watch(ctx)
+	run := runnertest.Start(t, r, gatedSuite, record.Request{})
+	await(t, c, run.ID(), hasStatus(record.StatusRunning))
+	for err := error(nil); err == nil; { // until nothing more is reported of the first session
+		next, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+		_, err = c.Next(next)
+		stop()
+	}
+	run.Cancel()
+	<-run.Done()
+	_, err := runnertest.Resume(t, r, run.ID())
+	require.NoError(t, err)
+	await(t, c, run.ID(), hasStatus(record.StatusRunning))
+}
