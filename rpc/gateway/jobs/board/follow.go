@@ -184,6 +184,16 @@ func (f *follower) past() past {
 	return past{st.Results(), st.Prompts}
 }
 
+// casesOf counts the cases of a run.
+func casesOf(rec *record.Run) (n int) {
+	for i := range rec.Tasks {
+		if rec.Tasks[i].Role == record.RoleTask {
+			n += rec.Tasks[i].Trials
+		}
+	}
+	return n
+}
+
 // kept counts the cases that an earlier session of the run has done.
 func (f *follower) kept(e *record.Event) (n int) {
 	for i := range f.rec.Tasks {
@@ -215,6 +225,9 @@ func (f *follower) begin(at time.Time, done int, before past, fresh bool) {
 		return
 	}
 	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, before), true, false
+	if j.total == 0 { // the board found the run before its record was written
+		j.suite, j.total = f.rec.Suite.Name, casesOf(f.rec)
+	}
 	j.reopen()
 	j.count(done)
 	if fresh {
