@@ -80,7 +80,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	e.rec.Resumed = e.state.Resumed + 1
 	e.state.Reopen()
 	e.state.KeepOnly(e.ranges())
-	e.state.Judged.Tell(e.tally)
+	e.state.Judged.AddTo(e.tally)
 	return e, nil
 }
 

@@ -97,7 +97,7 @@ func TestProposedPrompts(t *testing.T) {
 	require.Equal(t, 4, proposed)
 }
 
-// A run that is resumed goes on with the prompts that were proposed, and asks for those
+// A run that is resumed keeps the prompts that were proposed, and asks for those
 // that were not.
 func TestProposedPromptsAreKept(t *testing.T) {
 	t.Parallel()

@@ -191,7 +191,7 @@ func (j *Job) pairs(ctx context.Context) (list []*pair, leftOut int, err error) 
 	return list, leftOut, nil
 }
 
-// caseKey tells the cases that models are compared by from each other.
+// caseKey distinguishes the cases that models are compared by.
 func caseKey(t *plan.Task) string {
 	params, err := json.Marshal(t.Cell.Params)
 	if err != nil {

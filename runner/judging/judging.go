@@ -36,7 +36,7 @@ type Job struct {
 	// Emit records an event, and returns when it is recorded. It is called by many
 	// goroutines.
 	Emit func(e *record.Event)
-	// Log tells followers of the run something.
+	// Log writes a message to the followers of the run.
 	Log func(level, format string, args ...any)
 	// Halt is called when a judge cannot be asked any more. No further question is asked.
 	Halt func(why *executor.StopError)
@@ -89,7 +89,7 @@ func (j *Job) ended(ctx context.Context) bool {
 	}
 }
 
-// failed tells what an error of a judge means: recorded, with the text, or not, because
+// failed says what an error of a judge means: recorded, with the text, or not, because
 // the question was cut short or none should be asked any more.
 func (j *Job) failed(ctx context.Context, err error) (reason string, recorded bool) {
 	if ctx.Err() != nil {

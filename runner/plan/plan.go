@@ -47,7 +47,7 @@ func shareOfTrials(what string, got, n int) *record.LimitError {
 type Planner struct {
 	executors *executor.Registry
 	graders   *grader.Registry
-	limits    *provider.Limits // shared by all runs: providers do not tell them apart
+	limits    *provider.Limits // shared by all runs: providers do not distinguish them
 	runs      *catalog.Catalog // that trials may be taken over from
 	log       *slog.Logger
 }

@@ -344,7 +344,7 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 			return nil, err
 		}
 	}
-	a.st.Judged.Tell(sums)
+	a.st.Judged.AddTo(sums)
 	sum := sums.Summary(rec.Metrics)
 	if old := a.st.Progress.Summary; old != nil {
 		sum.DurationMS = old.DurationMS

@@ -11,7 +11,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Grading again gives tool scores anew, from the recorded calls. A trial that timed out
+// Grading again computes tool scores again, from the recorded calls. A trial that timed out
 // keeps its zeros, one in error has none.
 func TestGradeToolScores(t *testing.T) {
 	t.Parallel()

@@ -53,8 +53,8 @@ func (j *Judged) clone() Judged {
 	return c
 }
 
-// Tell gives the answers to the tally of a run.
-func (j *Judged) Tell(t interface {
+// AddTo gives the answers to the tally of a run.
+func (j *Judged) AddTo(t interface {
 	Compare(record.Comparing)
 	AddJudged([]*record.CaseComparison, *record.Findings)
 }) {

@@ -30,7 +30,7 @@ func TestBenchmarkResult(t *testing.T) {
 	run.AddTrial(0, &record.Trial{Verdict: record.Passed}) // nobody measured it
 	run.AddTrial(1, trial(record.Passed, 300, 0, 0, 0, 0))
 	sum := run.Summary(nil)
-	require.Nil(t, sum.Benchmark, "its cells tell")
+	require.Nil(t, sum.Benchmark, "its cells have it")
 	b := sum.Groups[0].Benchmark
 	require.Equal(t, 3, b.Trials)
 	measure := func(m *record.Measure, mean, low, high float64) {

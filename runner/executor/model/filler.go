@@ -57,7 +57,7 @@ func filler(n int, seed uint64) string {
 			switch {
 			case n == 1 && i > 0:
 				word = "."
-			case n == 2 && word == ".": // a last word would stand alone
+			case n == 2 && word == ".": // a last word would be alone
 				b.WriteString(" now")
 				n--
 			}

@@ -32,7 +32,7 @@ func TestFiller(t *testing.T) {
 	}
 }
 
-// The filler stands before the first prompt alone, differs between trials and attempts, and
+// The filler comes before the first prompt alone, differs between trials and attempts, and
 // is not recorded.
 func TestContextTokens(t *testing.T) {
 	t.Parallel()

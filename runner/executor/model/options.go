@@ -21,7 +21,7 @@ type Options struct {
 	Params map[string]any `yaml:"params"`
 	// What the system prompt begins with; the skills come after it. May use template variables.
 	SystemPrompt string `yaml:"system_prompt"`
-	// About how many tokens of filler text stand before the first prompt; none when 0. Each trial has another text, so that
+	// About how many tokens of filler text come before the first prompt; none when 0. Each trial has another text, so that
 	// the caches of providers do not help. Records keep the prompt without it.
 	ContextTokens int `yaml:"context_tokens" json:",omitempty" jsonschema:"minimum=0,maximum=2000000"`
 	// Give all trials the same filler text.

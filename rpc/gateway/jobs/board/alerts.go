@@ -124,7 +124,7 @@ func (h *Alerts) alert(r *slog.Record) {
 	m.Count = a.Count + 1
 	if a.SystemMessage = m; !a.due {
 		a.due = true
-		// Later, because whoever logs may hold the lock of the board.
+		// Later, because the caller of the log may hold the lock of the board.
 		time.AfterFunc(max(0, alertPause-time.Since(a.sent)), func() { t.send(a) })
 	}
 }

@@ -75,7 +75,7 @@ func (s *site) exchange(code string) *httptest.ResponseRecorder {
 	return s.do("POST", "/api/auth/exchange", `{"code":"`+code+`"}`)
 }
 
-// cookie is the header of whoever has a token.
+// cookie is the header of a client that has a token.
 func (s *site) cookie(g token.Grant) string {
 	s.Helper()
 	pair, err := s.tokens.Create(s.Context(), g)

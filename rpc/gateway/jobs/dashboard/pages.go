@@ -29,7 +29,7 @@ func cookieName(ctx context.Context) string {
 	return "waza_page"
 }
 
-// SetCookie lets the browser of whoever shows an access token open reports, for as long
+// SetCookie lets a browser that has shown an access token open reports, for as long
 // as such a token is valid. Browsers cannot send a header when they open a page. The
 // cookie has a token that is good for nothing else. The error is one of the token's.
 func (d *Dashboard) SetCookie(ctx context.Context, w http.ResponseWriter, text string) error {

@@ -68,7 +68,7 @@ export class Follower {
       this.store.set({ model: Model.of(data), data, problem: '' });
     }
     try {
-      await call('run.unsubscribe', { runId: this.runId }); // whoever starts a run is subscribed to it
+      await call('run.unsubscribe', { runId: this.runId }); // a client that starts a run is subscribed to it
       if (attempt !== this.attempt) return;
       this.hidden = model;
       await call('run.subscribe', { runId: this.runId, fromSeq: 1 });

@@ -5,7 +5,7 @@ import { ERROR, FAILED, PASSED, PENDING, RUNNING, STATES, TIMEOUT, type Model, t
 
 const RANKS = [ERROR, FAILED, TIMEOUT, RUNNING];
 
-/** The state that stands for a task: the worst of its trials. */
+/** The state that a task is shown with: the worst of its trials. */
 function stateOf(t: Task | undefined): number {
   if (!t) return PENDING;
   for (const s of RANKS) if (t.trials.includes(s)) return s;

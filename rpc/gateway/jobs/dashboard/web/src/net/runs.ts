@@ -37,7 +37,7 @@ export const runs = new Store<{ list: Run[]; all: boolean } | null>(null);
 let wanted = false;
 let timer = 0;
 
-/** Reads the runs, and again when one has changed. Whoever shows runs calls it. */
+/** Reads the runs, and again when one has changed. Components that show runs call it. */
 export function wantRuns(): void {
   if (wanted) return;
   wanted = true;
