@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"waza/cmd/waza/config"
 	"waza/cmd/waza/exit"
@@ -74,4 +75,20 @@ func TestServeExamples(t *testing.T) {
 			require.Contains(t, d.Message, "no such file or directory", "an example has a mistake")
 		}
 	}
+}
+
+// Two suites of docs/kinds.md were no YAML: a question mark ends a plain text within braces.
+func TestExamplesAreYAML(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	blocks := 0
+	for _, page := range append([]string{"README.md"}, pages...) {
+		for _, block := range fenced(t, strings.TrimPrefix(filepath.ToSlash(page), "../../"), "yaml", "") {
+			var v any
+			require.NoError(t, yaml.Unmarshal([]byte(block), &v), "%s:\n%s", page, block)
+			blocks++
+		}
+	}
+	require.Greater(t, blocks, 10)
 }
