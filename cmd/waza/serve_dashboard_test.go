@@ -50,6 +50,8 @@ func TestServeOpen(t *testing.T) {
 	require.Len(t, cookies, 2)
 	status, _ = signIn(t, link)
 	require.Equal(t, http.StatusUnauthorized, status, "a second time")
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exit.Passed, server.exitCode(t))
 	require.Empty(t, server.out.String(), "a link is for terminals")
 }
 
