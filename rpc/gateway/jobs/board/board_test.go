@@ -18,6 +18,7 @@ import (
 
 	"waza/rpc/gateway/jobs/board"
 	"waza/runner"
+	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/runnertest"
@@ -284,4 +285,42 @@ func TestProposedPrompts(t *testing.T) {
 		"tune_complete best_score=1 best_index=2",
 		"job_completed",
 	}, got)
+}
+
+// What the list of runs says of a run may be older than its end. The job does not begin again then.
+func TestStateOlderThanTheEnd(t *testing.T) {
+	t.Parallel()
+	begun, gate := make(chan struct{}), make(chan struct{})
+	r := runnertest.AgentRunner(t, t.TempDir(), func(context.Context, *executor.Trial) (string, error) {
+		close(begun)
+		<-gate
+		return "good", nil
+	})
+	b := serve(t, r, ours)
+	var created atomic.Int32
+	over := make(chan struct{}, 2)
+	stop, err := b.Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) {
+		switch {
+		case bytes.Contains(msg, []byte(`"job_created"`)):
+			created.Add(1)
+		case bytes.Contains(msg, []byte(`"job_completed"`)):
+			over <- struct{}{}
+		}
+	})
+	require.NoError(t, err)
+	defer stop()
+	run := runnertest.Start(t, r, suite(1, 1), record.Request{})
+	<-begun
+	old, ok := catalog.Look(r.Catalog(), run.ID())
+	require.True(t, ok)
+	require.Equal(t, record.StatusRunning, old.Status)
+	close(gate)
+	<-over
+	<-run.Done()
+	b.Change(t.Context(), old)
+	require.EqualValues(t, 1, created.Load())
+	m, err := b.Jobs(t.Context(), board.Viewer{User: owner})
+	require.NoError(t, err)
+	require.Len(t, m.Recent, 1)
+	require.Equal(t, "s: 1 of 1 cases", m.Recent[0].Detail)
 }

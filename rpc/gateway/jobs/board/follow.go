@@ -417,6 +417,9 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 
 // endUnseen ends a job whose events have ended without the last.
 func (f *follower) endUnseen(info *catalog.Info) {
+	if f.job.hasEnded(f.board, info) {
+		return
+	}
 	if f.rec != nil && !f.job.isBegun(f.board) && !f.board.isClosing() { // it came and went before it could be read
 		f.begin(info.StartedAt, info.Trials.Done(), past{}, true)
 	}
@@ -435,6 +438,21 @@ func (j *job) endedAt(b *Board) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return j.ended
+}
+
+// hasEnded reports whether the watchers know of the end that the list of runs has. The job
+// looked active again because the list was older than the end.
+func (j *job) hasEnded(b *Board, info *catalog.Info) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !j.Status.IsOver() || info.EndedAt == nil || j.Finished == nil || !j.Finished.Equal(*info.EndedAt) {
+		return false
+	}
+	j.describe(info)
+	if j.Status == Done {
+		j.count(j.total)
+	}
+	return true
 }
 
 // isBegun reports whether the session has begun.
