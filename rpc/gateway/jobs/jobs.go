@@ -172,11 +172,12 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 // connection it closes.
 func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Claims, ok bool) {
 	given := tokens(c.Request())
-	if who, ok = s.admits(ctx, given); ok {
+	who, err := s.admits(ctx, given)
+	switch {
+	case err == nil:
 		return who, true
-	}
-	if len(given) == 0 {
-		c.Close(CodeUnauthenticated, "the token is missing")
+	case len(given) == 0, errors.Is(err, token.ErrExpired), errors.Is(err, token.ErrRevoked): // no guess
+		c.Close(CodeUnauthenticated, err.Error())
 		return nil, false
 	}
 	if pause.Unless(ctx, c.Done(), s.guesses.Wrong(time.Now())) == nil {
@@ -186,21 +187,23 @@ func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Cla
 	return nil, false
 }
 
-// admits reports whether one of these tokens is valid, and returns what it says; nil for
-// the token of the server.
-func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims, ok bool) {
+// admits returns what the first valid one of these tokens says; nil for the token of the
+// server. The error is that of the last token, or [token.ErrMissing].
+func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims, err error) {
+	err = token.ErrMissing
 	for _, text := range given {
+		err = token.ErrInvalid
 		if s.options.Token != "" && access.SameSecret(text, s.options.Token) {
-			return nil, true
+			return nil, nil
 		}
 		if s.options.Tokens == nil {
 			continue
 		}
-		if claims, err := s.check(ctx, text); err == nil {
-			return claims, true
+		if who, err = s.check(ctx, text); err == nil {
+			return who, nil
 		}
 	}
-	return nil, false
+	return nil, err
 }
 
 // tokens lists the tokens that a request shows, at most one of each form: the header
@@ -231,7 +234,7 @@ func (s *Server) forLocals(h http.Handler) http.Handler {
 			return
 		}
 		given := tokens(r)
-		if who, ok := s.admits(r.Context(), given); ok && (who == nil || who.IsOwner() || who.IsAdmin()) {
+		if who, err := s.admits(r.Context(), given); err == nil && (who == nil || who.IsOwner() || who.IsAdmin()) {
 			h.ServeHTTP(w, r)
 			return
 		}

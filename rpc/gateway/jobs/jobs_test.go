@@ -170,6 +170,14 @@ func TestRPCTakesAccessTokens(t *testing.T) {
 		_, err = ask(pair.Access)
 		require.EqualValues(t, jobs.CodeTooManyConnections, websocket.CloseStatus(err))
 	}
+	pair, err := tokens.Create(t.Context(), token.Grant{User: "eve"})
+	require.NoError(t, err)
+	claims, err := tokens.Check(t.Context(), pair.Access)
+	require.NoError(t, err)
+	_, err = tokens.Revoke(t.Context(), claims.ID)
+	require.NoError(t, err)
+	_, err = ask(pair.Access)
+	require.ErrorContains(t, err, "the token was revoked") // and is not called wrong
 	for range 6 {
 		answer, err := ask(secret)
 		require.NoError(t, err)
