@@ -56,7 +56,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		first, f.job.seq = p.Seq+1, p.Seq
-		f.begin(p.StartedAt, p.Trials.Done(), f.past(), false)
+		f.begin(p.StartedAt, ended(p.Trials), f.past(), false)
 		f.known()
 		if p.EndedAt != nil {
 			return nil
@@ -295,7 +295,7 @@ func (f *follower) publish(e *record.Event) {
 	for _, msg := range list {
 		b.publishLocked(j, msg)
 	}
-	if !isCase(f.rec, e) {
+	if !isCase(f.rec, e) || e.Verdict == record.Cancelled {
 		return
 	}
 	j.count(j.done + 1)
@@ -421,7 +421,7 @@ func (f *follower) endUnseen(info *catalog.Info) {
 		return
 	}
 	if f.rec != nil && !f.job.isBegun(f.board) && !f.board.isClosing() { // it came and went before it could be read
-		f.begin(info.StartedAt, info.Trials.Done(), past{}, true)
+		f.begin(info.StartedAt, ended(info.Trials), past{}, true)
 	}
 	to, at := statusOf(info.Status), time.Now()
 	if to == Running {

@@ -114,6 +114,10 @@ func (j *job) move(to Status) bool {
 	return true
 }
 
+// ended is how many cases have ended by themselves: those of a job that is cancelled are no
+// progress.
+func ended(c record.Counts) int { return c.Done() - c.Cancelled }
+
 // count sets how many cases have ended.
 func (j *job) count(done int) {
 	j.done = min(done, j.total)
@@ -132,7 +136,7 @@ func (j *job) describe(info *catalog.Info) {
 	if info.EndedAt != nil {
 		j.ended = *info.EndedAt
 	}
-	j.count(info.Trials.Done())
+	j.count(ended(info.Trials))
 }
 
 // finish sets the end of a job.
