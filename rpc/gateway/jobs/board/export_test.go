@@ -2,27 +2,23 @@ package board
 
 import (
 	"context"
-	"time"
 
 	"waza/runner/catalog"
+	"waza/runner/replay"
 )
 
 // Change takes a state of a run, and waits until nothing follows the run.
 func (b *Board) Change(ctx context.Context, info catalog.Info) {
-	b.settled(info.RunID)
+	b.settled(ctx, info.RunID)
 	b.change(ctx, &catalog.Change{Info: info}, true)
-	b.settled(info.RunID)
+	b.settled(ctx, info.RunID)
 }
 
-func (b *Board) settled(id string) {
-	for {
+func (b *Board) settled(ctx context.Context, id string) {
+	_ = replay.Poll(ctx, func() bool {
 		b.mu.Lock()
+		defer b.mu.Unlock()
 		j := b.jobs[id]
-		busy := j == nil || j.followed
-		b.mu.Unlock()
-		if !busy {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return j != nil && !j.followed
+	})
 }
