@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
@@ -95,7 +94,7 @@ type dialogue struct {
 	mu     sync.Mutex
 	events map[string]chan event
 
-	names map[string]any // what $NAME was
+	names doortest.Names // what $NAME was
 	evals map[string]*asked
 	all   sync.WaitGroup
 }
@@ -131,7 +130,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 }
 
 func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(event)) player) *dialogue {
-	d := &dialogue{t: t, dir: t.TempDir(), log: &safeBuffer{}, events: map[string]chan event{}, names: map[string]any{}, evals: map[string]*asked{}}
+	d := &dialogue{t: t, dir: t.TempDir(), log: &safeBuffer{}, events: map[string]chan event{}, names: doortest.Names{}, evals: map[string]*asked{}}
 	d.config.Config = agents.Defaults()
 	d.config.Listen = "127.0.0.1:0"
 	decoder := yaml.NewDecoder(bytes.NewReader(config))
@@ -269,11 +268,11 @@ func (d *dialogue) join(rest string) {
 		d.player.Play(action{Do: "say", Name: name, Text: `{"type":"register","clientId":"` + id + `","capabilities":` + or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`) + `}`})
 		e := d.next(name)
 		if e.Event == "message" {
-			d.compare(`{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`, []byte(e.Text))
+			d.names.Compare(d.t, d.at, `{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`, []byte(e.Text))
 			e = d.next(name)
 		}
 		if e.Event == "message" {
-			d.compare(`{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`, []byte(e.Text))
+			d.names.Compare(d.t, d.at, `{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`, []byte(e.Text))
 			d.step(name + `> {"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`)
 			return
 		}
@@ -347,7 +346,7 @@ func (d *dialogue) hear(name, want string) {
 		return
 	}
 	require.Equal(d.t, "message", e.Event, "%s: closed with %d %s\n%s", d.at, e.Code, e.Reason, d.log)
-	d.compare(want, []byte(e.Text))
+	d.names.Compare(d.t, d.at, want, []byte(e.Text))
 }
 
 // fill replaces "$NAME" by what it was.
@@ -358,49 +357,6 @@ func (d *dialogue) fill(text string) string {
 		text = strings.ReplaceAll(text, `"`+name+`"`, string(data))
 	}
 	return text
-}
-
-// compare compares JSON. The strings $time, $ms and $text fit any time, positive number
-// and text; other $NAMEs are what they were at first.
-func (d *dialogue) compare(want string, data []byte) {
-	d.t.Helper()
-	var wanted, got any
-	require.NoError(d.t, json.Unmarshal([]byte(want), &wanted), d.at)
-	require.NoError(d.t, json.Unmarshal(data, &got), "%s: %s", d.at, data)
-	require.Empty(d.t, cmp.Diff(d.settle(wanted, got), got), "%s\n%s", d.at, data)
-}
-
-// settle replaces the placeholders in want that got fits.
-func (d *dialogue) settle(want, got any) any {
-	switch w := want.(type) {
-	case map[string]any:
-		g, _ := got.(map[string]any)
-		for field, value := range w {
-			w[field] = d.settle(value, g[field])
-		}
-	case []any:
-		g, _ := got.([]any)
-		for i := range min(len(w), len(g)) {
-			w[i] = d.settle(w[i], g[i])
-		}
-	case string:
-		text, isText := got.(string)
-		number, isNumber := got.(float64)
-		switch {
-		case w == "$time":
-			if _, err := time.Parse(time.RFC3339, text); err == nil {
-				return got
-			}
-		case w == "$text" && isText && text != "", w == "$ms" && isNumber && number > 0:
-			return got
-		case strings.HasPrefix(w, "$"):
-			if _, ok := d.names[w]; !ok && got != nil {
-				d.names[w] = got
-			}
-			return d.names[w]
-		}
-	}
-	return want
 }
 
 func (d *dialogue) evaluate(rest string) {
@@ -456,7 +412,7 @@ func (d *dialogue) answered(rest string) {
 	require.True(d.t, ok, "%s: %v", d.at, o)
 	data, err := json.Marshal(answer)
 	require.NoError(d.t, err)
-	d.compare(want, data)
+	d.names.Compare(d.t, d.at, want, data)
 }
 
 func (d *dialogue) again(rest string) {
@@ -479,7 +435,7 @@ func (d *dialogue) status(rest string) {
 	case s := <-d.evals[label].status:
 		data, err := json.Marshal(s)
 		require.NoError(d.t, err)
-		d.compare(want, data)
+		d.names.Compare(d.t, d.at, want, data)
 	case <-time.After(patience):
 		require.FailNow(d.t, "no status", "%s\n%s", d.at, d.log)
 	}
@@ -496,7 +452,7 @@ func (d *dialogue) agents(rest string) {
 	all = slices.DeleteFunc(all, func(a *remote.Agent) bool { return a.State == remote.Gone && a.Running == 0 })
 	data, err := json.Marshal(all)
 	require.NoError(d.t, err)
-	d.compare(rest, data)
+	d.names.Compare(d.t, d.at, rest, data)
 }
 
 func (d *dialogue) kick(rest string) {

@@ -160,7 +160,7 @@ func (d *dialogue) request(f []string, rest string) {
 	data, err := io.ReadAll(response.Body)
 	require.NoError(d.t, err)
 	require.Equal(d.t, f[3], strconv.Itoa(response.StatusCode), "%s: %s", d.at, data)
-	d.compare(want, data)
+	d.names.Compare(d.t, d.at, want, data)
 }
 
 func (d *dialogue) revoke(f []string, _ string) {

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
@@ -102,7 +101,7 @@ type dialogue struct {
 	jury    *runnertest.Jury
 	answers chan struct{} // one for each question that the judge may answer after the trials
 
-	names map[string]any // what $NAME was
+	names doortest.Names // what $NAME was
 	given map[string]string
 }
 
@@ -126,7 +125,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) *dialogue {
 	d := &dialogue{
 		t: t, dir: t.TempDir(), log: &safeBuffer{}, config: jobs.Defaults(), events: map[string]chan doortest.Event{},
-		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, names: map[string]any{}, given: map[string]string{},
+		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, names: doortest.Names{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
 	d.jury = &runnertest.Jury{Before: func(tool, _ string) int {
@@ -358,7 +357,7 @@ func (d *dialogue) find(f []string, rest string) {
 	_, want, _ := strings.Cut(rest, " ")
 	var m struct{ Type string }
 	require.NoError(d.t, json.Unmarshal([]byte(d.fill(want)), &m), d.at)
-	d.compare(want, d.until(f[0], m.Type))
+	d.names.Compare(d.t, d.at, want, d.until(f[0], m.Type))
 }
 
 func (d *dialogue) until(name, kind string) []byte {
@@ -380,7 +379,7 @@ func (d *dialogue) hear(name, want string) {
 		return
 	}
 	require.Equal(d.t, "message", e.Event, "%s: closed with %d %s\n%s", d.at, e.Code, e.Reason, d.log)
-	d.compare(want, []byte(e.Text))
+	d.names.Compare(d.t, d.at, want, []byte(e.Text))
 }
 
 // fill replaces $NAME by what it was.
@@ -389,47 +388,4 @@ func (d *dialogue) fill(text string) string {
 		text = strings.ReplaceAll(text, name, fmt.Sprint(value))
 	}
 	return text
-}
-
-// compare compares JSON. The strings $time, $ms and $text fit any time, number that is not
-// negative and text; other $NAMEs are what they were at first.
-func (d *dialogue) compare(want string, data []byte) {
-	d.t.Helper()
-	var wanted, got any
-	require.NoError(d.t, json.Unmarshal([]byte(want), &wanted), d.at)
-	require.NoError(d.t, json.Unmarshal(data, &got), "%s: %s", d.at, data)
-	require.Empty(d.t, cmp.Diff(d.settle(wanted, got), got), "%s\n%s", d.at, data)
-}
-
-// settle replaces the placeholders in want that got fits.
-func (d *dialogue) settle(want, got any) any {
-	switch w := want.(type) {
-	case map[string]any:
-		g, _ := got.(map[string]any)
-		for field, value := range w {
-			w[field] = d.settle(value, g[field])
-		}
-	case []any:
-		g, _ := got.([]any)
-		for i := range min(len(w), len(g)) {
-			w[i] = d.settle(w[i], g[i])
-		}
-	case string:
-		text, isText := got.(string)
-		number, isNumber := got.(float64)
-		switch {
-		case w == "$time":
-			if _, err := time.Parse(time.RFC3339, text); err == nil {
-				return got
-			}
-		case w == "$text" && isText && text != "", w == "$ms" && isNumber && number >= 0:
-			return got
-		case strings.HasPrefix(w, "$"):
-			if _, ok := d.names[w]; !ok && got != nil {
-				d.names[w] = got
-			}
-			return d.names[w]
-		}
-	}
-	return want
 }
