@@ -12,9 +12,8 @@ import (
 	"waza/eval/decode"
 )
 
-// FuzzLoad asserts that no suite file makes Load panic, that every finding has a
-// code that is documented and a place that exists, and that a suite without
-// errors has tasks to run.
+// FuzzLoad asserts that no suite file makes Load panic, that every finding has a documented code
+// and an existing place, and that a suite without errors has tasks to run.
 func FuzzLoad(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "diagnostics", "*.txtar"))
 	for _, file := range files {
@@ -58,8 +57,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzCSV asserts that a dataset either gives tasks with prompts and ids that
-// differ, or an error.
+// FuzzCSV asserts that a dataset gives either an error, or tasks with prompts and unique ids.
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{"id,prompt\na,b\n", "id,prompt\n\"a\",\"b\"\"c\"\n", "prompt\r\nx\r\n", "\xef\xbb\xbfid,prompt\na,{{id}}", "id;prompt", "id,prompt\n\"", ",,\n,,", "prompt\n\n\n"} {
 		f.Add(s, false)

@@ -15,8 +15,7 @@ import (
 	"waza/eval/decode"
 )
 
-// load writes a suite file and loads it, within a time that a hostile file must
-// not stretch.
+// load writes a suite file and loads it, and fails when a hostile file makes that too slow.
 func load(t *testing.T, content string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "eval.yaml")
@@ -102,7 +101,7 @@ func merges() string {
 	return b.String()
 }
 
-// A sparse file of a gigabyte is refused by its size, wherever it stands.
+// Load refuses a sparse file of a gigabyte by its size, wherever the suite names it.
 func TestHugeFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"waza/eval"
 )
 
-// combinations gives one line per variant.
+// combinations returns one line per variant.
 func combinations(s *eval.Suite) []string {
 	var lines []string
 	for _, v := range s.Variants {
@@ -37,7 +37,7 @@ config:
   matrix: {temperature: [0, 0.5], max_turns: [3], style: [formal], tone: [warm]}
 tasks: [{id: a, prompt: "be {{style}} and {{ tone }}"}]
 `)
-	// A parameter that a prompt uses goes to the API only where params name it.
+	// A parameter that a prompt uses goes to the API only if params names it.
 	require.Equal(t, []string{
 		`temperature=0 max_turns=3 style=formal tone=warm: openai {"Params":{"temperature":0,"tone":"warm"},"MaxTurns":3}`,
 		`temperature=0.5 max_turns=3 style=formal tone=warm: openai {"Params":{"temperature":0.5,"tone":"warm"},"MaxTurns":3}`,

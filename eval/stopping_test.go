@@ -9,7 +9,7 @@ import (
 	"waza/eval"
 )
 
-// Stopping is written in several shapes.
+// The key stopping has several shapes.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{

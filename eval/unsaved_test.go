@@ -12,8 +12,8 @@ import (
 	"waza/eval/files"
 )
 
-// A task file that an editor has and the disk has not is one that a pattern
-// matches, and that belongs to the suites above it.
+// A task file that exists only in an editor matches patterns, and belongs to the suites above
+// it.
 func TestUnsavedTaskFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

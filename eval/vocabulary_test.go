@@ -5,8 +5,8 @@ import (
 	"waza/eval/decode"
 )
 
-// textOptions and the like stand in for the graders of the program: eval is
-// tested with a vocabulary of its own.
+// textOptions and the types below replace the graders of the program, because eval is tested
+// with its own vocabulary.
 type textOptions struct {
 	Contains      []string `yaml:"contains" alias:"must_contain"`
 	NotContains   []string `yaml:"not_contains"`

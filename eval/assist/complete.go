@@ -2,45 +2,45 @@ package assist
 
 import "strings"
 
-// Sort is the sort of thing that is proposed; editors show a picture for each.
+// A Sort is the type of a proposal; editors show an icon for each.
 type Sort int
 
-// The sorts of items.
+// The types of items.
 const (
 	Key      Sort = iota // a key of a map
-	Value                // a value of several that are allowed
+	Value                // one of several allowed values
 	Kind                 // a type of graders, or an executor
 	File                 // a file, or a pattern of files
 	Folder               // a directory
 	Variable             // a template variable
-	Name                 // the name of something that is defined elsewhere
+	Name                 // a name that is defined elsewhere
 )
 
-// Item is one proposal.
+// An Item is one proposal.
 type Item struct {
 	Label  string
 	Sort   Sort
 	Detail string // a few words beside the label
 	Doc    string // Markdown
-	// Insert is what to put in place of Range. When Snippet is set it has the
-	// placeholders of the Language Server Protocol.
+	// Insert replaces the text in Range. If Snippet is set, it contains placeholders of the
+	// Language Server Protocol.
 	Insert  string
 	Snippet bool
-	// Filter is what is compared with the text in Range.
+	// Filter is compared with the text in Range.
 	Filter string
 }
 
-// Completion is what may stand at a position, the likeliest first.
+// A Completion lists the proposals for a position, the most likely first.
 type Completion struct {
 	Items []Item
-	// Range stands on one line and holds the position.
+	// Range is on one line and contains the position.
 	Range Range
-	// Incomplete is set when more typing may bring up other items.
+	// Incomplete means that more typing can produce other items.
 	Incomplete bool
 }
 
-// Complete proposes what may stand at an offset. Snippets says whether the editor
-// takes items with placeholders.
+// Complete returns proposals for an offset. snippets is whether the editor supports items with
+// placeholders.
 func (a *Assistant) Complete(d Document, offset int, snippets bool) Completion {
 	offset = within(d.Text, offset)
 	q := a.ask(d)
@@ -57,23 +57,21 @@ func (a *Assistant) Complete(d Document, offset int, snippets bool) Completion {
 	return Completion{Items: c.items, Range: c.replace, Incomplete: c.incomplete}
 }
 
-// completer collects proposals for one place.
+// A completer collects proposals for one place.
 type completer struct {
 	*query
 	node       *node
 	offset     int
 	snippets   bool
-	replace    Range // of the text without mark
+	replace    Range // in the text without mark
 	typed      string
 	items      []Item
 	incomplete bool
-	// before stands before what is inserted: a dash that is missing, or the space
-	// after a colon.
+	// before precedes the inserted text: a missing dash, or the space after a colon.
 	before string
 }
 
-// place finds out what is to be replaced: the scalar that the mark is in, as far
-// as it stands on this line.
+// place determines the text to replace: the part of the scalar at the mark that is on this line.
 func (c *completer) place() bool {
 	r := c.node.inner()
 	r.End = max(r.End-len(mark), c.offset)
@@ -113,22 +111,21 @@ func (c *completer) propose() {
 	}
 }
 
-// opensLine reports whether nothing stands before the scalar on its line but the
-// dash of its item.
+// opensLine reports whether only the dash of its item precedes the scalar on its line.
 func (c *completer) opensLine() bool {
 	line := 1 + strings.LastIndexByte(c.Text[:c.replace.Start], '\n')
 	return c.node.style == plain && (c.node.parent == nil || !c.node.parent.flow) &&
 		strings.Trim(c.Text[line:c.replace.Start], " \t-\uFEFF") == ""
 }
 
-// missingDash proposes items for a line of a list that lacks its dash.
+// missingDash proposes items for a line of a list without a dash.
 func (c *completer) missingDash(n *node) {
 	if line := 1 + strings.LastIndexByte(c.Text[:c.replace.Start], '\n'); c.replace.Start-line == n.parent.column {
 		c.dashes(c.guide.of(c.tree, n.parent))
 	}
 }
 
-// dashes proposes items of a list with their dashes.
+// dashes proposes list items with their dashes.
 func (c *completer) dashes(list []view) {
 	if c.node.item != nil && c.node.item.dash >= 0 {
 		return
@@ -140,7 +137,7 @@ func (c *completer) dashes(list []view) {
 	c.before = ""
 }
 
-// add proposes an item. The label is what is inserted unless that is set.
+// add proposes an item. The default label is the inserted text.
 func (c *completer) add(it Item) {
 	if it.Insert == "" {
 		it.Insert = it.Label
@@ -151,7 +148,7 @@ func (c *completer) add(it Item) {
 		it.Filter = it.Label
 	}
 	if c.node.style == plain && (strings.HasPrefix(c.typed, `"`) || strings.HasPrefix(c.typed, "'")) {
-		it.Filter = c.typed[:1] + it.Filter // a quote that does not end is replaced, too
+		it.Filter = c.typed[:1] + it.Filter // replaces an unclosed quote, too
 	}
 	it.Label = strings.TrimLeft(c.before, " ") + it.Label
 	for _, have := range c.items {
@@ -162,10 +159,10 @@ func (c *completer) add(it Item) {
 	c.items = append(c.items, it)
 }
 
-// column is where on its line the replaced text begins.
+// column returns the column where the replaced text starts.
 func (c *completer) column() int {
 	return c.replace.Start - 1 - strings.LastIndexByte(c.Text[:c.replace.Start], '\n') + len(strings.TrimLeft(c.before, " "))
 }
 
-// indent is the white space of a line that stands deeper than the replaced text.
+// indent returns the white space of a line one level below the replaced text.
 func (c *completer) indent() string { return strings.Repeat(" ", c.column()+c.tree.step) }

@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// Target is a place in a file. Line counts from 0; the place is the begin of its
-// text, or of the file.
+// A Target is a place in a file: the start of a text, or of the file. Line counts from 0.
 type Target struct {
 	Path string
 	Line int
 }
 
-// Definition is where what stands in Range is defined: in several places, if it
-// is a pattern that several files match.
+// A Definition lists the places where the text in Range is defined. A pattern has one place for
+// each matching file.
 type Definition struct {
 	Range   Range
 	Targets []Target
 }
 
-// Define finds what the word at an offset is the name of; nil when it is none of
-// something that is there.
+// Define finds the definition of the name at an offset; nil if there is no name or no
+// definition.
 func (a *Assistant) Define(d Document, offset int) *Definition {
 	q := a.ask(d)
 	if q == nil {
@@ -52,7 +51,7 @@ func (a *Assistant) Define(d Document, offset int) *Definition {
 	return out
 }
 
-// targets are what a scalar refers to, as far as it is there.
+// targets returns the existing targets of a scalar.
 func (q *query) targets(n *node, to refers) []Target {
 	switch {
 	case to == toTaskFiles:
@@ -82,8 +81,8 @@ func (q *query) targets(n *node, to refers) []Target {
 	return nil
 }
 
-// opened is the file itself, or what one opens of a directory: its SKILL.md, or
-// the files in it.
+// opened returns the file itself, or the files to open for a directory: its SKILL.md, or the
+// files in it.
 func (q *query) opened(path string) []Target {
 	entries := q.list(path)
 	if len(entries) == 0 {
@@ -104,8 +103,8 @@ func (q *query) opened(path string) []Target {
 	return out
 }
 
-// graderAt finds the suite's graders of a name. In the suite the name of a grader
-// is where it is defined.
+// graderAt finds the suite's graders of a name. In the suite, the name of a grader is its own
+// definition.
 func (q *query) graderAt(n *node, to refers) []Target {
 	if q.isSuite() && to == toNamesake && !q.inTask(n) {
 		return nil
@@ -130,7 +129,7 @@ func (q *query) graderAt(n *node, to refers) []Target {
 	return typed
 }
 
-// inTask reports whether a node stands in a task of the suite's own file.
+// inTask reports whether a node is in a task of the suite file.
 func (q *query) inTask(n *node) bool {
 	for ; n.parent != nil; n = n.parent {
 		if n.parent == q.tree.root {
@@ -140,7 +139,7 @@ func (q *query) inTask(n *node) bool {
 	return false
 }
 
-// variableAt finds where the suite gives a template variable its value.
+// variableAt finds the place where the suite sets a template variable.
 func (q *query) variableAt(name string) []Target {
 	if _, rest, dotted := strings.Cut(name, "."); dotted {
 		name = rest
@@ -155,18 +154,18 @@ func (q *query) variableAt(name string) []Target {
 	return []Target{{q.suite.File, lineOf(suite.text, p.key.span.Start)}}
 }
 
-// Link is the name of a file that is there.
+// A Link is the name of an existing file.
 type Link struct {
 	Range   Range
 	Path    string
 	Tooltip string
 }
 
-// maxLinks bounds the links of a document, each of which looks at the disk.
+// maxLinks limits the links of a document, each of which needs a disk access.
 const maxLinks = 2000
 
-// Links finds the names of files in a document. Patterns that match several files
-// and directories are none; [Assistant.Define] leads to what they hold.
+// Links finds the names of files in a document. It leaves out directories and patterns that
+// match several files; [Assistant.Define] returns what they contain.
 func (a *Assistant) Links(d Document) []Link {
 	q := a.ask(d)
 	if q == nil || q.scanned().root == nil {
@@ -185,12 +184,12 @@ func (a *Assistant) Links(d Document) []Link {
 	return out
 }
 
-// single is the one file that a scalar names, "" if there is none.
+// single returns the only file that a scalar names, or "".
 func (q *query) single(n *node, to refers) string {
 	if to != toTaskFiles {
 		path, _ := q.file(n, to)
 		if q.list(path) != nil {
-			return "" // a directory cannot be opened
+			return "" // editors cannot open a directory
 		}
 		return path
 	}
@@ -203,7 +202,7 @@ func (q *query) single(n *node, to refers) string {
 	return ""
 }
 
-// visit calls f with each value of a tree and the shapes that it may have.
+// visit calls f with each value of a tree and its possible shapes.
 func (q *query) visit(n *node, views []view, f func(*node, []view)) {
 	if n == nil {
 		return

@@ -2,8 +2,8 @@ package assist
 
 import "strings"
 
-// flow scans a list in brackets or a map in braces. It goes on over lines that
-// stand right of a column, and ends where they do when it is not closed.
+// flow scans a list in brackets or a map in braces. It includes following lines to the right of
+// column outer, and ends with them if there is no closing bracket.
 func (s *scanner) flow(outer int) *node {
 	k, closer := sequence, byte(']')
 	if s.text[s.pos] == '{' {
@@ -23,7 +23,7 @@ func (s *scanner) flow(outer int) *node {
 		case ',':
 			s.pos++
 		case ']', '}':
-			return n // it closes what is around
+			return n // it closes an outer list or map
 		default:
 			s.member(n, outer)
 			n.span.End = max(n.span.End, s.pos)
@@ -33,8 +33,8 @@ func (s *scanner) flow(outer int) *node {
 	return n
 }
 
-// flowSkip moves to the next character and reports whether it may belong to what
-// stands in brackets.
+// flowSkip moves to the next character and reports whether it can be part of the bracketed list
+// or map.
 func (s *scanner) flowSkip(outer int) bool {
 	for s.pos < s.end {
 		switch c := s.text[s.pos]; {
@@ -55,8 +55,8 @@ func (s *scanner) flowSkip(outer int) bool {
 	return false
 }
 
-// closes reports whether the line at an offset begins with a closing bracket,
-// which may stand anywhere.
+// closes reports whether the line at an offset starts with a closing bracket, which can be in
+// any column.
 func (s *scanner) closes(at int) bool {
 	for at < s.end && (s.text[at] == ' ' || s.text[at] == '\t') {
 		at++
@@ -91,7 +91,7 @@ func (s *scanner) member(n *node, outer int) {
 	n.addItem(&item{dash: start, value: one})
 }
 
-// flowColon is where the colon after a key stands; -1 when there is none.
+// flowColon returns the offset of the colon after a key, or -1.
 func (s *scanner) flowColon() int {
 	i := s.pos
 	for i < s.end && s.text[i] == ' ' {
@@ -105,7 +105,7 @@ func (s *scanner) flowColon() int {
 
 func (s *scanner) afterQuote() bool { return s.text[s.pos-1] == '"' || s.text[s.pos-1] == '\'' }
 
-// flowValue scans what stands between the commas. It moves on by at least one byte.
+// flowValue scans the text between commas. It advances by at least one byte.
 func (s *scanner) flowValue(outer int) *node {
 	s.anchor = ""
 	s.properties()
@@ -133,7 +133,7 @@ func (s *scanner) flowValue(outer int) *node {
 	return n
 }
 
-// unclosed is where a quoted text that never ends is taken to end.
+// unclosed returns the assumed end of a quoted text without a closing quote.
 func (s *scanner) unclosed(from int) int {
 	end := s.lineEnd(from)
 	if i := strings.IndexAny(s.text[from:end], ",]}"); i >= 0 {

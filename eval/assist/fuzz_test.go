@@ -9,8 +9,8 @@ import (
 	"waza/eval"
 )
 
-// FuzzAssist asks everything about any text at any position. Nothing panics, and
-// what is answered lies in the text.
+// FuzzAssist asks all questions about any text at any position. Nothing panics, and answers are
+// within the text.
 func FuzzAssist(f *testing.F) {
 	for _, pattern := range []string{"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/tasks/*.yaml", "../testdata/*/eval.yaml"} {
 		files, _ := filepath.Glob(pattern)
@@ -40,7 +40,7 @@ func FuzzAssist(f *testing.F) {
 		d := Document{Path: filepath.Join(dir, files[uint(file)%3]), Text: text, Suite: suite}
 		in := func(what string, r Range) {
 			if r.Start < 0 || r.Start > r.End || r.End > len(text) {
-				t.Fatalf("%s: %v is not in a text of %d bytes", what, r, len(text))
+				t.Fatalf("%s: range %v is outside a text of %d bytes", what, r, len(text))
 			}
 		}
 		c := a.Complete(d, offset, true)
@@ -66,7 +66,7 @@ func inside(in func(string, Range), list []Symbol, around Range) {
 		in("symbol "+s.Name, s.Range)
 		in("its name", s.Selection)
 		if s.Selection.Start < s.Range.Start || s.Selection.End > s.Range.End || s.Name == "" {
-			in("the name of "+s.Name+" is outside of it", Range{1, 0})
+			in("the name of "+s.Name+" is outside the item", Range{1, 0})
 		}
 		inside(in, s.Children, around)
 	}

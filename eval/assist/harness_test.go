@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata")
 // cursor marks a position in the texts of testdata.
 const cursor = "‸"
 
-// vocabulary has some of the names of the schema, with options of their own.
+// vocabulary returns some of the kinds in the schema, with their own options.
 func vocabulary() *eval.Vocabulary {
 	type textOptions struct {
 		Contains   []string `yaml:"contains"`
@@ -46,9 +46,9 @@ func vocabulary() *eval.Vocabulary {
 	}
 }
 
-// cases runs the cases of the archives below testdata/dir. An archive holds files,
-// which are written to a directory, and then cases: "case FILE: TITLE" is the text
-// of a file, with a cursor in it, and "want" after it what ask answers.
+// cases runs the cases of the archives below testdata/dir. An archive contains files, which are
+// written to a directory, and then cases: "case FILE: TITLE" is the text of a file with a cursor
+// in it, and the following "want" is the expected answer of ask.
 func cases(t *testing.T, dir string, ask func(a *Assistant, d Document, offset int) string) {
 	archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 	require.NoError(t, err)
@@ -102,8 +102,8 @@ func (w *workspace) write(t *testing.T, name string, data []byte) {
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 }
 
-// ask puts a question about a text with a cursor. The suite is the one on the disk,
-// as an editor's user has it who has saved it some time ago.
+// ask asks a question about a text with a cursor. The suite is loaded from the disk, as if the
+// user had saved it some time ago.
 func (w *workspace) ask(t *testing.T, file, text string, ask func(a *Assistant, d Document, offset int) string) string {
 	before, after, found := strings.Cut(strings.TrimSuffix(text, "\n"), cursor)
 	if !found {

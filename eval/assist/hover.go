@@ -8,16 +8,16 @@ import (
 	"waza/eval/text"
 )
 
-// Explanation says in Markdown what stands in a range.
+// An Explanation describes the text in a range, in Markdown.
 type Explanation struct {
 	Markdown string
 	Range    Range
 }
 
-// maxNamed bounds the files that are named of those that a pattern matches.
+// maxNamed limits the matching files that are listed for a pattern.
 const maxNamed = 10
 
-// Hover explains what stands at an offset; nil when there is nothing to say.
+// Hover explains the text at an offset; nil if there is no explanation.
 func (a *Assistant) Hover(d Document, offset int) *Explanation {
 	q := a.ask(d)
 	if q == nil {
@@ -75,7 +75,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// aboutValue describes a value: a grader, an executor, or what it refers to.
+// aboutValue describes a value: a grader, an executor, or the target of a reference.
 func (q *query) aboutValue(n *node) string {
 	views := q.guide.of(q.tree, n)
 	for _, v := range views {
@@ -139,14 +139,14 @@ func (q *query) aboutFile(n *node, to refers) string {
 	if to == toDirectory {
 		what = "directory"
 	}
-	return "No such " + what + ". Looked for: " + codes(shown)
+	return "No such " + what + ". Tried: " + codes(shown)
 }
 
 func (q *query) aboutGrader(name string) string {
 	var kinds []string
 	for _, g := range q.suiteGraders() {
 		if g.name == name {
-			return "Grader of the suite, type " + inCode(g.kind) + ", in line " + fmt.Sprint(lineOf(q.ofSuite().text, g.node.span.Start)+1)
+			return "Grader of the suite, type " + inCode(g.kind) + ", line " + fmt.Sprint(lineOf(q.ofSuite().text, g.node.span.Start)+1)
 		}
 		if g.kind == name {
 			kinds = append(kinds, g.name)
@@ -167,7 +167,7 @@ func (q *query) aboutSkill(name string) string {
 	return ""
 }
 
-// aboutTask tells what a task is checked by.
+// aboutTask describes a task by its graders.
 func (q *query) aboutTask(id string) string {
 	task := q.suite.Task(id)
 	if task == nil {
@@ -194,7 +194,7 @@ func (q *query) aboutVariable(n *node, r Range) *Explanation {
 	return nil
 }
 
-// valueOf is the value of a variable that the suite gives.
+// valueOf returns the value of a variable that the suite sets.
 func (q *query) valueOf(name string) string {
 	suite := q.ofSuite()
 	if v := suite.value(suite.value(suite.root, "inputs"), name); v != nil && v.text() != "" {

@@ -9,15 +9,15 @@ import (
 	"waza/eval/decode"
 )
 
-// candidate is a key that may stand in a map.
+// A candidate is a key that is allowed in a map.
 type candidate struct {
 	name     string
 	views    []view
 	required bool
 }
 
-// keys proposes the keys that a map may have and does not have yet. The map is nil
-// while its first key is written.
+// keys proposes the keys that are allowed in a map and missing from it. The map is nil while its
+// first key is being typed.
 func (c *completer) keys(m *node, shapes []view) {
 	list := c.candidates(m, shapes)
 	slices.SortStableFunc(list, requiredFirst)
@@ -69,8 +69,7 @@ func (c *completer) candidates(m *node, shapes []view) []candidate {
 	return out
 }
 
-// written are the keys that a map has already, by their name and by that of the
-// older one that means the same.
+// written returns the existing keys of a map as written, except the one that is being typed.
 func (c *completer) written(m *node) map[string]bool {
 	have := map[string]bool{}
 	if m == nil {
@@ -84,8 +83,8 @@ func (c *completer) written(m *node) map[string]bool {
 	return have
 }
 
-// nested are the keys that belong into a map that stands beside: options of a
-// grader that has a config, inputs of a task that has inputs.
+// nested returns the keys that belong into a map beside them: options of a grader that has a
+// config, inputs of a task that has inputs.
 func (c *completer) nested(m *node, shapes []view, have map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for key := range have {
@@ -100,8 +99,8 @@ func (c *completer) nested(m *node, shapes []view, have map[string]bool) map[str
 	return out
 }
 
-// isConfig reports whether a map is the config of the suite, or its first key is
-// being written.
+// isConfig reports whether a map is the config of the suite, or whether its first key is being
+// typed.
 func (c *completer) isConfig(m *node) bool {
 	if m == nil {
 		m = c.node
@@ -109,8 +108,8 @@ func (c *completer) isConfig(m *node) bool {
 	return c.isSuite() && m.parent != nil && m.parent == c.tree.root && m.pair != nil && m.pair.key != nil && m.pair.key.text() == "config"
 }
 
-// ofExecutor sorts the options of executors out: those of the one that the suite
-// uses stay, those of others do nothing. Where it names none, all stay.
+// ofExecutor removes the options of executors that the suite does not use, because they have no
+// effect. If the suite names no executor, all options stay.
 func (c *completer) ofExecutor(config *node, list []candidate) []candidate {
 	v := c.o.Vocabulary
 	if v == nil {
@@ -132,7 +131,7 @@ func (c *completer) takenByAny(key string) bool {
 	return slices.ContainsFunc(c.o.Vocabulary.Executors, func(k eval.Kind) bool { return takes(k, key) })
 }
 
-// executor is the one that a config names, by whichever spelling.
+// executor returns the executor that a config names, by any spelling.
 func (q *query) executor(config *node) (string, bool) {
 	for _, key := range []string{"executor", "engine"} {
 		if v := q.tree.value(config, key); v != nil && v.text() != "" {
@@ -142,8 +141,8 @@ func (q *query) executor(config *node) (string, bool) {
 	return "", false
 }
 
-// entry is what a key is inserted as: with its colon, and with as much of its
-// value as is always the same.
+// entry returns the text to insert for a key: the key with its colon, and the part of its value
+// that is always the same.
 func (c *completer) entry(k candidate) (insert string, snippet bool) {
 	inFlow := c.node.parent != nil && c.node.parent.flow
 	switch shape := c.shape(k.views); {
@@ -160,8 +159,7 @@ func (c *completer) entry(k candidate) (insert string, snippet bool) {
 	return k.name + ": ", false
 }
 
-// shape is the shape in which a value is begun: as a list if it may be one, as a
-// map if it must be.
+// shape returns the shape for a new value: a list if that is allowed, a map if that is required.
 func (c *completer) shape(views []view) *view {
 	var object, list, one *view
 	for i := range views {
@@ -183,7 +181,7 @@ func (c *completer) shape(views []view) *view {
 	return object
 }
 
-// firstKey is the key that the items of a list must have, if they are maps.
+// firstKey returns the required key of the items of a list, if they are maps.
 func (c *completer) firstKey(list view) string {
 	items := c.guide.expand(c.tree, list.Items, nil)
 	for _, v := range items {
@@ -199,8 +197,8 @@ func (c *completer) firstKey(list view) string {
 	return ""
 }
 
-// choices are the values of a snippet, escaped; none when more than a few are
-// allowed, or others are, too, or each wants to be explained.
+// choices returns the values for a snippet, escaped. It returns none if there are many, if other
+// values are allowed, or if each has its own explanation.
 func (c *completer) choices(views []view) []string {
 	const most = 12
 	var out []string
@@ -223,7 +221,7 @@ func (c *completer) choices(views []view) []string {
 
 var escapeChoice = strings.NewReplacer(`\`, `\\`, `|`, `\|`, `,`, `\,`, `$`, `\$`, `}`, `\}`)
 
-// allowed are the values that a shape is limited to.
+// allowed returns the only allowed values of a shape.
 func (v view) allowed() []string {
 	if len(v.Enum) == 0 && v.Type.has("boolean") && !v.Type.has("string") {
 		return []string{"true", "false"}

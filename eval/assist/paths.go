@@ -12,11 +12,11 @@ import (
 	"waza/eval/files"
 )
 
-// maxListed bounds the entries of a directory that are looked at for proposals.
+// maxListed limits the entries of a directory that are read for proposals.
 const maxListed = 2000
 
-// files proposes the files and directories that a value may name, below what is
-// typed of the path already.
+// files proposes the files and directories that a value can name, below the part of the path
+// that is already typed.
 func (c *completer) files(to refers) {
 	dir, _ := path.Split(filepath.ToSlash(c.typed))
 	for _, base := range c.bases(c.node, to) {
@@ -41,8 +41,8 @@ func isDataset(name string) bool {
 	return false
 }
 
-// taskFiles proposes patterns of task files: for each directory with YAML files
-// the one that matches all of them.
+// taskFiles proposes patterns of task files: for each directory with YAML files the pattern that
+// matches all of them.
 func (c *completer) taskFiles() {
 	dir, _ := path.Split(filepath.ToSlash(c.typed))
 	entries := c.list(c.suite.Path(dir))
@@ -76,8 +76,8 @@ type entry struct {
 	dir  bool
 }
 
-// list gives what is in a directory, by name, but for what is hidden or installed.
-// It lists nothing outside of the suite's repository.
+// list returns the entries of a directory by name, except hidden and installed ones. It lists
+// nothing outside the suite's repository.
 func (q *query) list(dir string) []entry {
 	if !q.reachable(dir) {
 		return nil
@@ -87,7 +87,7 @@ func (q *query) list(dir string) []entry {
 		return nil
 	}
 	defer f.Close()
-	found, _ := f.ReadDir(maxListed) // what cannot be listed is not proposed
+	found, _ := f.ReadDir(maxListed) // a directory that cannot be listed gives no proposals
 	var out []entry
 	for _, e := range found {
 		if strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || !e.IsDir() && !e.Type().IsRegular() {
@@ -99,15 +99,14 @@ func (q *query) list(dir string) []entry {
 	return out
 }
 
-// reachable reports whether a directory is in the suite's repository, or below the
-// suite's own directory where there is no repository. A link that leads elsewhere is
-// not.
+// reachable reports whether a directory is in the suite's repository, or without one, below the
+// suite's own directory. A link that leads elsewhere does not count.
 func (q *query) reachable(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && files.Within(q.suite.Root(), dir)
 }
 
-// shown is a path as it is shown: relative to the suite, if it is below it.
+// shown returns a path for display: relative to the suite, if it is below it.
 func (q *query) shown(file string) string {
 	if rel, err := filepath.Rel(q.suite.Dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

@@ -2,11 +2,11 @@ package assist
 
 import "strings"
 
-// maxAhead bounds how far the end of a quoted text is looked for. A longer one
-// ends with its first line.
+// maxAhead limits the search for the end of a quoted text. A longer text ends with its first
+// line.
 const maxAhead = 64 << 10
 
-// leaf makes the scalar that stands in a range. The position is left as it is.
+// leaf makes the scalar of a range. It does not change the position.
 func (s *scanner) leaf(r Range, st style) *node {
 	n := &node{kind: scalar, style: st, span: r, raw: s.text[r.Start:r.End]}
 	if s.mark >= 0 && r.Start <= s.mark && s.mark < max(r.End, r.Start+1) {
@@ -15,9 +15,8 @@ func (s *scanner) leaf(r Range, st style) *node {
 	return n
 }
 
-// inline scans what stands on this line: a scalar, an alias, or a list or map in
-// brackets. outer is the column of what it belongs to: lines that stand further
-// right may go on with it.
+// inline scans the value on this line: a scalar, an alias, or a bracketed list or map. outer is
+// the column of the node that contains it; lines to the right of that can continue the value.
 func (s *scanner) inline(outer int) *node {
 	var n *node
 	switch c := s.text[s.pos]; c {
@@ -47,7 +46,7 @@ func quoteStyle(c byte) style {
 	return singleQuoted
 }
 
-// to moves to an offset ahead.
+// to advances to an offset.
 func (s *scanner) to(offset int) {
 	if i := strings.LastIndexByte(s.text[s.pos:offset], '\n'); i >= 0 {
 		s.line = s.pos + i + 1
@@ -55,8 +54,7 @@ func (s *scanner) to(offset int) {
 	s.pos = offset
 }
 
-// rest moves over what is left of a line after a value has ended: nothing that
-// YAML allows but a comment.
+// rest skips the remainder of a line after the end of a value. YAML allows only a comment there.
 func (s *scanner) rest() {
 	if s.spaces() {
 		s.leaf(Range{s.pos, s.plainEnd(s.pos)}, plain)
@@ -64,7 +62,7 @@ func (s *scanner) rest() {
 	s.pos = s.lineEnd(s.pos)
 }
 
-// quoted returns where the quoted text that begins here ends.
+// quoted returns the end of the quoted text that starts at the position.
 func (s *scanner) quoted(outer int) int {
 	if end, ok := s.closing(s.pos, min(s.end, s.pos+maxAhead), outer); ok {
 		return end
@@ -72,8 +70,8 @@ func (s *scanner) quoted(outer int) int {
 	return s.trimmed(s.pos, s.lineEnd(s.pos))
 }
 
-// closing finds the end of a quoted text that begins at an offset. The lines that
-// it goes on over must stand right of a column.
+// closing finds the end of the quoted text that starts at an offset. Its following lines must be
+// to the right of a column.
 func (s *scanner) closing(at, limit, outer int) (end int, ok bool) {
 	quote := s.text[at]
 	for i := at + 1; i < limit; i++ {
@@ -91,8 +89,8 @@ func (s *scanner) closing(at, limit, outer int) (end int, ok bool) {
 	return 0, false
 }
 
-// leaves reports whether the line at an offset stands at or left of a column.
-// Empty lines do not.
+// leaves reports whether the line at an offset starts at or left of a column. Empty lines do
+// not.
 func (s *scanner) leaves(at, limit, column int) bool {
 	i := at
 	for i < limit && (s.text[i] == ' ' || s.text[i] == '\t') {
@@ -101,12 +99,12 @@ func (s *scanner) leaves(at, limit, column int) bool {
 	return i < limit && s.text[i] != '\n' && s.text[i] != '\r' && i-at <= column
 }
 
-// trimmed takes spaces at the end of a range away.
+// trimmed removes spaces from the end of a range.
 func (s *scanner) trimmed(start, end int) int {
 	return start + len(strings.TrimRight(s.text[start:end], " \t\r\n"))
 }
 
-// plainEnd is where a plain text on one line ends: before a comment or the end of
+// plainEnd returns the end of a plain text on one line: the start of a comment, or the end of
 // the line.
 func (s *scanner) plainEnd(at int) int {
 	end := s.lineEnd(at)
@@ -125,9 +123,8 @@ func (s *scanner) plainLine() *node {
 	return n
 }
 
-// plain scans a plain text, and the lines right of a column that go on with it.
-// Those that look like keys or items do not, whatever YAML says: they are
-// what somebody is typing above of.
+// plain scans a plain text and the following lines right of a column. Unlike in YAML, lines that
+// look like keys or items do not continue the text, because somebody may be typing above them.
 func (s *scanner) plain(outer int) *node {
 	start := s.pos
 	end := s.plainEnd(start)
@@ -144,14 +141,12 @@ func (s *scanner) plain(outer int) *node {
 	return n
 }
 
-// commented reports whether a comment stands between two offsets; it ends a
-// plain text.
+// commented reports whether a comment, which ends a plain text, is between two offsets.
 func (s *scanner) commented(from, to int) bool {
 	return strings.Contains(s.text[from:to], "#")
 }
 
-// literal scans a text that a bar or an angle bracket introduces: all lines right
-// of a column.
+// literal scans a text after a bar or an angle bracket: all lines right of a column.
 func (s *scanner) literal(outer int) *node {
 	start := s.pos
 	end := s.lineEnd(start)
@@ -159,8 +154,7 @@ func (s *scanner) literal(outer int) *node {
 		end = s.lineEnd(end + 1)
 	}
 	n := s.leaf(Range{start, s.trimmed(start, end)}, literal)
-	// The mark may stand on a line that is empty but for it, or on the spaces
-	// before the end.
+	// The mark can be on an otherwise empty line, or on the spaces before the end.
 	if s.mark >= start && s.mark <= end && s.found == nil {
 		s.found = n
 	}
@@ -168,13 +162,13 @@ func (s *scanner) literal(outer int) *node {
 	return n
 }
 
-// keyAt is where a key stands.
+// keyAt is the position of a key.
 type keyAt struct {
 	start, end, colon int
 	style             style
 }
 
-// key looks for a key with its colon at the position; nil when there is none.
+// key looks for a key with its colon at the position, or returns nil.
 func (s *scanner) key() *keyAt {
 	if s.pos >= s.end {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// shown writes a tree as one can compare it: keys, items and scalars with the
-// lines and columns at which they stand.
+// shown writes a tree in comparable form: keys, items and scalars with their lines and columns.
 func shown(b *strings.Builder, t *tree, n *node, path string) {
 	if n == nil || n.kind == scalar && n.style == plain && n.raw == "" {
 		fmt.Fprintf(b, "%s = null\n", path)
@@ -65,7 +64,7 @@ func shownYAML(b *strings.Builder, n *yaml.Node, path string) {
 	}
 }
 
-// Of a text that is well-formed the scanner makes what the parser makes of it.
+// For a well-formed text, the scanner and the parser make the same tree.
 func TestScanAgreesWithTheParser(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
@@ -115,7 +114,7 @@ func TestScanAgreesWithTheParser(t *testing.T) {
 	require.Greater(t, compared, 40)
 }
 
-// What is being typed leaves the rest of the text as it is.
+// Incomplete input does not affect the rest of the text.
 func TestScanOfBrokenTexts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -8,8 +8,8 @@ import (
 	"waza/eval/jsonwalk"
 )
 
-// schema is what is needed of a JSON Schema as package eval/schema writes it:
-// keys in their order, and what becomes of them by the type of a grader.
+// schema is the needed part of a JSON Schema of package eval/schema: keys in order, and their
+// conditions by the type of a grader.
 type schema struct {
 	Ref                  string             `json:"$ref"`
 	Defs                 map[string]*schema `json:"$defs"`
@@ -34,7 +34,7 @@ type schema struct {
 	ExclusiveMinimum     *float64           `json:"exclusiveMinimum"`
 }
 
-// UnmarshalJSON takes the schemas true and false, too, for ones that say nothing.
+// UnmarshalJSON also accepts the schemas true and false, as schemas without any rule.
 func (s *schema) UnmarshalJSON(data []byte) error {
 	if string(data) == "true" || string(data) == "false" {
 		return nil
@@ -56,13 +56,13 @@ func (t *types) UnmarshalJSON(data []byte) error {
 
 func (t types) has(name string) bool { return slices.Contains(t, name) }
 
-// property is a key with what it takes.
+// A property is a key with its schema.
 type property struct {
 	name   string
 	schema *schema
 }
 
-// properties are in the order of the schema, which is that of the reference.
+// properties are in the order of the schema, which is the order of the reference.
 type properties []property
 
 func (p *properties) UnmarshalJSON(data []byte) error {

@@ -8,10 +8,10 @@ import (
 	"waza/eval/text"
 )
 
-// SymbolSort is the sort of a symbol; editors show a picture for each.
+// A SymbolSort is the type of a symbol; editors show an icon for each.
 type SymbolSort int
 
-// The sorts of symbols.
+// The types of symbols.
 const (
 	SuiteSymbol  SymbolSort = iota
 	TaskSymbol              // a task
@@ -22,7 +22,7 @@ const (
 	ValueSymbol             // any other value
 )
 
-// Symbol is a part of a document with a name.
+// A Symbol is a part of a document with a name.
 type Symbol struct {
 	Name, Detail string
 	Sort         SymbolSort
@@ -31,10 +31,10 @@ type Symbol struct {
 	Children     []Symbol
 }
 
-// maxSymbols bounds the symbols of a document.
+// maxSymbols limits the symbols of a document.
 const maxSymbols = 20_000
 
-// Symbols outlines a document: the suite with its settings, graders and tasks, or
+// Symbols returns the outline of a document: the suite with its settings, graders and tasks, or
 // the task with its graders.
 func (a *Assistant) Symbols(d Document) []Symbol {
 	q := a.ask(d)
@@ -72,7 +72,7 @@ func (o *outline) suite(n *node) Symbol {
 	return s
 }
 
-// task is the symbol of a task, which goes by another name where it has no id.
+// task returns the symbol of a task. otherwise is its name if it has no id.
 func (o *outline) task(n *node, whole Range, otherwise string) Symbol {
 	s := Symbol{Name: otherwise, Sort: TaskSymbol, Range: whole, Selection: Range{whole.Start, whole.Start}, Children: o.children(n, "")}
 	id, name := o.tree.value(n, "id"), o.tree.value(n, "name")
@@ -88,7 +88,7 @@ func (o *outline) task(n *node, whole Range, otherwise string) Symbol {
 	return o.fit(s)
 }
 
-// fit keeps the name of a symbol within it: an alias may lead elsewhere.
+// fit keeps the selection of a symbol within its range, because an alias can lead elsewhere.
 func (o *outline) fit(s Symbol) Symbol {
 	if s.Selection.Start < s.Range.Start || s.Selection.End > s.Range.End {
 		s.Selection = Range{s.Range.Start, s.Range.Start}
@@ -96,8 +96,7 @@ func (o *outline) fit(s Symbol) Symbol {
 	return s
 }
 
-// children are the symbols of the keys of a map, or of the items of a list that
-// stands under a key.
+// children returns the symbols of the keys of a map, or of the items of the list of a key.
 func (o *outline) children(n *node, key string) []Symbol {
 	var out []Symbol
 	for _, p := range n.pairs {
@@ -141,8 +140,7 @@ func (o *outline) pair(p *pair) Symbol {
 	return s
 }
 
-// item is the symbol of an item of a list; texts have one only where they are
-// patterns of tasks.
+// item returns the symbol of a list item. Only texts that are patterns of tasks have one.
 func (o *outline) item(it *item, i int, key string) (Symbol, bool) {
 	v := it.value
 	whole := v.extent()
@@ -162,8 +160,8 @@ func (o *outline) item(it *item, i int, key string) (Symbol, bool) {
 	}
 }
 
-// entry is the symbol of a map in a list, named by the first of its keys that
-// names such things.
+// entry returns the symbol of a map in a list, named by the first of its keys that can name an
+// item.
 func (o *outline) entry(v *node, whole Range, i int, key string) Symbol {
 	s := Symbol{Name: "[" + strconv.Itoa(i) + "]", Sort: MapSymbol, Range: whole, Selection: Range{whole.Start, whole.Start}}
 	if key == "graders" {
@@ -181,7 +179,7 @@ func (o *outline) entry(v *node, whole Range, i int, key string) Symbol {
 	return o.fit(s)
 }
 
-// oneLine makes a text fit for a list: its first line, and not much of that.
+// oneLine shortens a text for a list: to a part of its first line.
 func oneLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return text.ClipRunes(strings.TrimSpace(s), 80)

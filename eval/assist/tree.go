@@ -6,7 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Range is a part of a text: byte offsets, the end exclusive.
+// A Range is a part of a text: byte offsets, the end exclusive.
 type Range struct{ Start, End int }
 
 func (r Range) holds(offset int) bool { return r.Start <= offset && offset <= r.End }
@@ -26,15 +26,15 @@ const (
 	plain style = iota
 	singleQuoted
 	doubleQuoted
-	literal // and folded
+	literal // includes folded
 )
 
-// node is a piece of YAML as far as it could be made out.
+// A node is a recognized piece of YAML.
 type node struct {
 	kind   kind
 	style  style
-	span   Range  // quotes and brackets included
-	raw    string // what stands there
+	span   Range  // includes quotes and brackets
+	raw    string // the text as written
 	column int    // of the keys of a block map, or the dashes of a block list
 	flow   bool   // written in brackets or braces
 
@@ -42,25 +42,25 @@ type node struct {
 	items []*item // of a list
 
 	parent *node
-	pair   *pair // of parent, when that is a map
-	item   *item // of parent, when that is a list
+	pair   *pair // in parent, if that is a map
+	item   *item // in parent, if that is a list
 }
 
-// pair is a key with its value. While one is typed either may be missing: a nil
-// key stands for lines that belong to no key.
+// A pair is a key with its value. Either can be missing while a pair is typed. Lines that belong
+// to no key have a nil key.
 type pair struct {
 	key   *node
-	colon int // where the colon is; -1 when there is none
+	colon int // offset of the colon; -1 without a colon
 	value *node
 }
 
-// item is one of a list. A nil value is one that nothing is written of.
+// An item is an element of a list. Its value is nil if nothing is written.
 type item struct {
-	dash  int // where the dash, or in brackets the item, begins; -1 when it is missing
+	dash  int // start of the dash, or in brackets of the item; -1 if it is missing
 	value *node
 }
 
-// text is the value of a scalar, without quotes; "" of anything else.
+// text returns the value of a scalar, without quotes; "" for anything else.
 func (n *node) text() string {
 	switch {
 	case n == nil || n.kind != scalar:
@@ -78,8 +78,8 @@ func (n *node) text() string {
 	return s
 }
 
-// unquoted is the text of a quoted scalar, if that stands there as it is. Most do,
-// and the parser takes long.
+// unquoted returns the text of a quoted scalar without escapes. Most have none, and the parser
+// is slow.
 func (n *node) unquoted() (text string, ok bool) {
 	last := len(n.raw) - 1
 	if !n.isQuoted() || last < 1 || n.raw[0] != n.raw[last] {
@@ -91,7 +91,7 @@ func (n *node) unquoted() (text string, ok bool) {
 
 func (n *node) isQuoted() bool { return n.style == singleQuoted || n.style == doubleQuoted }
 
-// inner is where the text of a scalar stands, without its quotes.
+// inner returns the range of a scalar's text, without its quotes.
 func (n *node) inner() Range {
 	r := n.span
 	if n.isQuoted() {
@@ -103,7 +103,7 @@ func (n *node) inner() Range {
 	return r
 }
 
-// get returns the value of a key of a map; nil when it has none.
+// get returns the value of a key of a map; nil if it has none.
 func (n *node) get(key string) *node {
 	if p := n.find(key); p != nil {
 		return p.value
@@ -123,7 +123,7 @@ func (n *node) find(key string) *pair {
 	return nil
 }
 
-// values are the items of a list that something is written of.
+// values returns the items of a list that have a value.
 func (n *node) values() []*node {
 	if n == nil || n.kind != sequence {
 		return nil
@@ -140,7 +140,7 @@ func (n *node) values() []*node {
 // isKey reports whether n is the key of a pair.
 func (n *node) isKey() bool { return n.pair != nil && n.pair.key == n }
 
-// extent is where a node and all that belongs to it stands.
+// extent returns the range of a node and everything below it.
 func (n *node) extent() Range {
 	r := n.span
 	for _, p := range n.pairs {
@@ -171,8 +171,7 @@ func (p *pair) extent() Range {
 
 func join(a, b Range) Range { return Range{min(a.Start, b.Start), max(a.End, b.End)} }
 
-// at returns the innermost scalar or alias that holds an offset; nil when there
-// is none.
+// at returns the innermost scalar or alias that contains an offset, or nil.
 func (n *node) at(offset int) *node {
 	if n == nil {
 		return nil
@@ -199,15 +198,15 @@ func (n *node) at(offset int) *node {
 	return nil
 }
 
-// tree is a text and what could be made out of it.
+// A tree is a text and its recognized structure.
 type tree struct {
 	text    string
-	root    *node // nil when the text holds nothing
+	root    *node // nil if nothing was recognized
 	anchors map[string]*node
-	step    int // by how much the text indents
+	step    int // the text's indentation
 }
 
-// follow returns what an alias stands for, and any other node itself.
+// follow returns the target of an alias, and any other node itself.
 func (t *tree) follow(n *node) *node {
 	for hops := 0; n != nil && n.kind == alias && hops < 8; hops++ {
 		n = t.anchors[strings.TrimPrefix(n.raw, "*")]
@@ -215,8 +214,8 @@ func (t *tree) follow(n *node) *node {
 	return n
 }
 
-// value returns the value of a key of a map, those that are merged into it by
-// "<<" included; nil when it has none.
+// value returns the value of a key of a map, including maps that are merged with "<<"; nil if it
+// has none.
 func (t *tree) value(n *node, key string) *node {
 	if n = t.follow(n); n == nil {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"waza/eval"
 )
 
-// variable is a template variable with what it stands for.
+// A variable is a template variable with its meaning.
 type variable struct{ name, meaning string }
 
-// known are the template variables that a text of the document may use.
+// known returns the template variables that a text of the document can use.
 func (q *query) known(n *node) []variable {
 	var out []variable
 	add := func(meaning string, names ...string) {
@@ -33,7 +33,7 @@ func (q *query) known(n *node) []variable {
 			add("value of the task's context", "context."+key)
 		}
 	}
-	add("built in", eval.BuiltinVariables()...)
+	add("built-in variable", eval.BuiltinVariables()...)
 	return out
 }
 
@@ -50,7 +50,7 @@ func keyNames(n *node) []string {
 	return out
 }
 
-// columns are the variables that tasks have of a dataset and not of the suite.
+// columns returns the variables of tasks that come from a dataset and not from the suite.
 func (q *query) columns(inputs *node) []string {
 	var out []string
 	if q.suite.TasksFrom == "" || len(q.suite.Tasks) == 0 {
@@ -65,8 +65,7 @@ func (q *query) columns(inputs *node) []string {
 	return out
 }
 
-// braces finds the double braces that an offset of a text stands in: where the
-// name begins, and where it ends.
+// braces finds the double braces around an offset, and returns the range of the name in them.
 func braces(text string, offset int) (r Range, ok bool) {
 	line := 1 + strings.LastIndexByte(text[:offset], '\n')
 	open := strings.LastIndex(text[line:offset], "{{")
@@ -85,7 +84,7 @@ func braces(text string, offset int) (r Range, ok bool) {
 	return Range{start, end}, true
 }
 
-// variables proposes template variables where the cursor stands in double braces.
+// variables proposes template variables if the cursor is in double braces.
 func (c *completer) variables() bool {
 	if c.node.isKey() || c.node.parent == nil {
 		return false

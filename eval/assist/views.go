@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// view is one of the shapes that a value may have, with all that the schemas on
-// the way to it say.
+// A view is one of the possible shapes of a value, combined from all schemas that lead to it.
 type view struct {
 	*schema
 	description string
@@ -15,14 +14,14 @@ type view struct {
 	required    []string
 }
 
-// maxExpansion bounds how far references and alternatives are followed.
+// maxExpansion limits how far references and alternatives are followed.
 const maxExpansion = 12
 
-// guide knows the schema of one sort of file.
+// A guide is the schema of one type of file.
 type guide struct{ root *schema }
 
-// expand gives the shapes of a schema. Conditions are decided by the node that
-// has the value, which may be nil.
+// expand returns the shapes of a schema. The node of the value, which may be nil, decides
+// conditions.
 func (g *guide) expand(t *tree, s *schema, n *node) []view {
 	var out []view
 	g.gather(t, s, n, view{}, 0, &out)
@@ -74,8 +73,7 @@ func (g *guide) definition(ref string) *schema {
 	return g.root.Defs[ref[len(here):]]
 }
 
-// meets reports whether a map meets a condition: that some keys have one of some
-// values.
+// meets reports whether a map meets a condition: whether some keys have one of some values.
 func meets(t *tree, condition *schema, n *node) bool {
 	for _, p := range condition.Properties {
 		v := t.value(n, p.name)
@@ -86,7 +84,7 @@ func meets(t *tree, condition *schema, n *node) bool {
 	return true
 }
 
-// of gives the shapes that a node of a tree may have.
+// of returns the possible shapes of a node of a tree.
 func (g *guide) of(t *tree, n *node) []view {
 	if n == nil || n.parent == nil {
 		return g.expand(t, g.root, n)
@@ -101,7 +99,7 @@ func (g *guide) of(t *tree, n *node) []view {
 	return g.property(t, above, n.pair.key.text(), n)
 }
 
-// items gives the shapes of an item of a list. What the list refers to, its items do.
+// items returns the shapes of a list item. The items inherit what the list refers to.
 func (g *guide) items(t *tree, list []view, n *node) []view {
 	var out []view
 	for _, v := range list {
@@ -121,7 +119,7 @@ func (g *guide) items(t *tree, list []view, n *node) []view {
 	return out
 }
 
-// property gives the shapes of the value of a key.
+// property returns the shapes of the value of a key.
 func (g *guide) property(t *tree, object []view, key string, n *node) []view {
 	var out []view
 	for _, v := range object {

@@ -9,7 +9,7 @@ import (
 	"waza/eval/decode"
 )
 
-// typeWords says in a few words what a value looks like: `text`, `list of text`.
+// typeWords describes the type of a value in a few words: `text`, `list of text`.
 func typeWords(views []view) string {
 	var words []string
 	for _, v := range views {
@@ -59,7 +59,7 @@ func (q *query) document(views []view) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// facts are the default and the limits of a value.
+// facts returns the default and the limits of a value.
 func (q *query) facts(v view) string {
 	var out []string
 	if kinds, _ := q.kinds(v); kinds != nil {
@@ -97,8 +97,8 @@ func (q *query) kindDocument(k eval.Kind) string {
 	return text
 }
 
-// optionNames are the options of a kind that are not of the past, which only the
-// schema of graders tells.
+// optionNames returns the options of a kind, except deprecated ones. Only the schema of graders
+// marks these.
 func (q *query) optionNames(k eval.Kind) []string {
 	if k.Options == nil {
 		return nil
@@ -123,7 +123,7 @@ func codes(words []string) string {
 	return strings.Join(out, ", ")
 }
 
-// inCode writes a text as code in Markdown, whatever it holds.
+// inCode returns a text as code in Markdown, for any content.
 func inCode(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if !strings.Contains(text, "`") {
@@ -132,7 +132,7 @@ func inCode(text string) string {
 	return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
 }
 
-// escape keeps a text from being taken for Markdown.
+// escape escapes the Markdown in a text.
 func escape(text string) string { return escaper.Replace(text) }
 
 var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "<", `\<`, "[", `\[`)

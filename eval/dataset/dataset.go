@@ -1,5 +1,5 @@
-// Package dataset reads the rows of CSV, TSV and JSONL files. Call [Read] with the
-// text of a file and a [Target] that takes the rows and the faults.
+// Package dataset reads the rows of CSV, TSV and JSONL files. Call [Read] with the text of a
+// file and a [Target] that receives the rows and the faults.
 package dataset
 
 import (
@@ -15,15 +15,15 @@ import (
 	"waza/eval/text"
 )
 
-// Target takes what a dataset holds, in the order of the file.
+// A Target receives the content of a dataset, in the order of the file.
 type Target interface {
-	// Wanted is called for each row and reports whether it is to be decoded.
+	// Wanted is called for each row and reports whether to decode it.
 	Wanted() bool
-	// Row takes the columns of a row that was wanted. line is where it begins, from 1.
+	// Row receives the columns of a wanted row. line is where the row starts, from 1.
 	Row(line int, columns map[string]string)
-	// Fault takes a fault. column is in bytes from 1; 0 when unknown.
+	// Fault receives a fault. column is in bytes from 1; 0 when unknown.
 	Fault(line, column int, code decode.Code, format string, args ...any)
-	// Stopped reports whether no more rows are wanted.
+	// Stopped reports whether reading stops here.
 	Stopped() bool
 }
 
@@ -58,7 +58,7 @@ func (r *reader) fault(line, column int, code decode.Code, format string, args .
 	r.to.Fault(line, column, code, format, args...)
 }
 
-// readCSV reads a header and rows. Fields may be quoted and hold line breaks.
+// readCSV reads a header and rows. Fields can be quoted and contain line breaks.
 func (r *reader) readCSV(comma rune) {
 	cr := csv.NewReader(strings.NewReader(r.text))
 	cr.Comma, cr.FieldsPerRecord, cr.ReuseRecord = comma, -1, true
@@ -99,7 +99,7 @@ func (r *reader) readCSV(comma rune) {
 	}
 }
 
-// header checks the names of the columns and returns a copy of them.
+// header checks the column names and returns a copy of them.
 func (r *reader) header(cr *csv.Reader, record []string) ([]string, bool) {
 	names := make([]string, len(record))
 	seen := map[string]bool{}
@@ -110,7 +110,7 @@ func (r *reader) header(cr *csv.Reader, record []string) ([]string, bool) {
 		case names[i] == "":
 			r.fault(line, column, decode.CodeDatasetColumns, "column %d has no name", i+1)
 		case seen[names[i]]:
-			r.fault(line, column, decode.CodeDatasetColumns, "two columns are named %q", text.Clip(names[i], 60))
+			r.fault(line, column, decode.CodeDatasetColumns, "duplicate column name %q", text.Clip(names[i], 60))
 		}
 		seen[names[i]] = true
 		if r.to.Stopped() {
@@ -118,7 +118,7 @@ func (r *reader) header(cr *csv.Reader, record []string) ([]string, bool) {
 		}
 	}
 	if len(names) == 1 && strings.Contains(names[0], ";") {
-		r.fault(1, 1, decode.CodeDatasetColumns, "the columns are separated by semicolons; use commas")
+		r.fault(1, 1, decode.CodeDatasetColumns, "columns must be separated by commas, not semicolons")
 	}
 	return names, r.faults == 0
 }
@@ -131,15 +131,15 @@ func (r *reader) csvFault(err error) {
 	}
 	switch {
 	case errors.Is(pe.Err, csv.ErrBareQuote):
-		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "a quote in a field that does not begin with one; quote the field and write the quote twice")
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "quote in a field that does not start with one; quote the field and double the quote")
 	case errors.Is(pe.Err, csv.ErrQuote):
-		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "a quoted field that begins in line %d does not end as it should", pe.StartLine)
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "the quoted field that starts in line %d has no valid end", pe.StartLine)
 	default:
 		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "%s", pe.Err)
 	}
 }
 
-// readJSONL reads one JSON object a line. Empty lines are skipped.
+// readJSONL reads one JSON object per line. It skips empty lines.
 func (r *reader) readJSONL() {
 	rest := r.text
 	for line := 1; rest != "" && !r.to.Stopped(); line++ {
@@ -157,8 +157,8 @@ func (r *reader) readJSONL() {
 	}
 }
 
-// jsonColumns decodes an object into texts: values that are none are their JSON.
-// at is the column of a fault, in bytes from 1.
+// jsonColumns decodes an object into texts. Values that are not texts become JSON. at is the
+// column of a fault, in bytes from 1.
 func jsonColumns(text string) (columns map[string]string, at int, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var object map[string]json.RawMessage
@@ -168,7 +168,7 @@ func jsonColumns(text string) (columns map[string]string, at int, err error) {
 			return nil, int(max(se.Offset, 1)), fmt.Errorf("not valid JSON: %s", se)
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, len(text), errors.New("not valid JSON: the line ends too soon")
+			return nil, len(text), errors.New("not valid JSON: unexpected end of line")
 		}
 		return nil, 1, errors.New("each line must be a JSON object")
 	}
@@ -176,7 +176,7 @@ func jsonColumns(text string) (columns map[string]string, at int, err error) {
 		return nil, 1, errors.New("each line must be a JSON object")
 	}
 	if tail := strings.TrimSpace(text[dec.InputOffset():]); tail != "" {
-		return nil, int(dec.InputOffset()) + 1, errors.New("not valid JSON: something follows the object")
+		return nil, int(dec.InputOffset()) + 1, errors.New("not valid JSON: unexpected text after the object")
 	}
 	columns = make(map[string]string, len(object))
 	for key, raw := range object {

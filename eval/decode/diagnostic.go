@@ -6,33 +6,32 @@ import (
 	"strings"
 )
 
-// Severity says how much a finding matters. The zero value is not valid.
+// A Severity is the importance of a finding. The zero value is not valid.
 type Severity string
 
 const (
-	// Error findings keep a suite from running.
+	// Error findings prevent the suite from running.
 	Error Severity = "error"
-	// Warning findings are worth mending; the suite runs all the same.
+	// Warning findings should be fixed, but the suite runs.
 	Warning Severity = "warning"
-	// Info findings tell something the author may want to know.
+	// Info findings are notes for the author.
 	Info Severity = "info"
 )
 
-// Diagnostic is one finding about a suite, a task file or a file they refer to.
+// A Diagnostic is one finding about a suite, a task file or a file they refer to.
 type Diagnostic struct {
-	File      string   `json:"file"`                // as the caller named its directory, slash-separated
+	File      string   `json:"file"`                // relative to the directory as the caller named it, with slashes
 	Line      int      `json:"line"`                // 1-based; 0 when the finding is about the whole file
-	Column    int      `json:"column"`              // 1-based, in characters; 0 when the line is
+	Column    int      `json:"column"`              // 1-based, in characters; 0 when Line is 0
 	EndColumn int      `json:"endColumn,omitempty"` // 1-based, exclusive; 0 when unknown
 	Severity  Severity `json:"severity"`
 	Code      Code     `json:"code"`
 	Message   string   `json:"message"`
-	// Suggestion is the text to put in place of what stands between Column
-	// and EndColumn, or empty when nothing near is known.
+	// Suggestion is the replacement for the text between Column and EndColumn; empty if unknown.
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-// String gives the finding as a compiler would: "file:line:column: severity: message".
+// String returns the finding in the form of compilers: "file:line:column: severity: message".
 func (d Diagnostic) String() string {
 	var b strings.Builder
 	b.WriteString(d.File)
@@ -47,7 +46,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Diagnostics are findings in the order of file, line and column.
+// Diagnostics are findings sorted by file, line and column.
 type Diagnostics []Diagnostic
 
 // HasErrors reports whether any finding is an [Error].
@@ -55,7 +54,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Errors returns the findings that keep the suite from running.
+// Errors returns the findings that prevent the suite from running.
 func (ds Diagnostics) Errors() Diagnostics {
 	var out Diagnostics
 	for _, d := range ds {

@@ -12,25 +12,25 @@ import (
 	"waza/eval/files"
 )
 
-// maxDiagnostics bounds what is reported of one suite; more helps nobody.
+// maxDiagnostics limits the findings of one suite, because nobody reads more.
 const maxDiagnostics = 2000
 
-// Findings collects what is found while files are read. The zero value is empty.
-// It is not safe for concurrent use.
+// Findings collects findings while files are read. The zero value is empty. It is not safe for
+// concurrent use.
 type Findings struct{ found Diagnostics }
 
-// Full reports whether no more findings are taken.
+// Full reports whether Report drops further findings.
 func (f *Findings) Full() bool { return len(f.found) >= maxDiagnostics }
 
-// Count returns how many findings there are.
+// Count returns the number of findings.
 func (f *Findings) Count() int { return len(f.found) }
 
-// Errors returns how many of the findings are errors.
+// Errors returns the number of findings that are errors.
 func (f *Findings) Errors() int { return len(f.found.Errors()) }
 
 // Report adds a finding.
 func (f *Findings) Report(d Diagnostic) {
-	// A flood of warnings must not hide that there are errors.
+	// Many warnings must not hide that there are errors.
 	if !f.Full() || d.Severity == Error && len(f.found) < 2*maxDiagnostics {
 		f.found = append(f.found, d)
 	}
@@ -41,8 +41,8 @@ func (f *Findings) Reportf(s *Source, n *yaml.Node, severity Severity, code Code
 	f.Report(s.Diagnostic(n, severity, code, fmt.Sprintf(format, args...)))
 }
 
-// Unreadable reports a file that cannot be read, which messages call name: at the
-// place that names it, or when src is nil at the file itself.
+// Unreadable reports a file that cannot be read; name is the file's name in messages. The
+// finding is at the place that names the file, or in the file itself when src is nil.
 func (f *Findings) Unreadable(name string, src *Source, at *yaml.Node, err error) {
 	code := CodeUnreadable
 	switch {
@@ -62,8 +62,8 @@ func (f *Findings) Unreadable(name string, src *Source, at *yaml.Node, err error
 	f.Reportf(src, at, Error, code, "%s: %s", name, files.Reason(err))
 }
 
-// Demote makes warnings of the errors found since there were n findings: what is
-// wrong with a task that is not run keeps no suite from running.
+// Demote turns the errors after the first n findings into warnings. It is for disabled tasks,
+// whose faults must not prevent the suite from running.
 func (f *Findings) Demote(n int) {
 	for i := n; i < len(f.found); i++ {
 		if f.found[i].Severity == Error {
@@ -72,14 +72,14 @@ func (f *Findings) Demote(n int) {
 	}
 }
 
-// Quietly keeps what do finds out of the report.
+// Quietly calls do and discards its findings.
 func (f *Findings) Quietly(do func()) {
 	kept := f.found
 	do()
 	f.found = kept
 }
 
-// Diagnostics returns what was found, in order and without repetitions.
+// Diagnostics returns the findings, sorted and without duplicates.
 func (f *Findings) Diagnostics() Diagnostics {
 	slices.SortStableFunc(f.found, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

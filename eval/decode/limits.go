@@ -1,5 +1,4 @@
 package decode
 
-// MaxTextBytes is the largest file of YAML, or prompt, that is read. A file of
-// which an editor holds more is not worth following.
+// MaxTextBytes is the size limit of a YAML file or a prompt, on the disk or in an editor.
 const MaxTextBytes = 8 << 20

@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Follow returns what an alias stands for, and any other node itself.
+// Follow returns the target of an alias, and any other node itself.
 func Follow(n *yaml.Node) *yaml.Node {
 	for hops := 0; n != nil && n.Kind == yaml.AliasNode && hops < 8; hops++ {
 		n = n.Alias
@@ -17,14 +17,13 @@ func Follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Lookup returns the value of a key of a map, merge keys not included; nil when
-// there is none.
+// Lookup returns the value of a key in a map, or nil. It ignores merge keys.
 func Lookup(n *yaml.Node, key string) *yaml.Node {
 	_, v := LookupPair(n, key)
 	return v
 }
 
-// LookupPair is [Lookup] that returns the key, too.
+// LookupPair is like [Lookup], but also returns the key.
 func LookupPair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	n = Follow(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -38,8 +37,7 @@ func LookupPair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// Place returns the node that a path of keys and indexes leads to, or the
-// nearest one above it that is written.
+// Place returns the node at a path of keys and indexes, or the nearest existing node above it.
 func Place(n *yaml.Node, path ...any) *yaml.Node {
 	found, _ := Walk(n, path)
 	return found
@@ -54,12 +52,12 @@ func IsNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// IsText reports whether a node is a scalar that YAML takes for a string.
+// IsText reports whether a node is a scalar that YAML decodes as a string.
 func IsText(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
 }
 
-// Describe names a node in messages: `a list`, `"many"`, `3.5`.
+// Describe returns a description of a node for messages: `a list`, `"many"`, `3.5`.
 func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -7,16 +7,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Path leads to a place inside the options of a grader or executor: strings are
-// keys, ints are indexes from 0.
+// A Path is a place in the options of a grader or executor: strings are keys, ints are indexes
+// from 0.
 type Path []any
 
-// At returns the path of those keys and indexes: At("regex_match", 2) is the
-// third pattern of regex_match, At() the options as a whole.
+// At returns a path of keys and indexes: At("regex_match", 2) is the third pattern of
+// regex_match, At() all options together.
 func At(elems ...any) Path { return elems }
 
-// Walk follows path as far as it leads. It returns the node it came to and
-// how many elements of the path it could follow.
+// Walk follows path as far as it exists. It returns the last node and the number of path
+// elements that it followed.
 func Walk(n *yaml.Node, path Path) (*yaml.Node, int) {
 	for depth, elem := range path {
 		next := child(n, elem)
@@ -41,7 +41,7 @@ func child(n *yaml.Node, elem any) *yaml.Node {
 	return nil
 }
 
-// Prefix gives "regex_match[2]: ", or nothing for the options as a whole.
+// Prefix returns "regex_match[2]: ", or "" for an empty path.
 func (p Path) Prefix() string {
 	if s := p.String(); s != "" {
 		return s + ": "
@@ -49,7 +49,7 @@ func (p Path) Prefix() string {
 	return ""
 }
 
-// String gives the path as it is written in messages: "regex_match[2]".
+// String returns the path in the form of messages: "regex_match[2]".
 func (p Path) String() string {
 	var b strings.Builder
 	for _, elem := range p {

@@ -11,20 +11,20 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ErrNotText says that a file is refused for what it holds.
+// ErrNotText means that a file is refused because of its content.
 var ErrNotText = errors.New("not plain UTF-8 text")
 
-// Source is a file that findings are located in.
+// A Source is a file in which findings are located.
 type Source struct {
 	Path  string     // absolute
-	Name  string     // as findings show it
+	Name  string     // in findings
 	Text  string     // UTF-8 without byte order mark
-	lines []int      // offset of the begin of each line in text
-	Root  *yaml.Node // nil when nothing could be made of the text
+	lines []int      // offset of the start of each line in Text
+	Root  *yaml.Node // nil when Text cannot be parsed
 }
 
-// NewSource returns the source of a text that is not parsed. path is absolute; name
-// is what findings call the file.
+// NewSource returns the source of a text without parsing it. path is absolute; name is the
+// file's name in findings.
 func NewSource(path, name, text string) *Source {
 	s := &Source{Path: path, Name: name, Text: text, lines: []int{0}}
 	for i := range len(text) {
@@ -35,8 +35,8 @@ func NewSource(path, name, text string) *Source {
 	return s
 }
 
-// line returns the text of a line counted from 1, without its end; "" when
-// there is no such line.
+// line returns the text of a line, counted from 1, without its end; "" when the line does not
+// exist.
 func (s *Source) line(n int) string {
 	if n < 1 || n > len(s.lines) {
 		return ""
@@ -48,7 +48,7 @@ func (s *Source) line(n int) string {
 	return strings.TrimSuffix(s.Text[s.lines[n-1]:end], "\r")
 }
 
-// Position turns an offset into a line and a column, both from 1, the column in
+// Position returns the line and the column of an offset. Both start at 1; the column is in
 // characters.
 func (s *Source) Position(offset int) (line, column int) {
 	lo, hi := 0, len(s.lines)
@@ -63,7 +63,7 @@ func (s *Source) Position(offset int) (line, column int) {
 	return lo + 1, utf8.RuneCountInString(s.Text[s.lines[lo]:min(offset, len(s.Text))]) + 1
 }
 
-// Diagnostic makes a finding about a node; a nil node means the whole file.
+// Diagnostic returns a finding about a node; a nil node means the whole file.
 func (s *Source) Diagnostic(n *yaml.Node, severity Severity, code Code, message string) Diagnostic {
 	d := Diagnostic{File: s.Name, Severity: severity, Code: code, Message: message}
 	if n == nil || n.Line == 0 {
@@ -74,8 +74,8 @@ func (s *Source) Diagnostic(n *yaml.Node, severity Severity, code Code, message 
 	return d
 }
 
-// endColumn finds where a scalar that stands on one line ends, 0 when it does
-// not. The library tells only where a node begins.
+// endColumn returns the end of a scalar that is on one line, else 0. The library only reports
+// where a node starts.
 func (s *Source) endColumn(n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
 		return n.Column + 1 + utf8.RuneCountInString(n.Value)
@@ -113,8 +113,8 @@ func skipRunes(s string, n int) (string, bool) {
 	return s, true
 }
 
-// quotedLength returns the length of the quoted text that s begins with, quotes
-// included; 0 when it does not end in s.
+// quotedLength returns the length of the quoted text at the start of s, including quotes; 0 when
+// it does not end in s.
 func quotedLength(s string, quote byte) int {
 	if s == "" || s[0] != quote {
 		return 0
@@ -132,9 +132,9 @@ func quotedLength(s string, quote byte) int {
 	return 0
 }
 
-// PlainText takes a byte order mark away and turns UTF-16, which some Windows
-// shells write, into UTF-8. What is not text is an error with its offset: NUL, and
-// when strict, as YAML is, all control characters.
+// PlainText removes a byte order mark and converts UTF-16, which some Windows shells write, to
+// UTF-8. Data that is not text gives an error with its offset. NUL is not text; with strict,
+// which YAML needs, no control character is.
 func PlainText(data []byte, strict bool) (text string, offset int, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")):
@@ -165,7 +165,7 @@ func fromUTF16(data []byte, high int) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// Locate moves a finding to the first place after a node where text stands.
+// Locate moves a finding to the first occurrence of text after the start of a node.
 func (s *Source) Locate(d *Diagnostic, at *yaml.Node, text string) {
 	from := 0
 	if at != nil && at.Line > 0 && at.Line <= len(s.lines) {

@@ -9,8 +9,8 @@ import (
 
 var durationText = text.Pattern(`^\d+(\.\d+)?(ms|s|m|h)$`)
 
-// OtherTool looks for the marks of other tools that call their files
-// eval.yaml too. It returns the tool's name and the node that gives it away, or "".
+// OtherTool looks for the marks of other tools that also call their files eval.yaml. It returns
+// the tool's name, or "", and the node that identifies it.
 func OtherTool(root *yaml.Node) (tool string, at *yaml.Node) {
 	if k, _ := decode.LookupPair(root, "stimuli"); k != nil {
 		return "Vally", k

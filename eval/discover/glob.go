@@ -9,13 +9,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// LongestGlob bounds a pattern, and with it the time that one match takes.
+// LongestGlob limits the length of a pattern, and so the time of one match.
 const LongestGlob = 1000
 
-// CompileGlob turns a pattern of slash-separated paths into a regular
-// expression: '*', '?' and '[a-z]' stay within one name, '**' as a whole name
-// stands for any number of directories, '{a,b}' for either. Matching by the
-// usual backtracking takes exponential time on patterns made for it; RE2 does not.
+// CompileGlob converts a pattern of slash-separated paths to a regular expression. '*', '?' and
+// '[a-z]' match within one name, '**' as a whole name matches any number of directories, '{a,b}'
+// matches a or b. The usual backtracking needs exponential time for malicious patterns; RE2 does
+// not.
 func CompileGlob(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > LongestGlob {
 		return nil, fmt.Errorf("longer than %d bytes", LongestGlob)
@@ -64,8 +64,8 @@ func CompileGlob(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String() + `\z`)
 }
 
-// stars translates the stars at i, and the slash after them if they are a name
-// of their own. n is the length of what is translated.
+// stars translates the stars at i, and the slash after them if they are a whole name. n is the
+// length of the translated part.
 func stars(pattern string, i int) (text string, n int) {
 	rest := strings.TrimLeft(pattern[i:], "*")
 	n = len(pattern) - i - len(rest)
@@ -79,7 +79,7 @@ func stars(pattern string, i int) (text string, n int) {
 	return `[^/]*`, n
 }
 
-// class translates "[a-z]" or "[!a-z]"; n is its length, 0 when it has no end.
+// class translates "[a-z]" or "[!a-z]"; n is its length, 0 if it has no end.
 func class(s string) (text string, n int) {
 	var b strings.Builder
 	b.WriteByte('[')

@@ -8,9 +8,9 @@ import (
 	"waza/eval/files"
 )
 
-// ignores are the patterns of .gitignore files, outermost directory first; the
-// last one that matches decides, as in git. Only what suites can be hidden by is
-// understood: comments, negation, '/' at either end, wildcards and '**'.
+// ignores are the patterns of .gitignore files, outermost directory first. The last match
+// decides, like in git. They support only what can hide suites: comments, negation, '/' at
+// either end, wildcards and '**'.
 type ignores []ignore
 
 type ignore struct {
@@ -20,7 +20,7 @@ type ignore struct {
 	dirsOnly bool
 }
 
-// maxIgnoreFile bounds a .gitignore; maxIgnorePatterns what is taken of it.
+// maxIgnoreFile limits the size of a .gitignore, maxIgnorePatterns its patterns.
 const (
 	maxIgnoreFile     = 256 << 10
 	maxIgnorePatterns = 2_000
@@ -59,14 +59,14 @@ func parseIgnore(dir, line string) (ignore, bool) {
 	if !anchored {
 		line = "**/" + line
 	}
-	// Braces mean nothing to git.
+	// Braces have no meaning in git.
 	pattern, err := CompileGlob(strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line))
 	ig.pattern = pattern
 	return ig, err == nil && line != ""
 }
 
-// ignoresAbove gathers the patterns of the directories above dir, from the root
-// of its repository on.
+// ignoresAbove returns the patterns of the directories above dir, starting at the root of its
+// repository.
 func ignoresAbove(dir string) ignores {
 	root := files.RepositoryRoot(dir)
 	if root == "" || root == dir {

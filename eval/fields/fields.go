@@ -1,14 +1,14 @@
-// Package fields reads what the tags of a struct say of its fields. Call [Of] for
-// all fields of a type and [Find] for the one with a name.
+// Package fields reads the tags of struct fields. Call [Of] for all fields of a type and [Find]
+// for the one with a name.
 //
 //	yaml or json  the name; yaml's ",inline" and json's embedding without a name
-//	              take the fields of an embedded struct
+//	              include the fields of an embedded struct
 //	alias         other names, separated by commas
 //	jsonschema    required, minimum=N, maximum=N, exclusiveMinimum=N, minItems=N,
-//	              enum=X, separated by commas; other rules are left out
+//	              enum=X, separated by commas; other rules are ignored
 //	doc           one sentence for reference documents
 //
-// Options of suites and parameters of methods are both such structs.
+// Both options of suites and parameters of methods are such structs.
 package fields
 
 import (
@@ -19,12 +19,12 @@ import (
 	"sync"
 )
 
-// Field is a field of a struct and the rules of its value. It is shared: the
-// caller must not change it.
+// A Field is a field of a struct and the rules of its value. It is shared: the caller must not
+// change it.
 type Field struct {
 	Name    string
 	Aliases []string
-	Index   []int // as reflect.Value.FieldByIndex takes it
+	Index   []int // for reflect.Value.FieldByIndex
 	Type    reflect.Type
 	Doc     string
 
@@ -42,10 +42,9 @@ type cacheKey struct {
 
 var cache sync.Map // cacheKey → []Field
 
-// Of returns the fields of a struct type that have a name, those of inlined structs
-// included, in the order of their declaration. tag is "yaml" or "json". In YAML a
-// field without a tag has its name in lower case; in JSON it is left out. Of is safe
-// for concurrent use.
+// Of returns the named fields of a struct type, including those of inlined structs, in the order
+// of their declaration. tag is "yaml" or "json". In YAML, a field without a tag has its name in
+// lower case; in JSON, it is left out. Of is safe for concurrent use.
 func Of(t reflect.Type, tag string) []Field {
 	if cached, ok := cache.Load(cacheKey{t, tag}); ok {
 		return cached.([]Field)
@@ -101,7 +100,7 @@ func (f *Field) rules(tag string) {
 	}
 }
 
-// Find returns the field with that name or alias, or nil.
+// Find returns the field with a name or alias, or nil.
 func Find(list []Field, name string) *Field {
 	for i := range list {
 		if list[i].Name == name || slices.Contains(list[i].Aliases, name) {
@@ -111,7 +110,7 @@ func Find(list []Field, name string) *Field {
 	return nil
 }
 
-// Number returns the number that a value, or what it points to, holds.
+// Number returns the number in a value, or in the value that it points to.
 func Number(v reflect.Value) (float64, bool) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

@@ -14,7 +14,7 @@ type inner struct {
 }
 
 type Outer struct {
-	Name   string   `yaml:"name" json:"title" alias:"label,id" jsonschema:"required" doc:"What it is called."`
+	Name   string   `yaml:"name" json:"title" alias:"label,id" jsonschema:"required" doc:"Its name."`
 	Share  *float64 `yaml:"share" json:"share" jsonschema:"minimum=0,maximum=1,default=0.5"`
 	Speed  float64  `jsonschema:"exclusiveMinimum=0"`
 	List   []string `yaml:"list,omitempty" json:"list,omitempty" jsonschema:"minItems=2,enum=a,enum=b"`
@@ -43,7 +43,7 @@ func TestRules(t *testing.T) {
 	name := fields.Find(list, "id")
 	require.Equal(t, "name", name.Name)
 	require.True(t, name.Required)
-	require.Equal(t, "What it is called.", name.Doc)
+	require.Equal(t, "Its name.", name.Doc)
 	share := fields.Find(list, "share")
 	require.Equal(t, 0.0, *share.Min)
 	require.Equal(t, 1.0, *share.Max)

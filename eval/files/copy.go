@@ -7,9 +7,8 @@ import (
 	"os"
 )
 
-// ReadAll returns all of an open file. A file of more than limit bytes is
-// [ErrTooLarge]: by its size before its first byte is read, and by what is read if
-// it grows meanwhile.
+// ReadAll returns all of an open file. It returns [ErrTooLarge] for a file of more than limit
+// bytes: before the first byte if the size shows it, or later if the file grows meanwhile.
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	if err := CheckSize(f, limit); err != nil {
 		return nil, err
@@ -21,7 +20,7 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// CheckSize returns [ErrTooLarge] for an open file of more than limit bytes.
+// CheckSize returns [ErrTooLarge] if an open file has more than limit bytes.
 func CheckSize(f *os.File, limit int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -30,7 +29,7 @@ func CheckSize(f *os.File, limit int64) error {
 	return CheckBytes(info.Size(), limit)
 }
 
-// CheckBytes returns [ErrTooLarge] if a file of size bytes has more than limit.
+// CheckBytes returns [ErrTooLarge] if size exceeds limit.
 func CheckBytes(size, limit int64) error {
 	if size > limit {
 		return fmt.Errorf("%w: %d bytes, the limit is %s", ErrTooLarge, size, Size(limit))
@@ -38,9 +37,9 @@ func CheckBytes(size, limit int64) error {
 	return nil
 }
 
-// Copy writes all of an open file to w, in pieces. It ends with the cause of ctx
-// when ctx ends, and with [ErrTooLarge] when the file has more than limit bytes:
-// before the first one if the size says so, and otherwise after limit bytes.
+// Copy writes all of an open file to w, in pieces. It returns the cause of ctx when ctx ends,
+// and [ErrTooLarge] when the file has more than limit bytes: before the first byte if the size
+// shows it, else after limit bytes.
 func Copy(ctx context.Context, w io.Writer, f *os.File, limit int64) error {
 	if err := CheckSize(f, limit); err != nil {
 		return err
@@ -52,8 +51,8 @@ func Copy(ctx context.Context, w io.Writer, f *os.File, limit int64) error {
 	return err
 }
 
-// CopyTo writes all of an open file, with its permissions, to a file below a root;
-// its owner may read and write that in any case. See [Copy].
+// CopyTo writes all of an open file, with its permissions, to a file below a root. The owner can
+// always read and write the new file. See [Copy].
 func CopyTo(ctx context.Context, to *os.Root, name string, f *os.File, limit int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -73,7 +72,7 @@ func CopyTo(ctx context.Context, to *os.Root, name string, f *os.File, limit int
 	return err
 }
 
-// reader reads until ctx ends.
+// reader reads from r until ctx ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -86,8 +85,8 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// Size writes a limit as people do: 8 MiB, 1 GiB. A number that is no multiple of
-// a unit is written in bytes.
+// Size formats a limit for people: 8 MiB, 1 GiB. A number that is not a multiple of a unit is
+// formatted in bytes.
 func Size(n int64) string {
 	for _, unit := range []struct {
 		bytes int64

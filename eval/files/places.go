@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 )
 
-// RepositoryRoot returns the nearest directory at or above dir that holds .git,
-// or "".
+// RepositoryRoot returns the nearest directory at or above dir that contains .git, or "".
 func RepositoryRoot(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -34,12 +33,11 @@ func IsDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// OutsideError says that a file was named that may not be read. It wraps
-// [ErrEscapes].
+// An OutsideError means that a suite may not read a file. It wraps [ErrEscapes].
 type OutsideError struct {
 	Path  string
-	Place string // that links lead out of; empty when the path is in no place
-	In    string // the place that Path is not in; used where Place is empty
+	Place string // the place that a link leads out of; empty if the path is in no place
+	In    string // the place that does not contain Path; used if Place is empty
 }
 
 func (e *OutsideError) Error() string {
@@ -51,8 +49,8 @@ func (e *OutsideError) Error() string {
 
 func (e *OutsideError) Unwrap() error { return ErrEscapes }
 
-// OpenNamed is [OpenWithin] whose error for a link out of dir is an [*OutsideError]
-// that calls dir by name.
+// OpenNamed is like [OpenWithin], but the error for a link out of dir is an [*OutsideError] that
+// contains name.
 func OpenNamed(dir, name, path string) (*os.File, error) {
 	f, err := OpenWithin(dir, path)
 	if errors.Is(err, ErrEscapes) {
@@ -61,8 +59,8 @@ func OpenNamed(dir, name, path string) (*os.File, error) {
 	return f, err
 }
 
-// ReadOpened reads and closes a file that was opened with the error err. More than
-// limit bytes are [ErrTooLarge].
+// ReadOpened reads and closes a file that was opened with the error err. A file of more than
+// limit bytes gives [ErrTooLarge].
 func ReadOpened(f *os.File, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -71,5 +69,5 @@ func ReadOpened(f *os.File, err error, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// RootOf returns the repository of a directory, or the directory itself.
+// RootOf returns the repository root of a directory, or the directory itself.
 func RootOf(dir string) string { return cmp.Or(RepositoryRoot(dir), dir) }

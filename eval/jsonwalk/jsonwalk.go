@@ -1,9 +1,9 @@
-// Package jsonwalk walks over JSON without building values of it. Call [Members] for
-// an object in memory of which few bytes are wanted, and [Object] and [Array] to read
-// a large document in parts.
+// Package jsonwalk walks over JSON without building values. Call [Members] for an object in
+// memory of which only a few bytes are needed, and [Object] and [Array] to read a large document
+// in parts.
 //
-// It is for JSON that the program wrote itself or that was checked before. Package
-// rpc/wire has a walker of its own, which judges what strangers send.
+// It is for JSON that the program wrote itself or that was already checked. Package rpc/wire has
+// its own walker, which checks the input of strangers.
 package jsonwalk
 
 import (
@@ -14,15 +14,14 @@ import (
 	"io"
 )
 
-// ErrNoObject says that bytes are no JSON object, as far as that was looked at.
+// ErrNoObject means that the examined bytes are not a JSON object.
 var ErrNoObject = errors.New("no JSON object")
 
-// Members visits the members of a JSON object in turn, as they are written, until
-// visit returns false. It passes over values rather than decoding them, which
-// takes a tenth of the time: of a long line of the journal few bytes are wanted.
-// What it passes over is not checked beyond brackets and quotes; not even that is
-// the value of the member named last, which is all up to the closing bracket. It may
-// be empty. Keys come without quotes and with their escapes.
+// Members visits the members of a JSON object in order, until visit returns false. It skips
+// values instead of decoding them, which takes a tenth of the time, because readers need only a
+// few bytes of a long journal line. In skipped values it only matches brackets and quotes. The
+// value of the member named last is not even scanned: it is everything up to the closing
+// bracket. last can be empty. Keys are passed without quotes and with their escapes.
 func Members(object []byte, last string, visit func(key, value []byte) bool) error {
 	b := space(object)
 	if len(b) == 0 || b[0] != '{' {
@@ -71,7 +70,7 @@ func space(b []byte) []byte {
 	return b
 }
 
-// StringEnd is the length of the string that b begins with, quotes included, or -1.
+// StringEnd returns the length of the string at the start of b, including quotes, or -1.
 func StringEnd(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return -1
@@ -93,7 +92,7 @@ func StringEnd(b []byte) int {
 	}
 }
 
-// valueEnd is the length of the value that b begins with, or -1.
+// valueEnd returns the length of the value at the start of b, or -1.
 func valueEnd(b []byte) int {
 	if len(b) == 0 {
 		return -1
@@ -131,8 +130,8 @@ func nestedEnd(b []byte) int {
 	return -1
 }
 
-// Depth returns how deep the arrays and objects of a JSON text are nested. Of what is
-// not JSON it may return a wrong number.
+// Depth returns how deep the arrays and objects of a JSON text are nested. For other texts the
+// result can be wrong.
 func Depth[T ~string | ~[]byte](text T) int {
 	deepest, now, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -152,10 +151,9 @@ func Depth[T ~string | ~[]byte](text T) int {
 	return deepest
 }
 
-// Object reads an object from dec and calls member for each of its names, in their
-// order; member decodes the value. What is no object is a
-// [*json.UnmarshalTypeError] without a Type. The error is [io.EOF] only where dec is at
-// its end.
+// Object reads an object from dec and calls member for each of its names in order; member
+// decodes the value. Other JSON gives a [*json.UnmarshalTypeError] without a Type. The error is
+// [io.EOF] only if dec is at its end.
 func Object(dec *json.Decoder, member func(name string) error) error {
 	return delimited(dec, '{', func() error {
 		name, err := dec.Token()
@@ -166,8 +164,8 @@ func Object(dec *json.Decoder, member func(name string) error) error {
 	})
 }
 
-// Split decodes an object from dec into rest but for the member of that name, which
-// member reads from dec in parts.
+// Split decodes an object from dec into rest, except the member of that name. member reads that
+// one from dec in parts.
 func Split(dec *json.Decoder, name string, member func() error, rest any) error {
 	fields := map[string]json.RawMessage{}
 	err := Object(dec, func(key string) error {
@@ -189,7 +187,7 @@ func Split(dec *json.Decoder, name string, member func() error, rest any) error 
 	return json.Unmarshal(b, rest)
 }
 
-// Array is [Object] for an array: next decodes one element.
+// Array is like [Object], for an array: next decodes one element.
 func Array(dec *json.Decoder, next func() error) error { return delimited(dec, '[', next) }
 
 func delimited(dec *json.Decoder, open json.Delim, next func() error) error {

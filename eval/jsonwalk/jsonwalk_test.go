@@ -13,8 +13,8 @@ import (
 	"waza/eval/jsonwalk"
 )
 
-// FuzzMembers passes over what json decodes: of a valid object it finds each member
-// with the value it has, and nothing makes it panic.
+// FuzzMembers checks that Members finds each member of a valid object with its value, and never
+// panics.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : 1 , "b":[{"c":"]}"}],"d":"\\\"","e":null}`, `{"a":"\u0000","a":-1.5e3}`, `{"a":{"b":{}}}x`, `{"a":1,}`, `[1]`, `"`, `{"\"":1}`,
@@ -91,7 +91,7 @@ func TestObjectsAndArrays(t *testing.T) {
 	require.Equal(t, "3", typ.Value)
 }
 
-// One member is read in parts, the others are decoded, whatever their order is.
+// One member is read in parts and the others are decoded, in any order.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"list":[1,2],"name":"n"}`, `{"name":"n","list":[1,2]}`} {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// readComments returns the comments of all struct types and their fields below
-// root, by "import/path.Type" and "import/path.Type.Field".
+// readComments returns the comments of all struct types and their fields below root, by
+// "import/path.Type" and "import/path.Type.Field".
 func readComments(root, module string) (map[string]string, error) {
 	out := map[string]string{}
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
