@@ -30,8 +30,8 @@ func TestKeys(t *testing.T) {
 
 	k, err = newKeys("", map[string]string{a: "own"})
 	require.NoError(t, err)
-	require.False(t, k.fits(b, ""), "no key fits a client that has none")
+	require.False(t, k.fits(b, ""), "a client without a key must not match any key")
 	require.False(t, k.fits(b, "own"))
 	_, err = newKeys("", map[string]string{a: ""})
-	require.EqualError(t, err, `key of client "`+a+`": must not be empty`)
+	require.EqualError(t, err, `key of client "`+a+`" must not be empty`)
 }

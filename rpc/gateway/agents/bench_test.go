@@ -25,8 +25,8 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// The benchmarks compare the server with the least that a WebSocket server can do: write
-// a request, read the reply. Both have the same clients, and requests of the same size.
+// The benchmarks compare the server with a minimal WebSocket server, which writes a request and
+// reads the reply. Both have the same clients, and requests of the same size.
 const (
 	benchAgents = 1000
 	benchEach   = 10
@@ -34,7 +34,7 @@ const (
 	benchWork   = 10 * time.Millisecond
 )
 
-// benchClient answers each request after the time that the work takes.
+// benchClient answers each request after the duration of the work.
 func benchClient(ctx context.Context, url string, register []byte) error {
 	ws, _, err := websocket.Dial(ctx, url, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func benchClient(ctx context.Context, url string, register []byte) error {
 		}
 		at := bytes.LastIndex(msg, marker)
 		if at < 0 {
-			continue // welcome and acknowledgement
+			continue // welcome and registration_ack
 		}
 		time.Sleep(benchWork)
 		reply := append([]byte(`{"jsonrpc":"2.0","result":{"status":"success","output":"done","executionTime":10}`), msg[at:]...)
@@ -66,14 +66,14 @@ func benchClient(ctx context.Context, url string, register []byte) error {
 	}
 }
 
-// system is what is measured: do does one trial at any agent, or at the one with that
-// number, and returns how long request and reply took.
+// system is a measured system. do executes one trial at any agent, or at the agent with that
+// number, and returns the duration of request and reply.
 type system struct {
 	do  func(agent int) time.Duration
 	end func()
 }
 
-// bareServer reads what clients send.
+// bareServer reads the messages of clients.
 func bareServer(b *testing.B) (addr string, known func() int, end func()) {
 	var read atomic.Int64
 	addr, _, end = bareConns(b, func(ctx context.Context, ws *websocket.Conn) {
@@ -106,7 +106,7 @@ func bareConns(b *testing.B, serve func(ctx context.Context, ws *websocket.Conn)
 	return listener.Addr().String(), conns, func() { cancel(); server.Close(); served.Wait() }
 }
 
-// bare is the loop that does the least.
+// bare is the minimal loop.
 func bare(b *testing.B) *system {
 	addr, conns, end := bareConns(b, func(ctx context.Context, _ *websocket.Conn) { <-ctx.Done() })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -144,7 +144,7 @@ func benchRequest(id string) []byte {
 	return []byte(`{"jsonrpc":"2.0","method":"evaluate","params":` + string(params) + `,"id":"` + id + `.AAAAAAAAAAAAAAAA"}`)
 }
 
-// fullServer is the server, without agents.
+// fullServer returns the server without agents.
 func fullServer(b *testing.B) (addr string, known func() int, end func()) {
 	s, addr, end := serve(b)
 	return addr, func() int { all, _ := s.Hub().Agents(b.Context()); return len(all) }, end
@@ -167,7 +167,7 @@ func registration(i int) []byte {
 	return fmt.Appendf(nil, `{"type":"register","clientId":"550e8400-e29b-41d4-a716-44665544%04x","capabilities":{"tools":["chat"],"maxConcurrency":1,"version":"1.0.0"}}`, i)
 }
 
-// full is the server with its agents.
+// full returns the server with its agents.
 func full(b *testing.B) *system {
 	s, addr, end := serve(b)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -203,13 +203,13 @@ func full(b *testing.B) *system {
 	}
 }
 
-// p99 of what came on top of the work.
+// p99 returns the 99th percentile of the overhead.
 func p99(took []time.Duration) time.Duration {
 	slices.Sort(took)
 	return took[len(took)*99/100] - benchWork
 }
 
-// burst has a worker per agent, as a run has, each of which does ten trials.
+// burst runs one worker per agent, like a run does. Each worker executes ten trials.
 func burst(s *system) time.Duration {
 	took := make([]time.Duration, benchAgents*benchEach)
 	var all sync.WaitGroup
@@ -237,14 +237,14 @@ func rate(s *system) time.Duration {
 	return p99(took)
 }
 
-// cpu is the processor time that the program has used.
+// cpu returns the processor time of the program.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// compare measures both, in turns, so that they share what else the machine does, and
+// compare measures both systems in turns, so that other load on the machine affects both, and
 // reports the median of each.
 func compare(b *testing.B, measure func(s *system) (overhead time.Duration, trials int)) {
 	systems := map[string]*system{"bare": bare(b), "waza": full(b)}
@@ -271,18 +271,18 @@ func compare(b *testing.B, measure func(s *system) (overhead time.Duration, tria
 	b.ReportMetric(median["waza"]/median["bare"], "p99-ratio")
 }
 
-// BenchmarkAtOnce is 1,000 agents and ten trials of 10 ms for each, all at once. The
-// overhead is what a trial takes on top of the work, to find an agent included.
+// BenchmarkAtOnce runs 1,000 agents with ten trials of 10 ms each, all at once. The overhead is
+// the time of a trial beyond the work, including the time to find an agent.
 func BenchmarkAtOnce(b *testing.B) {
 	compare(b, func(s *system) (time.Duration, int) { return burst(s), benchAgents * benchEach })
 }
 
-// BenchmarkThousandPerSecond is 1,000 agents that do 1,000 trials of 10 ms a second.
+// BenchmarkThousandPerSecond runs 1,000 agents with 1,000 trials of 10 ms per second.
 func BenchmarkThousandPerSecond(b *testing.B) {
 	compare(b, func(s *system) (time.Duration, int) { return rate(s), benchCalls })
 }
 
-// BenchmarkMemory is what a connection takes on the server's side, once it is registered.
+// BenchmarkMemory measures the memory of a registered connection on the server's side.
 func BenchmarkMemory(b *testing.B) {
 	for range b.N {
 		for name, serve := range map[string]func(b *testing.B) (addr string, known func() int, end func()){"bare": bareServer, "waza": fullServer} {
@@ -309,15 +309,15 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// rawClient is a client that takes next to no memory: a TCP connection that has sent what
-// registers it.
+// rawClient returns a client that needs hardly any memory: a TCP connection that has sent a
+// registration.
 func rawClient(b *testing.B, addr string, i int) net.Conn {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(b, err)
 	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: " + addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
 	require.NoError(b, err)
 	msg := registration(i)
-	header := []byte{0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0} // text, masked with zeros
+	header := []byte{0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0} // text, with a mask of zeros
 	binary.BigEndian.PutUint16(header[2:], uint16(len(msg)))
 	_, err = conn.Write(append(header, msg...))
 	require.NoError(b, err)

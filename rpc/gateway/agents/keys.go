@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// keys are what clients must show. Only digests are kept, so that comparing takes the
-// same time whatever a key has, and no log can have one.
+// keys are the keys that clients must show. Only digests are stored, so that comparisons take
+// the same time for all keys, and logs cannot contain a key.
 type keys struct {
-	shared   *[sha256.Size]byte // nil when there is none
+	shared   *[sha256.Size]byte // nil without a shared key
 	byClient map[string][sha256.Size]byte
 }
 
@@ -22,7 +22,7 @@ func newKeys(shared string, byClient map[string]string) (*keys, error) {
 	}
 	for id, key := range byClient {
 		if key == "" {
-			return nil, fmt.Errorf("key of client %q: must not be empty", id)
+			return nil, fmt.Errorf("key of client %q must not be empty", id)
 		}
 		k.byClient[normal(id)] = sha256.Sum256([]byte(key))
 	}
@@ -32,8 +32,8 @@ func newKeys(shared string, byClient map[string]string) (*keys, error) {
 // required reports whether clients must show a key.
 func (k *keys) required() bool { return k.shared != nil || len(k.byClient) > 0 }
 
-// fits reports whether a client may register with a key: its own, that of the browser
-// whose tab it is, or the shared one when it has none of its own.
+// fits reports whether a client can register with a key: its own key, the key of its browser
+// when it is a tab, or the shared key when it has no key of its own.
 func (k *keys) fits(clientID, key string) bool {
 	if !k.required() {
 		return true
@@ -50,7 +50,7 @@ func (k *keys) fits(clientID, key string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && ok && key != ""
 }
 
-// normal is a client id with its UUID in lower case.
+// normal returns a client id with its UUID in lower case.
 func normal(clientID string) string {
 	base, tab, isTab := strings.Cut(clientID, ":")
 	if base = strings.ToLower(base); isTab {

@@ -19,7 +19,7 @@ import (
 
 const benchConnections = 1000
 
-// bareLoop serves coder/websocket without a door.
+// bareLoop serves coder/websocket connections without a door.
 func bareLoop(b *testing.B) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func bareLoop(b *testing.B) string {
 	return l.Addr().String()
 }
 
-// doorLoop serves the same with a door.
+// doorLoop serves the same connections with a door.
 func doorLoop(b *testing.B) string {
 	c := door.Defaults()
 	c.Listen, c.MessagesPerMinute, c.Heartbeat = "127.0.0.1:0", 6_000_000, door.Duration(30*time.Second)
@@ -118,7 +118,7 @@ func connectAll(b *testing.B, addr string) []*benchClient {
 	return clients
 }
 
-// memory is what heap and stacks take.
+// memory returns the bytes used by the heap and by stacks.
 func memory() int64 {
 	var m runtime.MemStats
 	for range 3 {
@@ -128,8 +128,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// BenchmarkMemory measures what a connection takes that has sent a message and is at rest,
-// beside that of a bare loop. The client's half, which both have, is in both numbers.
+// BenchmarkMemory measures the memory of an idle connection that has sent a message, with a door
+// and with a bare loop. Both numbers include the client's half.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		measure := func(loop func(*testing.B) string) float64 {
@@ -150,7 +150,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkEcho measures 10 messages of each of 1,000 clients, all at once.
+// BenchmarkEcho measures 10 messages from each of 1,000 clients, all at once.
 func BenchmarkEcho(b *testing.B) {
 	for name, loop := range map[string]func(*testing.B) string{"bare": bareLoop, "door": doorLoop} {
 		b.Run(name, func(b *testing.B) {

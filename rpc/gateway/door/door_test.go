@@ -31,7 +31,7 @@ func TestEcho(t *testing.T) {
 	require.Equal(t, list[0].Address, list[0].Name)
 }
 
-// A handler that closes sends what it has queued first.
+// Close sends the queued messages first.
 func TestCloseComesLast(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]websocket.StatusCode{4001: 4001, 1000: 1001} {
@@ -116,7 +116,7 @@ func TestStream(t *testing.T) {
 	require.False(t, more)
 }
 
-// A stream whose client reads slowly waits, where Send would close the connection.
+// A stream blocks while its client reads slowly. Send would close the connection.
 func TestStreamWaits(t *testing.T) {
 	t.Parallel()
 	c := door.Defaults()
@@ -136,8 +136,8 @@ func TestStreamWaits(t *testing.T) {
 	require.EqualValues(t, 1001, closeCode(t, ws))
 }
 
-// Messages that wait for their turn are sent together, in order and of any size. What waits
-// when the connection ends comes before the close frame.
+// Delayed messages of any size are sent together and in order. When the connection ends, they
+// are sent before the close frame.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	var sent []string
@@ -150,7 +150,7 @@ func TestPace(t *testing.T) {
 		door.Pace(c, 5*time.Millisecond)
 		for i, msg := range sent {
 			require.NoError(t, c.Send([]byte(msg)))
-			if i%100 == 99 { // the client has all so far
+			if i%100 == 99 { // the client has received all messages so far
 				_, err := c.Read(ctx)
 				require.NoError(t, err)
 			}
@@ -171,7 +171,7 @@ func TestPace(t *testing.T) {
 	require.EqualValues(t, 1001, closeCode(t, ws))
 }
 
-// A handler that panics ends its connection only, and is logged with its stack.
+// A handler that panics ends only its own connection, and is logged with its stack.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer

@@ -17,8 +17,8 @@ import (
 	"waza/rpc/gateway/door"
 )
 
-// Whatever a client sends, it gets well-formed frames, at most one of them a close frame
-// and no message after it, and the connection ends when the client leaves.
+// For any input, a client gets well-formed frames, at most one of them a close frame and no
+// message after it. The connection ends when the client leaves.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(frame(0x81, 2, "hi"))
@@ -64,7 +64,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			require.Contains(t, []byte{0x81, 0x88, 0x8a}, first[0])
-			require.False(t, closed && first[0] != 0x8a, "a frame %#x after the close frame", first)
+			require.False(t, closed && first[0] != 0x8a, "received frame %#x after the close frame", first)
 			kind, payload := readFrame(t, r)
 			closed = closed || kind == 0x88
 			if kind == 0x88 && len(payload) > 0 {

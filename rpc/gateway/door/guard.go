@@ -13,29 +13,29 @@ import (
 	"waza/rpc/access"
 )
 
-// knownOrigins are those of clients that are no web pages.
+// knownOrigins are the origins of clients other than web pages.
 var knownOrigins = []string{"devtools://devtools", "app://obsidian.md"}
 
-// guard lets requests pass whose Host and Origin are accepted; others get 403. A web page
-// anywhere can make a browser of this machine connect to a loopback address. The browser
-// then sends the page's own Origin; and when the page lets its own name point to
-// this machine, that name as Host.
+// guard passes requests with an accepted Host and Origin to h; others get status 403. Any web
+// page can make a browser of this machine connect to a loopback address. The browser then sends
+// the page's own Origin. If the page lets its own name point to this machine, the browser sends
+// that name as Host.
 func (d *Door) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer d.reportPanic(r)
 		switch {
 		case !d.acceptsHost(r):
-			d.refuse(w, r, "host", http.StatusForbidden, "the host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
+			d.refuse(w, r, "host", http.StatusForbidden, "host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
 		case !d.acceptsOrigin(r):
-			d.refuse(w, r, "origin", http.StatusForbidden, "the origin of the request is not accepted; add it to origins in the configuration")
+			d.refuse(w, r, "origin", http.StatusForbidden, "origin of the request is not accepted; add it to origins in the configuration")
 		default:
 			h.ServeHTTP(w, r)
 		}
 	})
 }
 
-// reportPanic logs the panic of a handler, which ends its connection only. The HTTP
-// server would log it among the mistakes of clients.
+// reportPanic logs the panic of a handler, which ends only its own connection. The HTTP server
+// would log it as a mistake of the client.
 func (d *Door) reportPanic(r *http.Request) {
 	if p := recover(); p != nil {
 		if p != http.ErrAbortHandler { //nolint:errorlint // a panic with this very value
@@ -45,7 +45,7 @@ func (d *Door) reportPanic(r *http.Request) {
 	}
 }
 
-// refuse answers a request that gets no connection, and counts it under why.
+// refuse answers a request that gets no connection, and counts it by reason.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why string, code int, text string) {
 	d.metrics.refused.WithLabelValues(why).Inc()
 	d.log.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
@@ -53,7 +53,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why string, code i
 	http.Error(w, text, code)
 }
 
-// clip shortens what a stranger sent for a log.
+// clip shortens a client's text for the log.
 func clip(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -62,8 +62,8 @@ func clip(s string) string {
 	return s
 }
 
-// acceptsHost reports whether clients may reach the door by the name in the request.
-// The IP address of another machine is no danger, because no page can let it point here.
+// acceptsHost reports whether clients can reach the door by the name in the request. The IP
+// address of another machine is safe, because no web page can let it point to this machine.
 func (d *Door) acceptsHost(r *http.Request) bool {
 	host := strings.TrimSuffix(strings.ToLower(access.Hostname(r.Host)), ".")
 	if slices.ContainsFunc(d.config.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, r.Host) }) {
@@ -80,8 +80,8 @@ func (d *Door) acceptsHost(r *http.Request) bool {
 	})
 }
 
-// acceptsOrigin reports whether the client is no browser, one whose page may connect, or
-// shows a page of the door itself.
+// acceptsOrigin reports whether the client is not a browser, its page can connect, or it shows a
+// page of the door itself.
 func (d *Door) acceptsOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// pendingTime is how long a connection may be without a name before a newer one may
-// take its place. Thousands of clients that come at once wait in the accept queue of the
-// system for so long, and are served one after the other.
+// pendingTime is how long a connection can stay unnamed before a newer one can take its place.
+// When thousands of clients arrive at once, they wait that long in the accept queue of the
+// system, and are served one after the other.
 const pendingTime = time.Second
 
-// guests counts the TCP connections of a door. Those that have identified themselves
-// have places of their own; all others, from their first byte on, share a few, so that
-// silent ones cannot keep out a client that would identify itself.
+// guests counts the TCP connections of a door. Connections that have identified themselves have
+// places of their own. All others share a few places from their first byte on, so that silent
+// connections cannot keep out a client that would identify itself.
 type guests struct {
-	mostNamed, mostPending int // 0 is no limit
+	mostNamed, mostPending int // 0 means no limit
 	evict                  func(*guest)
 
 	mu      sync.Mutex // guards the fields below
 	named   int
 	pending list.List     // of *guest, oldest first
-	left    chan struct{} // gets a value when a pending one has left
+	left    chan struct{} // gets a value when a pending guest has left
 	closed  chan struct{}
 }
 
@@ -35,10 +35,10 @@ type guest struct {
 	net.Conn
 	guests *guests
 	since  time.Time
-	linger atomic.Bool // the first Close reads what is left until the client closes, too
+	linger atomic.Bool // the first Close also reads the remaining bytes until the client closes
 
-	// The fields below are guarded by guests.mu.
-	element *list.Element // nil when the guest is not among the pending
+	// guests.mu guards the fields below.
+	element *list.Element // nil when the guest is not pending
 	named   bool
 	conn    *Conn // nil before it is a WebSocket
 }
@@ -47,7 +47,7 @@ func newGuests(mostNamed, mostPending int, evict func(*guest)) *guests {
 	return &guests{mostNamed: mostNamed, mostPending: mostPending, evict: evict, left: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// guard wraps a listener, so that its connections are counted.
+// guard wraps a listener so that g counts its connections.
 func (g *guests) guard(l net.Listener) net.Listener { return &guardedListener{l, g} }
 
 type guardedListener struct {
@@ -63,7 +63,7 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	return l.guests.enter(conn), nil
 }
 
-// enter counts a connection. It waits for room when there are too many that are pending.
+// enter counts a connection. It waits for room while too many connections are pending.
 func (g *guests) enter(conn net.Conn) *guest {
 	in := &guest{Conn: conn, guests: g}
 	for {
@@ -89,7 +89,7 @@ func (g *guests) enter(conn net.Conn) *guest {
 		case <-timer.C:
 		case <-g.left:
 		case <-g.closed:
-			conn.Close() // the server reads the end and forgets it
+			conn.Close() // the server reads EOF and forgets it
 			g.mu.Lock()
 			in.element = g.pending.PushBack(in)
 			g.mu.Unlock()
@@ -107,22 +107,22 @@ func (g *guests) close() {
 	closeOnce(g.closed)
 }
 
-// full reports whether there is no place for one more that identifies itself.
+// full reports whether no place is left for another client that identifies itself.
 func (g *guests) full() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mostNamed > 0 && g.named >= g.mostNamed
 }
 
-// counts are how many guests have identified themselves, and how many have not.
+// counts returns how many guests have identified themselves, and how many have not.
 func (g *guests) counts() (named, pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.named, g.pending.Len()
 }
 
-// promote gives a guest that has identified itself a place of its own. It is false when
-// there is none, or the guest has left.
+// promote gives a guest that has identified itself a place of its own. It returns false when no
+// place is left or the guest has left.
 func (g *guests) promote(in *guest) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +150,7 @@ func (g *guests) removeLocked(in *guest) {
 	}
 }
 
-// Close closes the connection and gives its place back.
+// Close closes the connection and frees its place.
 func (in *guest) Close() error {
 	in.guests.mu.Lock()
 	in.guests.removeLocked(in)
@@ -160,8 +160,8 @@ func (in *guest) Close() error {
 	}
 	in.guests.mu.Unlock()
 	if half, ok := in.Conn.(interface{ CloseWrite() error }); in.linger.Swap(false) && ok {
-		// When there are unread bytes, closing resets the connection, and the client may
-		// lose the close frame that it has yet to read. The read deadline limits this.
+		// When unread bytes remain, closing resets the connection, and the client can lose a
+		// close frame that it has not read yet. The read deadline limits this.
 		_ = half.CloseWrite()
 		_, _ = io.Copy(io.Discard, in.Conn)
 	}
@@ -170,8 +170,8 @@ func (in *guest) Close() error {
 
 type guestKey struct{}
 
-// place is where a request comes from: the connection it is served on, perhaps with TLS,
-// and the guest below.
+// place identifies the source of a request: its connection, perhaps with TLS, and the guest
+// below it.
 type place struct {
 	conn  net.Conn
 	guest *guest

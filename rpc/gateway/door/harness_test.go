@@ -25,7 +25,7 @@ type opened struct {
 	done chan error
 }
 
-// open opens a door on a free port of 127.0.0.1. The test ends it.
+// open opens a door on a free port of 127.0.0.1 until the test ends.
 func open(t *testing.T, c door.Config, o door.Options, serve func(ctx context.Context, c *door.Conn)) *opened {
 	t.Helper()
 	if c.IsOff() {
@@ -60,7 +60,7 @@ func (d *opened) dial() *websocket.Conn {
 	return ws
 }
 
-// try connects a client with further headers.
+// try connects a client with additional headers.
 func (d *opened) try(header http.Header) (*websocket.Conn, *http.Response, error) {
 	ctx, cancel := within(d.t)
 	defer cancel()
@@ -72,12 +72,12 @@ func (d *opened) try(header http.Header) (*websocket.Conn, *http.Response, error
 	return ws, response, err
 }
 
-// within is a context that ends when a test hangs.
+// within returns a context that ends when the test hangs.
 func within(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), 20*time.Second)
 }
 
-// closeCode reads until the server closes, and returns its code; -1 without a close frame.
+// closeCode reads until the server closes, and returns the close code; -1 without a close frame.
 func closeCode(t *testing.T, ws *websocket.Conn) websocket.StatusCode {
 	t.Helper()
 	ctx, cancel := within(t)

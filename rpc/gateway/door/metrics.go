@@ -8,14 +8,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// metrics are the numbers of a door.
+// metrics are the metrics of a door.
 type metrics struct {
 	accepted, received, receivedBytes, sent, sentBytes prometheus.Counter
 	refused, ended                                     *prometheus.CounterVec
-	evictions                                          rate.Sometimes // of log lines
+	evictions                                          rate.Sometimes // limits log lines
 }
 
-// newMetrics makes the metrics of a door, and registers them with its name.
+// newMetrics creates the metrics of a door, and registers them with the door's name.
 func newMetrics(d *Door) *metrics {
 	registry := d.options.Metrics
 	if registry == nil {
@@ -39,11 +39,11 @@ func newMetrics(d *Door) *metrics {
 		named, _ := d.guests.counts()
 		return int64(named)
 	})
-	now("waza_door_unidentified_connections", "TCP connections that have yet to identify themselves.", func() int64 {
+	now("waza_door_unidentified_connections", "TCP connections that have not identified themselves yet.", func() int64 {
 		_, pending := d.guests.counts()
 		return int64(pending)
 	})
-	now("waza_door_queued_bytes", "Output that clients have yet to read.", func() int64 {
+	now("waza_door_queued_bytes", "Bytes queued for clients.", func() int64 {
 		var sum int64
 		for _, c := range d.List() {
 			sum += c.QueuedBytes
@@ -57,7 +57,7 @@ func newMetrics(d *Door) *metrics {
 		sent:          counter("waza_door_sent_messages_total", "Messages to clients."),
 		sentBytes:     counter("waza_door_sent_bytes_total", "Bytes of messages to clients."),
 		refused:       vector("waza_door_refused_total", "Requests and connections that were refused, by reason.", "reason"),
-		ended:         vector("waza_door_closed_total", "WebSockets that are over, by the close code that was sent; 0 is none.", "code"),
+		ended:         vector("waza_door_closed_total", "Closed WebSockets, by the close code that the server sent; 0 means none.", "code"),
 		evictions:     rate.Sometimes{Interval: 10 * time.Second},
 	}
 }

@@ -7,31 +7,31 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates are the rate limits of clients, by name, so that a client gains nothing by
-// connecting again.
+// rates holds the rate limits of clients by name, so that a client gains nothing by
+// reconnecting.
 type rates struct {
 	perMinute int
 
 	mu      sync.Mutex // guards the fields below
 	byName  map[string]*limiter
-	pruneAt int // how many there are when those that are full again are looked for
+	pruneAt int // number of limits that triggers the next search for full ones
 }
 
-// limiter is the rate limit of a client, shared by its connections.
+// limiter is the rate limit of a client, which its connections share.
 type limiter struct {
 	*rate.Limiter
 	users int // connections; guarded by rates.mu
 }
 
-// keptLimiters is how many limits are kept before those of clients that have left and
-// that are full again, after a minute at most, are looked for.
+// keptLimiters is how many limits are kept before rates removes the limits of clients that have
+// left. A limit can be removed when it is full again, after at most one minute.
 const keptLimiters = 1024
 
 func newRates(perMinute int) *rates {
 	return &rates{perMinute: perMinute, byName: map[string]*limiter{}, pruneAt: keptLimiters}
 }
 
-// first makes or finds the limit of a connection; nil when there is no limit.
+// first finds or creates the limit of a connection; nil when there is no limit.
 func (r *rates) first(name string) *limiter {
 	if r.perMinute == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (r *rates) first(name string) *limiter {
 	return r.joinLocked(name, nil)
 }
 
-// joinLocked finds the limit of a name. When there is none, the connection's own becomes it.
+// joinLocked returns the limit of a name. A name without a limit gets the connection's own.
 func (r *rates) joinLocked(name string, own *limiter) *limiter {
 	l := r.byName[name]
 	if l == nil || name == "" {
@@ -59,18 +59,18 @@ func (r *rates) joinLocked(name string, own *limiter) *limiter {
 // rename moves a connection from the limit of one name to that of another.
 func (r *rates) rename(own *limiter, from, to string) *limiter {
 	if own == nil {
-		return nil // it has sent nothing
+		return nil // it has not sent anything
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	own.users--
 	if from != "" {
-		own = nil // it stays with the name
+		own = nil // the limit stays with the old name
 	}
 	return r.joinLocked(to, own)
 }
 
-// leave notes that a connection has left, and forgets limits when there are many.
+// leave records that a connection has left, and removes limits when there are many.
 func (r *rates) leave(l *limiter) {
 	if l == nil {
 		return
@@ -86,10 +86,10 @@ func (r *rates) leave(l *limiter) {
 			delete(r.byName, name)
 		}
 	}
-	r.pruneAt = max(keptLimiters, 2*len(r.byName)) // a look at each takes its time
+	r.pruneAt = max(keptLimiters, 2*len(r.byName)) // the search visits all limits
 }
 
-// allow counts a message. A nil limiter allows all.
+// allow counts a message. A nil limiter allows all messages.
 func (l *limiter) allow() (retryAfter time.Duration, ok bool) {
 	if l == nil {
 		return 0, true

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients with ever new names do not fill the memory with their rate limits.
+// The rate limits of clients with ever new names do not fill the memory.
 func TestAttackNewNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

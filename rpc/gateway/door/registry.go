@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Info is a connection as [Door.List] shows it.
+// Info describes a connection in [Door.List].
 type Info struct {
-	// Name of the client; empty until it has identified itself.
+	// Name of the client; empty until the client has identified itself.
 	Name string `json:"name,omitempty"`
-	// Address the client connects from.
+	// Address of the client.
 	Address string `json:"address"`
-	// When it connected.
+	// Time of the connection.
 	Since time.Time `json:"since"`
-	// Bytes that wait for the client to read them.
+	// Bytes queued for the client.
 	QueuedBytes int64 `json:"queuedBytes"`
-	// Messages from the client.
+	// Number of messages from the client.
 	Received int64 `json:"received"`
-	// Messages to the client.
+	// Number of messages to the client.
 	Sent int64 `json:"sent"`
 }
 
-// List lists the connections, oldest first.
+// List returns the connections, oldest first.
 func (d *Door) List() []Info {
 	var list []Info
 	for _, c := range d.list() {

@@ -17,14 +17,14 @@ import (
 // errSlow is the error of Send for a client that does not read.
 var errSlow = errors.New("the client does not read its messages")
 
-// hastyTime is how long the last bytes may take to a client that is not waited for.
+// hastyTime is the time limit for the last bytes to a client that the server does not wait for.
 const hastyTime = time.Second
 
-// maxReason is how many bytes of a reason a close frame holds.
+// maxReason is the number of bytes of a reason that fit into a close frame.
 const maxReason = 123
 
-// outbox sends what a connection has to send, and ends it. One goroutine writes, and only
-// while there is something to write; [outbox.wait] waits for it.
+// outbox sends the output of a connection, and ends the connection. One goroutine writes, and
+// only while output is queued; [outbox.wait] waits for it.
 //
 //	send, ping, pong ──► queue ──► write ──► TCP
 //	end(code) ─────────► ending ──► write, after the queue ──► close frame ──► over
@@ -41,27 +41,27 @@ type outbox struct {
 
 	mu      sync.Mutex // guards the fields below
 	queue   [][]byte
-	queued  int64         // bytes in the queue, and of the message that is being written
-	room    chan struct{} // closed when bytes have left the queue; nil when nobody waits
-	pongs   []byte        // payload of a pong to send; nil for none
-	pings   bool          // a ping is to be sent
-	pace    time.Duration // least time between two writes; 0 is none
-	wrote   time.Time     // when the last write began
-	writing bool          // the writer runs
-	written chan struct{} // closed when the last writer that was started has ended
+	queued  int64         // bytes in the queue and in the message that is being written
+	room    chan struct{} // closed when bytes have left the queue; nil when no caller waits
+	pongs   []byte        // payload of the next pong; nil means none
+	pings   bool          // a ping is due
+	pace    time.Duration // minimum time between two writes; 0 means none
+	wrote   time.Time     // when the last write started
+	writing bool          // the writer is running
+	written chan struct{} // closed when the last started writer has ended
 	ending  *ending       // how the connection ends; nil while it is open
 	dropped bool          // the TCP connection is closed
 }
 
 // ending is how a connection ends.
 type ending struct {
-	code    int // 0 is without a close frame
+	code    int // 0 means without a close frame
 	reason  string
-	discard bool // without what is queued
-	hasty   bool // without waiting for the close frame of the client
+	discard bool // discard the queue
+	hasty   bool // do not wait for the client's close frame
 }
 
-// open gives the outbox its WebSocket. What was queued or ended before is sent now.
+// open gives the outbox its WebSocket, and sends output queued before.
 func (o *outbox) open(ws *websocket.Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,8 +71,7 @@ func (o *outbox) open(ws *websocket.Conn) {
 	}
 }
 
-// send queues a message. When there is no room in the queue, it waits for some, or ends
-// the connection.
+// send queues a message. When the queue is full, it waits for room or ends the connection.
 func (o *outbox) send(msg []byte, wait bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +102,7 @@ func (o *outbox) fitsLocked(msg []byte) bool {
 	return most == 0 || o.queued == 0 || o.queued+int64(len(msg)) <= most
 }
 
-// roomLocked is closed as soon as bytes have left the queue.
+// roomLocked returns a channel that is closed when bytes have left the queue.
 func (o *outbox) roomLocked() <-chan struct{} {
 	if o.room == nil {
 		o.room = make(chan struct{})
@@ -111,7 +110,7 @@ func (o *outbox) roomLocked() <-chan struct{} {
 	return o.room
 }
 
-// drain waits until nothing is queued, the connection is over, or ctx ends.
+// drain waits until the queue is empty, the connection is over, or ctx ends.
 func (o *outbox) drain(ctx context.Context) {
 	for {
 		o.mu.Lock()
@@ -130,7 +129,7 @@ func (o *outbox) drain(ctx context.Context) {
 	}
 }
 
-// ping has a ping sent.
+// ping makes the writer send a ping.
 func (o *outbox) ping() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +139,7 @@ func (o *outbox) ping() {
 	}
 }
 
-// pong has the answer to a ping sent. Of several that wait, the last counts.
+// pong makes the writer answer a ping. Of several waiting answers, only the last is sent.
 func (o *outbox) pong(payload []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -160,8 +159,8 @@ func (o *outbox) end(how ending) {
 	o.endLocked(how)
 }
 
-// endLocked starts the end of the connection. Only an end without a close frame overrides
-// one that has started.
+// endLocked starts the end of the connection. Only an end without a close frame overrides an
+// earlier one.
 func (o *outbox) endLocked(how ending) {
 	if o.dropped || o.ending != nil && how.code != 0 {
 		return
@@ -173,7 +172,7 @@ func (o *outbox) endLocked(how ending) {
 		o.overLocked()
 		return
 	}
-	// The time limit is for all that is left to write, not for each message.
+	// The time limit covers all remaining output, not each message.
 	if how.discard {
 		o.clearLocked()
 		_ = o.conn.SetWriteDeadline(time.Now().Add(hastyTime))
@@ -183,7 +182,7 @@ func (o *outbox) endLocked(how ending) {
 	o.startLocked()
 }
 
-// clearLocked forgets what is queued and not yet being written.
+// clearLocked discards queued messages that are not being written yet.
 func (o *outbox) clearLocked() {
 	for _, msg := range o.queue {
 		o.queued -= int64(len(msg))
@@ -203,7 +202,7 @@ func (o *outbox) overLocked() {
 	close(o.done)
 }
 
-// startLocked starts the writer, unless it runs.
+// startLocked starts the writer unless it is running.
 func (o *outbox) startLocked() {
 	if o.writing || o.dropped {
 		return
@@ -218,8 +217,8 @@ func (o *outbox) startLocked() {
 	go o.write(written)
 }
 
-// untilTurnLocked is how long the next write has to wait for its turn. Nothing waits once the
-// connection ends.
+// untilTurnLocked returns how long the next write must wait. After the end of the connection has
+// started, no write waits.
 func untilTurnLocked(o *outbox) time.Duration {
 	if o.pace == 0 || o.ending != nil {
 		return 0
@@ -227,7 +226,7 @@ func untilTurnLocked(o *outbox) time.Duration {
 	return o.pace - time.Since(o.wrote)
 }
 
-// wait waits for the writer, after the end has started.
+// wait waits for the writer after the end of the connection has started.
 func (o *outbox) wait() {
 	o.mu.Lock()
 	written := o.written
@@ -237,9 +236,8 @@ func (o *outbox) wait() {
 	}
 }
 
-// write sends what is there to be sent, and then ends: a connection without traffic has
-// no writer. It alone writes messages, pings and pongs; coder/websocket itself only
-// answers close frames.
+// write sends the queued output and then ends: a connection without traffic has no writer. Only
+// write sends messages, pings and pongs; coder/websocket itself only answers close frames.
 func (o *outbox) write(written chan struct{}) {
 	defer close(written)
 	for {
@@ -253,7 +251,7 @@ func (o *outbox) write(written chan struct{}) {
 	}
 }
 
-// next is what the writer does next; nil when there is nothing, and the writer ends.
+// next returns the writer's next action, or nil when none is left and the writer ends.
 func (o *outbox) next() func() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -285,18 +283,18 @@ func (o *outbox) next() func() error {
 	return nil
 }
 
-// deadlineLocked limits the time of the next write, unless the end has set a limit.
+// deadlineLocked limits the time of the next write unless the end has set a limit.
 func (o *outbox) deadlineLocked() {
 	if timeout := o.config.WriteTimeout; timeout > 0 && o.ending == nil {
 		_ = o.conn.SetWriteDeadline(time.Now().Add(time.Duration(timeout)))
 	}
 }
 
-// batchBytes is how many bytes of small messages are written at once.
+// batchBytes is the maximum size of a batch of small messages in one write.
 const batchBytes = 16 << 10
 
-// takeLocked takes what is written next out of the queue: a message or, where writes have a
-// pace, as many small ones as fit a batch.
+// takeLocked removes the next output from the queue: one message or, for connections with a
+// pace, as many small messages as fit into a batch.
 func takeLocked(o *outbox) [][]byte {
 	n, size := 1, len(o.queue[0])
 	for o.pace > 0 && n < len(o.queue) && size+len(o.queue[n]) <= batchBytes {
@@ -306,7 +304,7 @@ func takeLocked(o *outbox) [][]byte {
 	list := slices.Clone(o.queue[:n])
 	clear(o.queue[:n])
 	if o.queue = o.queue[n:]; len(o.queue) == 0 {
-		o.queue = nil // connections at rest keep no array
+		o.queue = nil // idle connections keep no array
 	}
 	return list
 }
@@ -337,11 +335,11 @@ func (o *outbox) writeMessages(list [][]byte) error {
 	return err
 }
 
-// batches are buffers for writeBatch.
+// batches holds buffers for writeBatch.
 var batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+1024); return &b }}
 
-// writeBatch writes small messages with one call, between the frames that coder/websocket
-// writes, which has no compression here.
+// writeBatch writes small messages with one call, between the frames of coder/websocket, which
+// does not compress here.
 func writeBatch(conn net.Conn, list [][]byte) error {
 	b := batches.Get().(*[]byte)
 	defer batches.Put(b)
@@ -366,9 +364,9 @@ const (
 	opPong  = 0x8a
 )
 
-// writeControl writes a control frame with one call, between the frames that
-// coder/websocket writes. Its own Ping and pong would wait, with the reader, while a
-// large message is on its way to a slow client.
+// writeControl writes a control frame with one call, between the frames of coder/websocket. The
+// pings and pongs of coder/websocket itself would block the reader while a slow client receives
+// a large message.
 func (o *outbox) writeControl(op byte, payload []byte) error {
 	_, err := o.conn.Write(append([]byte{op, byte(len(payload))}, payload...))
 	return err
@@ -385,7 +383,7 @@ func (o *outbox) sayGoodbye(how ending) error {
 		// After a malformed frame, the client's close frame cannot be found.
 		o.guest.linger.Store(how.code == int(websocket.StatusProtocolError))
 		_ = o.ws.Close(websocket.StatusCode(how.code), how.reason)
-		o.guest.linger.Store(false) // nothing may wait below
+		o.guest.linger.Store(false) // the calls below must not wait
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -393,7 +391,7 @@ func (o *outbox) sayGoodbye(how ending) error {
 	return nil
 }
 
-// isEnding reports whether the connection is over or will be soon.
+// isEnding reports whether the connection is over or ending.
 func (o *outbox) isEnding() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

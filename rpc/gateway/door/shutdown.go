@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// cutTime is how long handlers may take to return after their connections were cut.
+// cutTime is the time limit for handlers to return after their connections were dropped.
 const cutTime = 5 * time.Second
 
-// Shutdown ends the door in steps: new clients are refused with 503, and other requests
-// are still answered; Options.Closing is called; queued messages are sent; connections get
-// Options.ShutdownCode, or are cut. It waits until all are over. When ctx ends before, it
-// cuts what is left and returns the cause. Only the first call has an effect.
+// Shutdown ends the door in steps. New clients get status 503, while other requests are still
+// answered. Shutdown then calls Options.Closing, sends the queued messages, and closes the
+// connections with Options.ShutdownCode, or drops them. It waits until all are over. When ctx
+// ends before, it drops the rest and returns the cause. Only the first call has an effect.
 func (d *Door) Shutdown(ctx context.Context) error {
 	d.mu.Lock()
 	if d.closing {
@@ -51,7 +51,7 @@ func (d *Door) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain waits until nothing is queued, or ctx ends.
+// drain waits until all queues are empty, or ctx ends.
 func (d *Door) drain(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, c := range d.list() {
@@ -60,7 +60,7 @@ func (d *Door) drain(ctx context.Context) {
 	wg.Wait()
 }
 
-// cut ends everything at once and waits for the handlers.
+// cut closes all listeners and connections at once and waits for the handlers.
 func (d *Door) cut() {
 	d.mu.Lock()
 	d.closing = true
@@ -80,7 +80,7 @@ func (d *Door) cut() {
 	select {
 	case <-d.empty:
 	case <-late.C:
-		d.log.Error("handlers have not returned", "connections", len(d.list()))
+		d.log.Error("handlers did not return in time", "connections", len(d.list()))
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names are the placeholders $NAME of a dialogue, by what they were at first.
+// Names maps the placeholders $NAME of a dialogue to the first values they matched.
 type Names map[string]any
 
-// Compare compares JSON with what a dialogue says. The strings $time, $text, $ms and $took
-// fit any time, text, positive number and number that is not negative; at is the place in
-// the dialogue.
+// Compare compares JSON with the expected JSON. The strings $time, $text, $ms and $took match
+// any time, any text, any positive number and any non-negative number. at is the position in the
+// dialogue.
 func (n Names) Compare(t *testing.T, at, want string, data []byte) {
 	t.Helper()
 	var wanted, got any
@@ -24,7 +24,7 @@ func (n Names) Compare(t *testing.T, at, want string, data []byte) {
 	require.Empty(t, cmp.Diff(n.settle(wanted, got), got), "%s\n%s", at, data)
 }
 
-// settle replaces the placeholders in want that got fits.
+// settle replaces the placeholders in want that match the values in got.
 func (n Names) settle(want, got any) any {
 	switch w := want.(type) {
 	case map[string]any:

@@ -33,21 +33,22 @@ import (
 
 const (
 	benchUsers  = 40
-	benchEach   = 5  // connections of a user
+	benchEach   = 5  // connections per user
 	benchSilent = 20 // connections that never read
 	benchTrials = 10_000
 	benchWork   = 50 * time.Millisecond
 )
 
-// benchWatchers is the variable that makes the test binary the clients: its value is the
-// address of the server, its standard input has their tokens.
+// benchWatchers is the variable that turns the test binary into the clients. Its value is the
+// address of the server; the standard input contains the tokens.
 const benchWatchers = "WAZA_BENCH_WATCHERS"
 
-// BenchmarkWatchedRun does a run of 10,000 trials of 50 ms with 50 workers, unwatched and
-// watched by 200 connections of 40 admins in another process, of which 20 never read.
+// BenchmarkWatchedRun measures a run of 10,000 trials of 50 ms with 50 workers. It runs once
+// unwatched, and once watched by 200 connections of 40 admins in another process. 20 of the
+// connections never read.
 //
-//	watched/unwatched  throughput of the watched run, as a share of that of the other
-//	KiB/connection     by how much the most memory that was live in the run is more
+//	watched/unwatched  throughput of the watched run, as a share of the unwatched run's
+//	KiB/connection     increase of the peak live memory during the run
 //
 // Each client that reads gets all results.
 func BenchmarkWatchedRun(b *testing.B) {
@@ -65,8 +66,8 @@ func BenchmarkWatchedRun(b *testing.B) {
 	b.ReportMetric(perConnection/float64(b.N), "KiB/connection")
 }
 
-// benchRun does the run on a server of its own, and returns how long it took and the most
-// memory that was live.
+// benchRun executes the run on its own server, and returns the duration and the peak live
+// memory.
 func benchRun(b *testing.B, watch func(b *testing.B, addr string, tokens *token.Issuer) (end func())) (took time.Duration, most int64) {
 	b.Helper()
 	dir := b.TempDir()
@@ -115,15 +116,15 @@ func benchRun(b *testing.B, watch func(b *testing.B, addr string, tokens *token.
 	return took, most
 }
 
-// liveBytes is the memory that is in use: what the last collection left, and stacks.
+// liveBytes returns the live heap after the last collection plus the stacks.
 func liveBytes() int64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
 }
 
-// watchers connects the clients, and returns a function that waits until they have read
-// all, checks what they got, and ends them.
+// watchers connects the clients. The returned function waits until they have read all messages,
+// checks the messages, and ends the clients.
 func watchers(b *testing.B, addr string, tokens *token.Issuer) (end func()) {
 	b.Helper()
 	var list strings.Builder
@@ -153,7 +154,7 @@ func watchers(b *testing.B, addr string, tokens *token.Issuer) (end func()) {
 	}
 }
 
-// beWatchers is the process of the clients.
+// beWatchers is the main function of the clients' process.
 func beWatchers(addr string) error {
 	var conns []*watcher
 	for tokens := bufio.NewScanner(os.Stdin); tokens.Scan(); {
@@ -191,7 +192,7 @@ func beWatchers(addr string) error {
 	return nil
 }
 
-// watcher is a connection to /ws that does as little as it can.
+// watcher is a minimal connection to /ws.
 type watcher struct {
 	conn      net.Conn
 	in        *bufio.Reader

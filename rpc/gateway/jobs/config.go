@@ -6,22 +6,23 @@ import (
 	"waza/rpc/gateway/door"
 )
 
-// Config of the jobs door. It starts from [Defaults]; a time of 0 is off.
+// Config configures the jobs door. It starts from [Defaults]; a time of 0 turns it off.
 type Config struct {
 	door.Config `yaml:",inline"`
-	// File with the token that clients of /rpc show, mode 0600. Without one, waza makes a
-	// token at the first start, in serve.token in the state directory.
+	// File with the token that clients of /rpc show, mode 0600. Without this setting, waza
+	// creates a token at the first start, in serve.token in the state directory.
 	TokenFile string `yaml:"token_file"`
-	// How long a client of the job stream may send no message.
+	// How long a client of the job stream can stay connected without sending a message.
 	ReceiveTimeout door.Duration `yaml:"receive_timeout"`
-	// Most connections of a user to the job stream.
+	// Maximum number of connections per user to the job stream.
 	ConnectionsPerUser int `yaml:"connections_per_user"`
-	// Most runs of a user that the server started and that run at once; further ones wait. 0 is no limit.
+	// Maximum number of runs per user that the server executes at once; further runs wait. 0
+	// means no limit.
 	MaxJobs int `yaml:"max_jobs"`
 }
 
-// Defaults is the Config that serve starts from. Connections are never idle, because
-// clients of /rpc wait for runs that take hours.
+// Defaults returns the Config that serve starts from. It has no idle timeout, because clients of
+// /rpc wait for runs that take hours.
 func Defaults() Config {
 	c := Config{
 		Config:             door.Defaults(),

@@ -10,13 +10,13 @@ import (
 	"waza/rpc/gateway/jobs/token"
 )
 
-// revokedPause is the pause between two looks at which tokens are revoked: by other
-// processes, which say so in the store only.
+// revokedPause is the pause between two checks for revoked tokens. Other processes record
+// revocations only in the store.
 const revokedPause = 500 * time.Millisecond
 
-// guard closes connections whose token has expired or was revoked. Its goroutine looks for
-// revoked tokens while there are connections; the last of them ends it and waits for it. The
-// zero value has none.
+// guard closes connections with an expired or revoked token. While connections exist, its
+// goroutine checks for revoked tokens; the last connection ends it and waits for it. The zero
+// value has no connections.
 type guard struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[*door.Conn]*token.Claims
@@ -51,7 +51,7 @@ func (s *Server) enter(c *door.Conn, who *token.Claims) (leave func()) {
 	}
 }
 
-// watchTokens closes connections whose tokens are revoked until ctx ends.
+// watchTokens closes connections with revoked tokens until ctx ends.
 func (s *Server) watchTokens(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	tick := time.NewTicker(revokedPause)
@@ -66,7 +66,7 @@ func (s *Server) watchTokens(ctx context.Context, done chan<- struct{}) {
 		revoked, err := s.options.Tokens.Revoked(ctx)
 		if err != nil {
 			if !failed && ctx.Err() == nil {
-				s.log.Error("revoked tokens cannot be looked up", board.EventKey, "store_failed", "error", err)
+				s.log.Error("lookup of revoked tokens failed", board.EventKey, "store_failed", "error", err)
 			}
 			failed = true
 			continue

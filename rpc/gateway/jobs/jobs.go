@@ -1,7 +1,6 @@
-// Package jobs is the door of programs and dashboards: the job stream at /ws and /api,
-// JSON-RPC over WebSocket at /rpc, the dashboard at /, health at /healthz and /readyz,
-// metrics at /metrics.
-// Start with [New], and run [Server.Door].
+// Package jobs is the door of programs and dashboards. It serves the job stream at /ws and /api,
+// JSON-RPC over WebSocket at /rpc, the dashboard at /, health checks at /healthz and /readyz,
+// and metrics at /metrics. Start with [New], and run [Server.Door].
 package jobs
 
 import (
@@ -26,42 +25,43 @@ import (
 	"waza/runner/pause"
 )
 
-// CodeUnauthenticated closes connections whose token is missing or wrong. A browser does
-// not show the HTTP status of a refused WebSocket, but the code of a closed one.
+// CodeUnauthenticated closes connections with a missing or invalid token. Browsers show the code
+// of a closed WebSocket, but not the HTTP status of a refused one.
 const CodeUnauthenticated = 4001
 
 const (
-	// subprotocol is what the server speaks at /rpc.
+	// subprotocol is the server's subprotocol at /rpc.
 	subprotocol = "jsonrpc"
-	// tokenProtocol comes before the token among the subprotocols of clients that cannot
-	// send headers, such as browsers.
+	// tokenProtocol precedes the token among the subprotocols of clients that cannot send
+	// headers, such as browsers.
 	tokenProtocol = "bearer."
 )
 
-// Options of a server.
+// Options configure a server.
 type Options struct {
-	// ServeRPC serves JSON-RPC over a stream with one message per line, until it ends, and
-	// closes it. who has what the client's access token says, and is nil for a client that
-	// has shown Token. Nil means that there is no /rpc.
+	// ServeRPC serves JSON-RPC over a stream with one message per line until the stream ends,
+	// and closes it. who holds the claims of the client's access token, and is nil for a client
+	// that showed Token. Without ServeRPC, the server has no /rpc.
 	ServeRPC func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error
-	// Ready says why the server does no work now; nil means that it always does.
+	// Ready returns why the server accepts no work at the moment, or nil. A nil Ready means that
+	// it always accepts work.
 	Ready func() error
-	// Gatherer has what /metrics shows; nil means that there is no /metrics.
+	// Gatherer gathers the metrics for /metrics. Without it, the server has no /metrics.
 	Gatherer prometheus.Gatherer
 	// Metrics gets the metrics of the door; nil keeps none.
 	Metrics prometheus.Registerer
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
-	// Token is what clients of /rpc may show instead of an access token, and those of
-	// /metrics that come from other machines. The caller keeps it.
+	// Token is an alternative to access tokens for clients of /rpc, and for clients of /metrics
+	// on other machines. The caller stores it.
 	Token string
-	// Tokens checks the access tokens of /rpc and the job stream. At /metrics, those of the
-	// owner and of admins are as good as Token. Nil means that there are none.
+	// Tokens checks the access tokens of /rpc and the job stream. At /metrics, tokens of the
+	// owner and of admins work like Token. Nil means that access tokens are not accepted.
 	Tokens *token.Issuer
-	// Board has the jobs, and is served by the caller. Nil means that there is no job
-	// stream; otherwise Tokens is required.
+	// Board holds the jobs. The caller runs its Serve method. Without it, the server has no job
+	// stream; with it, Tokens is required.
 	Board *board.Board
-	// Dashboard has the pages for people; nil means that there are none.
+	// Dashboard serves the pages for people. Without it, the server has none.
 	Dashboard *dashboard.Dashboard
 }
 
@@ -72,16 +72,16 @@ type Server struct {
 	log     *slog.Logger
 	door    *door.Door
 	crowd   crowd // at /ws
-	callers crowd // at /rpc, those that show access tokens
+	callers crowd // at /rpc, with access tokens
 	guard   guard
 	guesses access.Guesses
 }
 
-// New makes the door, which opens nothing yet. A connection to /rpc executes code, so
-// ServeRPC wants a Token.
+// New returns a server, which opens nothing yet. A connection to /rpc can execute code, so
+// ServeRPC requires a Token.
 func New(c Config, o Options) (*Server, error) {
 	if o.ServeRPC != nil && o.Token == "" {
-		return nil, errors.New("jobs: a connection to /rpc executes code and needs a token: set token_file")
+		return nil, errors.New("jobs: connections to /rpc can execute code and need a token: set token_file")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -115,7 +115,7 @@ func New(c Config, o Options) (*Server, error) {
 	return s, err
 }
 
-// Door is what listens and serves.
+// Door returns the door, which listens and serves.
 func (s *Server) Door() *door.Door { return s.door }
 
 func say(w http.ResponseWriter, text string) {
@@ -124,7 +124,7 @@ func say(w http.ResponseWriter, text string) {
 	fmt.Fprintln(w, text)
 }
 
-// ready answers whether new work is done.
+// ready answers whether the server accepts work.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	err := error(nil)
 	switch {
@@ -141,7 +141,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	say(w, "ready")
 }
 
-// rpc serves JSON-RPC to a client that shows a token.
+// rpc serves JSON-RPC to a client with a token.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
 		who, ok := s.authenticate(ctx, c)
@@ -163,20 +163,20 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 		defer stream.Close()
 		c.Log().Info("client connected")
 		err := s.options.ServeRPC(ctx, stream, who)
-		c.Log().Info("client has left", "cause", err)
+		c.Log().Info("client disconnected", "cause", err)
 	})
 }
 
-// authenticate returns what the access token of a client of /rpc says; nil when it has
-// shown the token of the server. It is false for a client that has shown neither, and whose
-// connection it closes.
+// authenticate returns the claims of a client's access token at /rpc, or nil when the client
+// showed the token of the server. For a client that showed neither, it closes the connection and
+// returns false.
 func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Claims, ok bool) {
 	given := tokens(c.Request())
 	who, err := s.admits(ctx, given)
 	switch {
 	case err == nil:
 		return who, true
-	case len(given) == 0, errors.Is(err, token.ErrExpired), errors.Is(err, token.ErrRevoked): // no guess
+	case len(given) == 0, errors.Is(err, token.ErrExpired), errors.Is(err, token.ErrRevoked): // not guessed
 		c.Close(CodeUnauthenticated, err.Error())
 		return nil, false
 	}
@@ -187,7 +187,7 @@ func (s *Server) authenticate(ctx context.Context, c *door.Conn) (who *token.Cla
 	return nil, false
 }
 
-// admits returns what the first valid one of these tokens says; nil for the token of the
+// admits returns the claims of the first valid token, or nil when that is the token of the
 // server. The error is that of the last token, or [token.ErrMissing].
 func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims, err error) {
 	err = token.ErrMissing
@@ -206,8 +206,8 @@ func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims,
 	return nil, err
 }
 
-// tokens lists the tokens that a request shows, at most one of each form: the header
-// Authorization, the query parameter token, and the subprotocol bearer.TOKEN.
+// tokens returns the tokens of a request, at most one of each form: the header Authorization,
+// the query parameter token, and the subprotocol bearer.TOKEN.
 func tokens(r *http.Request) []string {
 	var list []string
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
@@ -224,8 +224,8 @@ func tokens(r *http.Request) []string {
 	return list
 }
 
-// forLocals lets requests of this machine pass, and of others that show the token. A
-// request by a name that is no loopback name may have come through a proxy.
+// forLocals passes requests from this machine to h; requests from other machines need the token.
+// A request with a Host other than a loopback name may come through a proxy.
 func (s *Server) forLocals(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		here, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
@@ -242,6 +242,6 @@ func (s *Server) forLocals(h http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+		http.Error(w, "token is missing or invalid", http.StatusUnauthorized)
 	})
 }

@@ -61,7 +61,7 @@ func open(t *testing.T, c jobs.Config, o jobs.Options) (*jobs.Server, string) {
 	return s, addr.String()
 }
 
-// upper answers each line with the same in upper case.
+// upper echoes each line in upper case.
 func upper(_ context.Context, stream io.ReadWriteCloser, _ *token.Claims) error {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
@@ -123,7 +123,7 @@ func TestRPC(t *testing.T) {
 	}
 }
 
-// Access tokens say who the client is. Those of a user open five connections at most.
+// Access tokens identify the client. A user can open at most five connections.
 func TestRPCTakesAccessTokens(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.TempDir())
@@ -177,7 +177,7 @@ func TestRPCTakesAccessTokens(t *testing.T) {
 	_, err = tokens.Revoke(t.Context(), claims.ID)
 	require.NoError(t, err)
 	_, err = ask(pair.Access)
-	require.ErrorContains(t, err, "the token was revoked") // and is not called wrong
+	require.ErrorContains(t, err, "the token was revoked") // rather than "invalid"
 	for range 6 {
 		answer, err := ask(secret)
 		require.NoError(t, err)
@@ -185,7 +185,8 @@ func TestRPCTakesAccessTokens(t *testing.T) {
 	}
 }
 
-// A browser shows no HTTP status: the connection is accepted, and closed with 4001.
+// Browsers do not show the HTTP status, so the server accepts the connection and closes it with
+// 4001.
 func TestAttackWithoutToken(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -225,7 +226,7 @@ func TestAttackWithoutToken(t *testing.T) {
 func TestRPCWantsAToken(t *testing.T) {
 	t.Parallel()
 	_, err := jobs.New(jobs.Defaults(), jobs.Options{ServeRPC: upper})
-	require.EqualError(t, err, "jobs: a connection to /rpc executes code and needs a token: set token_file")
+	require.EqualError(t, err, "jobs: connections to /rpc can execute code and need a token: set token_file")
 	c := jobs.Defaults()
 	c.Listen, c.Insecure = "0.0.0.0:0", true
 	_, err = jobs.New(c, jobs.Options{})
@@ -296,7 +297,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, 401, code)
 }
 
-// A client beyond the rate limit waits.
+// A client that exceeds the rate limit is delayed.
 func TestRateLimitDelays(t *testing.T) {
 	t.Parallel()
 	c := jobs.Defaults()

@@ -11,7 +11,7 @@ import (
 	"waza/rpc/gateway/jobs/token"
 )
 
-// reply answers a request with JSON.
+// reply answers a request with a JSON value.
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -27,17 +27,17 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	reply(w, status, map[string]string{"error": message})
 }
 
-// refuseToken answers a request whose token is no good.
+// refuseToken answers a request with an invalid token.
 func (s *Server) refuseToken(w http.ResponseWriter, err error) {
 	if errors.Is(err, token.ErrStore) {
-		s.log.Error("a token cannot be checked", board.EventKey, "store_failed", "error", err)
+		s.log.Error("token check failed", board.EventKey, "store_failed", "error", err)
 		refuse(w, http.StatusInternalServerError, token.ErrStore.Error())
 		return
 	}
 	refuse(w, http.StatusUnauthorized, err.Error())
 }
 
-// withToken lets requests pass that show a token in the header Authorization.
+// withToken passes requests with a valid token in the header Authorization to h.
 func (s *Server) withToken(h func(w http.ResponseWriter, r *http.Request, v board.Viewer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -81,7 +81,7 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) {
 		Refresh string `json:"refresh_token"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*token.MaxBytes)).Decode(&body); err != nil {
-		refuse(w, http.StatusBadRequest, "want a JSON object with the field refresh_token")
+		refuse(w, http.StatusBadRequest, "body must be a JSON object with the field refresh_token")
 		return
 	}
 	pair, err := s.options.Tokens.Refresh(r.Context(), body.Refresh)
@@ -91,7 +91,7 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) {
 	}
 	if d := s.options.Dashboard; d != nil {
 		if err := d.SetCookie(r.Context(), w, pair.Access); err != nil {
-			s.log.Warn("no cookie for pages of runs", "error", err)
+			s.log.Warn("cookie for pages of runs could not be created", "error", err)
 		}
 	}
 	reply(w, http.StatusOK, pair)

@@ -25,7 +25,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A page that does not read is disconnected; it delays neither the run nor other pages.
+// A page that does not read is disconnected. It delays neither the run nor other pages.
 func TestAttackPageThatNeverReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,10 +34,10 @@ func TestAttackPageThatNeverReads(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	tokens, err := token.New(t.Context(), s)
 	require.NoError(t, err)
-	// Results are as large as they get, so that few of them fill what the kernel holds.
+	// Results have the maximum size, so that few of them fill the buffers of the kernel.
 	call := record.ToolCall{Name: "f", Arguments: json.RawMessage(`"` + strings.Repeat("x", 16_000) + `"`)}
 	const trials = 600
-	permits := make(chan struct{}, 2*trials) // the run does not outrun a page that reads
+	permits := make(chan struct{}, 2*trials) // keep the run from outrunning a page that reads
 	for range 20 {
 		permits <- struct{}{}
 	}
@@ -69,7 +69,7 @@ func TestAttackPageThatNeverReads(t *testing.T) {
 		require.NoError(t, err)
 		return ws
 	}
-	// read counts the results up to the end of the job or of the connection.
+	// read counts the results until the job or the connection ends.
 	read := func(ws *websocket.Conn) (results int, err error) {
 		for {
 			_, data, err := ws.Read(t.Context())
@@ -97,7 +97,7 @@ func TestAttackPageThatNeverReads(t *testing.T) {
 	results, err = read(slow)
 	require.Error(t, err)
 	require.Less(t, results, trials)
-	if code := websocket.CloseStatus(err); code != -1 { // the close frame is not waited for long
+	if code := websocket.CloseStatus(err); code != -1 { // the server does not wait long for the close frame
 		require.Equal(t, websocket.StatusTryAgainLater, code)
 	}
 	connect(&net.Dialer{})

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// The most that is kept of answers that nobody waits for. The oldest go first.
+// Limits for stored answers without a waiting caller. The oldest are removed first.
 const (
 	mostAnswers     = 10_000
 	mostAnswerBytes = 256 << 20
 	answerAge       = 7 * 24 * time.Hour
 )
 
-// answers counts the table of answers.
+// answers counts the rows of the table of answers.
 type answers struct {
-	mu                 sync.Mutex // guards the fields below, and is held while the table is written
+	mu                 sync.Mutex // guards the fields below; held while the table is written
 	count, bytes       int64
-	mostCount, mostAll int64 // 0 is the constant; tests set less
+	mostCount, mostAll int64 // 0 means the constant; tests set lower values
 }
 
-// SaveAnswer keeps the answer of a client to the evaluation id, which nobody waits for
-// now. The first answer to an id stays; later ones are ignored. At most 10,000 answers with
-// 256 MiB are kept, for 7 days.
+// SaveAnswer stores a client's answer to the evaluation id when no caller waits for it. The
+// first answer to an id stays; later ones are ignored. The store keeps at most 10,000 answers
+// and 256 MiB, for 7 days.
 func (s *Store) SaveAnswer(ctx context.Context, id, clientID string, answer []byte) error {
 	a := &s.answers
 	a.mu.Lock()
@@ -45,7 +45,7 @@ func (s *Store) SaveAnswer(ctx context.Context, id, clientID string, answer []by
 	return s.explain(a.pruneLocked(ctx, s.write))
 }
 
-// Answer returns the answer that is kept for an evaluation; ok is false when there is none.
+// Answer returns the stored answer to an evaluation; ok is false when none exists.
 func (s *Store) Answer(ctx context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT client_id, answer FROM answers WHERE id = ? AND saved_at > ?", id, oldestAnswer(s.now())).Scan(&clientID, &answer)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -54,8 +54,7 @@ func (s *Store) Answer(ctx context.Context, id string) (clientID string, answer 
 	return clientID, answer, err == nil, s.explain(err)
 }
 
-// Answers are the clients whose answers are kept, by the ids of the evaluations. The
-// caller owns the map.
+// Answers returns the clients with stored answers, by evaluation id. The caller owns the map.
 func (s *Store) Answers(ctx context.Context) (map[string]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT id, client_id FROM answers WHERE saved_at > ?", oldestAnswer(s.now()))
 	if err != nil {
@@ -73,10 +72,10 @@ func (s *Store) Answers(ctx context.Context) (map[string]string, error) {
 	return clients, s.explain(rows.Err())
 }
 
-// TakeAnswer returns the answer that is kept for an evaluation and forgets it. Of several
-// callers one gets it.
+// TakeAnswer returns the stored answer to an evaluation and removes it. Of several callers, only
+// one gets it.
 func (s *Store) TakeAnswer(ctx context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
-	if _, _, ok, err := s.Answer(ctx, id); err != nil || !ok { // the writer is not needed
+	if _, _, ok, err := s.Answer(ctx, id); err != nil || !ok { // no write is needed
 		return "", nil, false, err
 	}
 	a := &s.answers
@@ -94,10 +93,10 @@ func (s *Store) TakeAnswer(ctx context.Context, id string) (clientID string, ans
 	return clientID, answer, true, nil
 }
 
-// oldestAnswer is when the oldest answer that counts was saved.
+// oldestAnswer returns the time before which answers are expired.
 func oldestAnswer(now time.Time) int64 { return milliseconds(now.Add(-answerAge)) }
 
-// load forgets answers that are too old, and counts the rest.
+// load removes expired answers and counts the rest.
 func (a *answers) load(ctx context.Context, db *sql.DB, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +107,7 @@ func (a *answers) load(ctx context.Context, db *sql.DB, now time.Time) error {
 	return db.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(bytes), 0) FROM answers").Scan(&a.count, &a.bytes)
 }
 
-// pruneLocked forgets the oldest answers until the rest fits.
+// pruneLocked removes the oldest answers until the rest is within the limits.
 func (a *answers) pruneLocked(ctx context.Context, db *sql.DB) error {
 	for a.count > a.mostCount || a.bytes > a.mostAll {
 		var bytes int64

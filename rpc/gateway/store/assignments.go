@@ -11,26 +11,26 @@ import (
 const (
 	// writeBehind is how long an assignment stays in memory before it is written.
 	writeBehind = time.Second
-	// assignmentAge is how long an assignment is remembered that nobody has ended.
+	// assignmentAge is how long an unfinished assignment is kept.
 	assignmentAge = 7 * 24 * time.Hour
-	// mostAssignments is how many are read when the store is opened; the newest.
+	// mostAssignments is how many assignments are loaded when the store is opened; the newest.
 	mostAssignments = 100_000
 )
 
-// assignments says which client has which evaluation. The table is behind: what is
-// answered within a second, as most is, is never written.
+// assignments records which client works on which evaluation. The table is written with a delay:
+// evaluations that are answered within a second, like most, are never written.
 type assignments struct {
 	store *Store
 
-	writing sync.Mutex // held while the table is written; locked before mu
+	writing sync.Mutex // held while the table is written; lock it before mu
 
 	mu      sync.Mutex           // guards the fields below
 	current map[string]*assigned // by id
-	table   map[string]string    // what the table has: clients by id, "" after a write that failed
-	dirty   map[string]bool      // ids whose row may differ from current
-	timer   *time.Timer          // nil when nothing is dirty
+	table   map[string]string    // contents of the table: clients by id, "" after a failed write
+	dirty   map[string]bool      // ids of rows that may differ from current
+	timer   *time.Timer          // nil when no row is dirty
 	closed  bool
-	failed  error // of the last write
+	failed  error // error of the last write
 }
 
 type assigned struct {
@@ -38,8 +38,8 @@ type assigned struct {
 	at       time.Time
 }
 
-// Assign notes that a client has an evaluation. It is written after a second, unless
-// Unassign comes first; a crash within that second loses it. It does not block.
+// Assign records that a client works on an evaluation. The record is written after a second
+// unless Unassign is called before; a crash within that second loses it. Assign does not block.
 func (s *Store) Assign(id, clientID string) {
 	a := &s.assignments
 	a.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Store) Assign(id, clientID string) {
 	a.touchLocked(id)
 }
 
-// Unassign notes that no client has the evaluation any more. It does not block.
+// Unassign records that no client works on the evaluation any more. It does not block.
 func (s *Store) Unassign(id string) {
 	a := &s.assignments
 	a.mu.Lock()
@@ -61,9 +61,9 @@ func (s *Store) Unassign(id string) {
 	}
 }
 
-// Assignments are the clients by the ids of the evaluations they have, those of before
-// the last restart included. After 7 days an assignment is forgotten at the next start. The
-// caller owns the map.
+// Assignments returns the assigned clients by evaluation id, including those from before the
+// last restart. Assignments older than 7 days are removed at the next start. The caller owns the
+// map.
 func (s *Store) Assignments(context.Context) (map[string]string, error) {
 	a := &s.assignments
 	a.mu.Lock()
@@ -75,11 +75,11 @@ func (s *Store) Assignments(context.Context) (map[string]string, error) {
 	return clients, s.explain(a.failed)
 }
 
-// touchLocked has a row looked at in a second.
+// touchLocked schedules the write of a row in a second.
 func (a *assignments) touchLocked(id string) {
 	a.dirty[id] = true
 	if a.timer == nil && !a.closed {
-		a.timer = time.AfterFunc(writeBehind, func() { _ = a.flush(false) }) // it keeps its error
+		a.timer = time.AfterFunc(writeBehind, func() { _ = a.flush(false) }) // flush keeps its error
 	}
 }
 
@@ -107,7 +107,7 @@ func (a *assignments) load(ctx context.Context, s *Store) error {
 	return rows.Err()
 }
 
-// flush writes what is older than a second; all of it when the store closes.
+// flush writes changes that are older than a second, or all changes when the store closes.
 func (a *assignments) flush(closing bool) error {
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -150,7 +150,7 @@ func (a *assignments) flush(closing bool) error {
 	return err
 }
 
-// changesLocked lists the rows to set and to remove. The table counts as having them.
+// changesLocked returns the rows to set and to remove, and marks them as written.
 func (a *assignments) changesLocked(all bool) (set map[string]assigned, removed []string) {
 	set = map[string]assigned{}
 	now := a.store.now()
@@ -193,13 +193,13 @@ func (a *assignments) save(set map[string]assigned, removed []string) error {
 	})
 }
 
-// close writes all that is left.
+// close writes all remaining changes.
 func (a *assignments) close() error {
 	if a.store == nil {
-		return nil // it was never opened
+		return nil // the table was never loaded
 	}
 	if err := a.flush(true); err != nil {
-		return errors.Join(errors.New("assignments were not written"), a.store.explain(err))
+		return errors.Join(errors.New("assignments could not be written"), a.store.explain(err))
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// childEnv makes the test binary a process that writes to the database in a directory
-// until it is killed.
+// childEnv turns the test binary into a process that writes to the database in a directory until
+// it is killed.
 const childEnv = "WAZA_TEST_STORE_CHILD"
 
-// writeForEver writes answers, runs and assignments, takes every third answer away
-// again, and prints each step when it is done.
+// writeForEver writes answers, runs and assignments, removes every third answer again, and
+// prints each completed step.
 func writeForEver(dir string) {
 	must := func(err error) {
 		if err != nil {
@@ -43,7 +43,7 @@ func writeForEver(dir string) {
 			_, _, ok, err := s.TakeAnswer(ctx, id)
 			must(err)
 			if !ok {
-				must(fmt.Errorf("%s was not there", id))
+				must(fmt.Errorf("%s was not found", id))
 			}
 			fmt.Println("taken", id)
 			s.Unassign(id)
@@ -55,7 +55,7 @@ func writeForEver(dir string) {
 	}
 }
 
-// A process that is killed at any moment leaves an intact database with all that it had
+// A process that is killed at any moment leaves an intact database with everything that it had
 // written.
 func TestCrashWhileWriting(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,8 @@ func TestCrashWhileWriting(t *testing.T) {
 			if kind == "taken" {
 				require.False(t, stored["saved "+id], step)
 			} else if !acknowledged["taken "+id] && !stored[step] {
-				// The child may have been killed after it took the answer, before it said so.
+				// The child may have been killed after it took the answer and before it printed
+				// the step.
 				var number int
 				_, err := fmt.Sscanf(id[strings.Index(id, "-")+1:], "%d", &number)
 				require.NoError(t, err)
@@ -110,10 +111,10 @@ func TestCrashWhileWriting(t *testing.T) {
 		require.Equal(t, s.answers.bytes, bytes)
 		require.NoError(t, s.Close())
 	}
-	require.Greater(t, len(acknowledged), times, "the children wrote something")
+	require.Greater(t, len(acknowledged), times, "the children must have written something")
 }
 
-// lastOf returns the step "saved ID" when the child of that id saved nothing after it.
+// lastOf returns the step "saved ID" if the child of that id saved nothing after it.
 func lastOf(acknowledged map[string]bool, id string) string {
 	var pid, number int
 	if _, err := fmt.Sscanf(id, "%d-%d", &pid, &number); err != nil || acknowledged[fmt.Sprintf("saved %d-%d", pid, number+1)] {
@@ -122,7 +123,7 @@ func lastOf(acknowledged map[string]bool, id string) string {
 	return "saved " + id
 }
 
-// killWriter starts a child, kills it at a random moment, and notes what it said.
+// killWriter starts a child, kills it at a random moment, and records its output.
 func killWriter(t *testing.T, dir string, acknowledged map[string]bool) {
 	t.Helper()
 	child := exec.Command(os.Args[0])

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// migrations are files NNNN_NAME.sql. Number N makes version N of the database from version
-// N-1, in one transaction. A file that was released never changes.
+// migrations are files NNNN_NAME.sql. Number N migrates the database from version N-1 to version
+// N in one transaction. A released file never changes.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings a database to the newest version.
+// migrate migrates a database to the newest version.
 func migrate(ctx context.Context, db *sql.DB) error {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -27,12 +27,12 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if version > len(names) {
-		return fmt.Errorf("the database has version %d and this waza knows versions up to %d: update waza, or set WAZA_STATE to another directory", version, len(names))
+		return fmt.Errorf("database version %d is newer than the supported version %d: update waza, or set WAZA_STATE to another directory", version, len(names))
 	}
 	for i, name := range names { // fs.Glob sorts them
 		number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")
 		if n, err := strconv.Atoi(number); err != nil || n != i+1 {
-			return fmt.Errorf("%s: want number %04d", name, i+1)
+			return fmt.Errorf("migration %s must have the number %04d", name, i+1)
 		}
 		if i < version {
 			continue
@@ -53,7 +53,7 @@ func versionOf(ctx context.Context, db queryer) (version int, err error) {
 	return version, err
 }
 
-// step makes the next version of one. Another process may have done so meanwhile.
+// step migrates by one version. Another process may have done that meanwhile.
 func step(ctx context.Context, db *sql.DB, name string, from int) error {
 	statements, err := migrations.ReadFile(name)
 	if err != nil {

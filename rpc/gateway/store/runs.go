@@ -5,17 +5,17 @@ import (
 	"database/sql"
 )
 
-// Runs are the tables of runs of a store: those that its server has started, and whose
-// they are. It is safe for concurrent use.
+// Runs accesses the tables of runs: the unfinished runs of the server, and the users of runs. It
+// is safe for concurrent use.
 type Runs struct{ store *Store }
 
 // RunsOf returns the tables of a store, which the caller keeps open.
 func RunsOf(s *Store) Runs { return Runs{s} }
 
-// Own notes that this server starts or resumes a run, and resumes it after a restart. A
-// user, unless empty, is who the run belongs to from now on. It survives a loss of power.
+// Own records that this server starts or resumes a run, so that it resumes the run after a
+// restart. A user, unless empty, becomes the user of the run. The record survives a power loss.
 func (r Runs) Own(ctx context.Context, runID, user string) error {
-	// Those that are noted within a millisecond keep their order.
+	// Runs recorded within the same millisecond keep their order.
 	const own = "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, max(?, (SELECT coalesce(max(owned_at), 0) + 1 FROM owned_runs))) ON CONFLICT DO NOTHING"
 	now := milliseconds(r.store.now())
 	if user == "" {
@@ -26,7 +26,7 @@ func (r Runs) Own(ctx context.Context, runID, user string) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // it says that the transaction is committed
+		defer tx.Rollback() //nolint:errcheck // returns an error after Commit
 		_, err = tx.ExecContext(ctx, "INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user", runID, user)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, own, runID, now)
@@ -38,13 +38,13 @@ func (r Runs) Own(ctx context.Context, runID, user string) error {
 	}))
 }
 
-// Disown notes that a run has ended, or belongs to another process. Its user stays.
+// Disown records that a run has ended, or belongs to another process. The run's user stays.
 func (r Runs) Disown(ctx context.Context, runID string) error {
 	_, err := r.store.write.ExecContext(ctx, "DELETE FROM owned_runs WHERE run_id = ?", runID)
 	return r.store.explain(err)
 }
 
-// Forget forgets runs that do not exist, and whose they were.
+// Forget removes runs that do not exist any more, and their users.
 func (r Runs) Forget(ctx context.Context, runIDs ...string) error {
 	return r.store.explain(transact(ctx, r.store.write, func(tx *sql.Tx) error {
 		for _, id := range runIDs {
@@ -58,8 +58,7 @@ func (r Runs) Forget(ctx context.Context, runIDs ...string) error {
 	}))
 }
 
-// Owned lists the runs that this server has started and that have not ended, in the order
-// in which it started them.
+// Owned returns the unfinished runs that this server has started, in the order of their starts.
 func (r Runs) Owned(ctx context.Context) ([]string, error) {
 	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id FROM owned_runs ORDER BY owned_at, run_id")
 	if err != nil {
@@ -77,8 +76,8 @@ func (r Runs) Owned(ctx context.Context) ([]string, error) {
 	return ids, r.store.explain(rows.Err())
 }
 
-// Users returns the users of all runs that have one, by the ids of the runs. All other
-// runs belong to the owner of the server.
+// Users returns the users of all runs that have one, by run id. All other runs belong to the
+// owner of the server.
 func (r Runs) Users(ctx context.Context) (map[string]string, error) {
 	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id, user FROM run_users")
 	if err != nil {

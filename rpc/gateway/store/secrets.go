@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 )
 
-// Secret returns the secret of a name: 32 random bytes that are made at first use and
-// stay the same.
+// Secret returns the secret with a name: 32 random bytes. It is created at first use and never
+// changes.
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	value := make([]byte, 32)
 	_, _ = rand.Read(value) // never fails

@@ -1,6 +1,6 @@
-// Package store holds what the doors of waza serve remember when the process ends, in the
-// SQLite database serve.db of the state directory. Call [Open] first; the methods of
-// [Store] are grouped by table, one file each.
+// Package store keeps the state of the doors of waza serve across restarts, in the SQLite
+// database serve.db of the state directory. Call [Open] first. The methods of [Store] are
+// grouped by table, one file each.
 package store
 
 import (
@@ -19,12 +19,12 @@ import (
 // File is the name of the database in the state directory.
 const File = "serve.db"
 
-// Store is an open database. It is safe for concurrent use, and intact whenever the
-// process is killed: what a method has written when it returns is there after a restart.
-// Its goroutine writes assignments; Close waits for it.
+// Store is an open database. It is safe for concurrent use. The database stays intact when the
+// process is killed at any moment, and keeps everything that a returned method has written. A
+// goroutine writes assignments; Close waits for it.
 type Store struct {
 	path  string
-	write *sql.DB // one connection, so that writers wait here and not for the file's lock
+	write *sql.DB // one connection, so that writers wait here instead of for the file's lock
 	read  *sql.DB
 	now   func() time.Time
 
@@ -32,9 +32,9 @@ type Store struct {
 	assignments assignments
 }
 
-// Open opens the database in a directory, and makes both when they do not exist. Files
-// have mode 0600. An older database is migrated; a newer one than this program knows is
-// refused. The caller closes the Store.
+// Open opens the database in a directory, and creates both if they do not exist. Files have mode
+// 0600. Open migrates older databases, and refuses databases of a newer program. The caller
+// closes the Store.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File), now: time.Now}
 	if err := s.open(dir); err != nil {
@@ -48,7 +48,7 @@ func (s *Store) open(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// SQLite gives its other files the mode of this one.
+	// SQLite uses the mode of this file for its other files.
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -70,9 +70,9 @@ func (s *Store) open(dir string) error {
 	return errors.Join(s.answers.load(ctx, s.write, s.now()), s.assignments.load(ctx, s))
 }
 
-// pool opens connections. Synchronous NORMAL keeps the database intact and loses nothing
-// when the process is killed; when the machine loses power, the last writes may be lost.
-// [Store.durably] writes those that must not.
+// pool opens connections. Synchronous NORMAL keeps the database intact and loses nothing when
+// the process is killed. A power loss can lose the last writes. [Store.durably] executes writes
+// that must survive a power loss.
 func (s *Store) pool(connections int, setting string) (*sql.DB, error) {
 	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path)}).String()
 	if !filepath.IsAbs(s.path) {
@@ -88,7 +88,7 @@ func (s *Store) pool(connections int, setting string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Close writes what is left to write and closes the database.
+// Close writes pending changes and closes the database.
 func (s *Store) Close() error {
 	err := s.assignments.close()
 	return errors.Join(err, s.closePools())
@@ -104,20 +104,20 @@ func (s *Store) closePools() error {
 	return err
 }
 
-// transact runs do in a transaction that writes.
+// transact calls do in a write transaction.
 func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it says that the transaction is committed
+	defer tx.Rollback() //nolint:errcheck // returns an error after Commit
 	if err := do(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// durably executes a statement so that it survives a loss of power, too.
+// durably executes a statement so that its effect also survives a power loss.
 func (s *Store) durably(ctx context.Context, statement string, args ...any) error {
 	return s.withDurability(ctx, func(conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, statement, args...)
@@ -125,7 +125,7 @@ func (s *Store) durably(ctx context.Context, statement string, args ...any) erro
 	})
 }
 
-// withDurability calls do with a connection whose writes survive a loss of power, too.
+// withDurability calls do with a connection whose writes also survive a power loss.
 func (s *Store) withDurability(ctx context.Context, do func(conn *sql.Conn) error) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) withDurability(ctx context.Context, do func(conn *sql.Conn) erro
 	return errors.Join(err, undo)
 }
 
-// explain names the database in an error.
+// explain adds the path of the database to an error.
 func (s *Store) explain(err error) error {
 	if err == nil {
 		return nil
@@ -148,5 +148,5 @@ func (s *Store) explain(err error) error {
 	return fmt.Errorf("%s: %w", s.path, err)
 }
 
-// milliseconds is a time as tables hold it.
+// milliseconds returns a time in the format of the tables.
 func milliseconds(t time.Time) int64 { return t.UnixMilli() }

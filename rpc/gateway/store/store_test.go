@@ -76,7 +76,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	_, err = Open(dir)
-	require.ErrorContains(t, err, filepath.Join(dir, File)+": the database has version 99 and this waza knows versions up to ")
+	require.ErrorContains(t, err, filepath.Join(dir, File)+": database version 99 is newer than the supported version ")
 	require.ErrorContains(t, err, "update waza")
 }
 
@@ -88,7 +88,7 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 	require.ErrorContains(t, err, "not a database")
 }
 
-// Servers that start at once migrate once.
+// Servers that start at the same time migrate once.
 func TestOpenedAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -235,7 +235,7 @@ func TestAssignmentsAreWrittenLater(t *testing.T) {
 	})
 }
 
-// Writes that fail are repeated.
+// Failed writes are repeated.
 func TestAssignmentsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -258,7 +258,7 @@ func TestAssignmentsAreWrittenAgain(t *testing.T) {
 	})
 }
 
-// What a client says of itself is not written down: it could come with ever new ids.
+// A client's description of itself is not stored, because clients can invent ever new ids.
 func TestNothingOfAgentsIsKept(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
@@ -267,7 +267,7 @@ func TestNothingOfAgentsIsKept(t *testing.T) {
 	require.Zero(t, tables)
 }
 
-// The order is that of the starts, also within a millisecond.
+// The order is that of the starts, even within a millisecond.
 func TestOwnedRuns(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// mostTokens is how many pairs of tokens may be valid at once.
+// mostTokens is the maximum number of valid pairs of tokens.
 const mostTokens = 10_000
 
-// TokenRow is a pair of tokens, and what a refresh made of it. Times have milliseconds.
+// TokenRow is a pair of tokens, including its refreshed tokens. Times have millisecond
+// precision.
 type TokenRow struct {
 	ID, User, Role string
 	Created        time.Time
@@ -21,15 +22,14 @@ type TokenRow struct {
 	Revoked time.Time
 }
 
-// Tokens is the table of tokens of a store. It is safe for concurrent use.
+// Tokens accesses the table of tokens. It is safe for concurrent use.
 type Tokens struct{ store *Store }
 
 // TokensOf returns the table of a store, which the caller keeps open.
 func TokensOf(s *Store) Tokens { return Tokens{s} }
 
-// Save keeps a new pair of tokens until it expires, and forgets those that have
-// expired. Of 10,000 pairs that have not, it keeps no further one. It survives a loss of
-// power.
+// Save stores a new pair of tokens until it expires, and removes expired pairs. It fails when
+// 10,000 pairs are valid. The record survives a power loss.
 func (t Tokens) Save(ctx context.Context, row TokenRow) error {
 	now := milliseconds(t.store.now())
 	for _, table := range []string{"tokens", "revoked_tokens"} {
@@ -42,14 +42,14 @@ func (t Tokens) Save(ctx context.Context, row TokenRow) error {
 		return t.store.explain(err)
 	}
 	if count >= mostTokens {
-		return fmt.Errorf("there are %d tokens already, wait until some expire", count)
+		return fmt.Errorf("too many tokens: %d have not expired; wait until some do", count)
 	}
 	return t.store.explain(t.store.durably(ctx, "INSERT INTO tokens (id, user, role, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
 		row.ID, row.User, row.Role, milliseconds(row.Created), milliseconds(row.Expires)))
 }
 
-// Extend notes that a pair has a token now that expires later. It changes no pair
-// that was revoked.
+// Extend records that a refreshed token of a pair expires later. It does not change revoked
+// pairs.
 func (t Tokens) Extend(ctx context.Context, id string, expires time.Time) error {
 	_, err := t.store.write.ExecContext(ctx, "UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0", milliseconds(expires), id)
 	return t.store.explain(err)
@@ -57,7 +57,7 @@ func (t Tokens) Extend(ctx context.Context, id string, expires time.Time) error 
 
 const tokenColumns = "SELECT id, user, role, created_at, expires_at, revoked_at FROM tokens "
 
-// Get returns the pair of an id; ok is false when there is none.
+// Get returns the pair with an id; ok is false when it does not exist.
 func (t Tokens) Get(ctx context.Context, id string) (row TokenRow, ok bool, err error) {
 	row, err = scanToken(t.store.read.QueryRowContext(ctx, tokenColumns+"WHERE id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -66,8 +66,7 @@ func (t Tokens) Get(ctx context.Context, id string) (row TokenRow, ok bool, err 
 	return row, err == nil, t.store.explain(err)
 }
 
-// List lists the pairs that have not expired, those that were revoked included,
-// oldest first.
+// List returns the pairs that have not expired, including revoked ones, oldest first.
 func (t Tokens) List(ctx context.Context) ([]TokenRow, error) {
 	rows, err := t.store.read.QueryContext(ctx, tokenColumns+"WHERE expires_at > ? ORDER BY created_at, id", milliseconds(t.store.now()))
 	if err != nil {
@@ -97,8 +96,8 @@ func scanToken(from interface{ Scan(...any) error }) (row TokenRow, err error) {
 	return row, nil
 }
 
-// RevokePair revokes all tokens of a pair. It is false when there is no such pair. It
-// survives a loss of power.
+// RevokePair revokes all tokens of a pair. It returns false when the pair does not exist. The
+// record survives a power loss.
 func (t Tokens) RevokePair(ctx context.Context, id string) (bool, error) {
 	if _, ok, err := t.Get(ctx, id); err != nil || !ok {
 		return false, err
@@ -106,8 +105,8 @@ func (t Tokens) RevokePair(ctx context.Context, id string) (bool, error) {
 	return true, t.store.explain(t.store.durably(ctx, "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", milliseconds(t.store.now()), id))
 }
 
-// Revoke revokes a single token, which expires at the latest at that time. It
-// survives a loss of power.
+// Revoke revokes a single token that expires at the given time at the latest. The record
+// survives a power loss.
 func (t Tokens) Revoke(ctx context.Context, id string, expires time.Time) error {
 	return t.store.explain(t.store.durably(ctx, "INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", id, milliseconds(expires)))
 }
@@ -119,7 +118,7 @@ func (t Tokens) IsRevoked(ctx context.Context, id string) (bool, error) {
 	return n > 0, t.store.explain(err)
 }
 
-// Revoked returns the ids of all pairs and tokens that are revoked.
+// Revoked returns the ids of all revoked pairs and tokens.
 func (t Tokens) Revoked(ctx context.Context) (map[string]bool, error) {
 	rows, err := t.store.read.QueryContext(ctx, "SELECT id FROM tokens WHERE revoked_at > 0 UNION ALL SELECT id FROM revoked_tokens")
 	if err != nil {

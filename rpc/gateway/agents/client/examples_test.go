@@ -26,8 +26,8 @@ import (
 
 const examples = "../../../../docs/examples"
 
-// serve starts a server that agents with the key can connect to, at that address; ":0"
-// takes any. The function it returns shuts the server down.
+// serve starts a server at an address for agents with the key; ":0" means any free port. The
+// returned function shuts the server down.
 func serve(t *testing.T, address, key string) (hub remote.Hub, bound net.Addr, stop func()) {
 	t.Helper()
 	c := agents.Defaults()
@@ -63,14 +63,14 @@ func runExample(t *testing.T, hub remote.Hub) runnertest.Result {
 	select {
 	case <-live.Done():
 	case <-time.After(time.Minute):
-		t.Error("the agent does not come: " + runnertest.Logs(runnertest.Follow(t, live, 1)))
+		t.Error("the agent did not connect: " + runnertest.Logs(runnertest.Follow(t, live, 1)))
 		live.Cancel()
 	}
 	return runnertest.ResultOf(t, live)
 }
 
-// The agents of the documentation do the suite there, as they are printed, and again when
-// the server has restarted.
+// The agents in the documentation execute the suite there exactly as printed, and again after a
+// restart of the server.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
@@ -109,7 +109,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// waza's own agent does the same with a program.
+// waza's own agent executes the same suite with a program.
 func TestProgramAsAgent(t *testing.T) {
 	t.Parallel()
 	hub, address, stop := serve(t, "127.0.0.1:0", "k")

@@ -2,13 +2,13 @@ package client
 
 import "context"
 
-// Conn is what RunOver needs of a connection.
+// Conn exports conn.
 type Conn = conn
 
-// RunOver is Run with connections of the test's own.
+// RunOver is like Run, but uses the test's connections.
 func RunOver(ctx context.Context, o Options, dial func(ctx context.Context, url string) (Conn, error)) error {
 	return run(ctx, o, dial)
 }
 
-// MaxRemembered is how many answers are kept.
+// MaxRemembered exports maxRemembered.
 const MaxRemembered = maxRemembered

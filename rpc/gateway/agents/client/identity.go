@@ -15,18 +15,18 @@ import (
 	"waza/eval/text"
 )
 
-// maxAgents bounds the agents of one directory that run at once.
+// maxAgents is the maximum number of running agents per directory.
 const maxAgents = 1000
 
-// IsID reports whether s can be the id of a client: a UUID v4, alone or with a
-// colon and the name of a tab.
+// IsID reports whether s has the form of a client id: a UUID v4, alone or followed by a colon
+// and the name of a tab.
 func IsID(s string) bool { return idForm().MatchString(s) }
 
 var idForm = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
 
-// Identity returns a client id that is kept in a file of dir, so that an agent that
-// starts again is the same one: the first that no other process uses. Release gives it
-// free; the end of the process does so, too.
+// Identity returns a client id from a file in dir, so that a restarted agent keeps its id. It
+// returns the first id that no other process uses. Calling release or ending the process frees
+// the id.
 func Identity(dir string) (id string, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, fmt.Errorf("client id: %w", err)
@@ -43,8 +43,8 @@ func Identity(dir string) (id string, release func(), err error) {
 	return "", nil, fmt.Errorf("client id: all %d of %s are in use", maxAgents, dir)
 }
 
-// identity locks a file with an id, which is made if need be. The file is nil when
-// another process has it.
+// identity locks a file with an id, and creates it if it does not exist. The returned file is
+// nil when another process has locked it.
 func identity(path string) (id string, f *os.File, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,10 +76,10 @@ func identity(path string) (id string, f *os.File, err error) {
 	return id, f, err
 }
 
-// newID makes a UUID v4.
+// newID returns a random UUID v4.
 func newID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

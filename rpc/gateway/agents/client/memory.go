@@ -1,21 +1,21 @@
 package client
 
-// memory keeps the latest answers, in case the server asks for them again. The zero
-// value is empty.
+// memory keeps the latest answers in case the server asks for them again. The zero value is
+// empty.
 type memory struct {
 	order   []string // ids, the oldest first
 	answers map[string][]byte
 	bytes   int
-	unsent  []string // ids of answers for which there was no connection
+	unsent  []string // ids of answers that could not be sent for lack of a connection
 }
 
-// Bounds of the memory.
+// Limits of the memory.
 const (
 	maxRemembered      = 256
 	maxRememberedBytes = 64 << 20
 )
 
-// keep adds an answer and forgets the oldest that are too many.
+// keep adds an answer and removes the oldest ones beyond the limits.
 func (m *memory) keep(id string, answer []byte, sent bool) {
 	if m.answers == nil {
 		m.answers = map[string][]byte{}
@@ -31,10 +31,10 @@ func (m *memory) keep(id string, answer []byte, sent bool) {
 	}
 }
 
-// take returns the answer with an id; nil when there is none.
+// take returns the answer with an id; nil when it does not exist.
 func (m *memory) take(id string) []byte { return m.answers[id] }
 
-// takeUnsent returns, once, the answers for which there was no connection.
+// takeUnsent returns each unsent answer once.
 func (m *memory) takeUnsent() (answers [][]byte) {
 	for _, id := range m.unsent {
 		if answer := m.answers[id]; answer != nil {

@@ -14,8 +14,8 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// doProgram lets a program do an evaluation, and returns its answer as JSON without what
-// differs between any two.
+// doProgram executes an evaluation with a program, and returns its answer as JSON without the
+// parts that differ in each run.
 func doProgram(t *testing.T, shell string, wholeInput bool, e *remote.Evaluation) (answer map[string]any, fault *remote.Fault, statuses []string) {
 	t.Helper()
 	p, err := client.NewProgram(shell, t.TempDir(), wholeInput)
@@ -73,7 +73,7 @@ func TestProgramFails(t *testing.T) {
 	require.Contains(t, data["error"], "exit status 3: oh no")
 }
 
-// Whatever a program started ends with its time.
+// All processes that a program started end at its timeout.
 func TestProgramAndItsChildrenEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,11 +96,11 @@ func TestProgramAndItsChildrenEnd(t *testing.T) {
 	require.NotNil(t, <-done)
 	stat, err := os.ReadFile("/proc/" + pid[:len(pid)-1] + "/stat")
 	if err == nil {
-		require.Contains(t, string(stat), ") Z ", "it runs on")
+		require.Contains(t, string(stat), ") Z ", "process is still running")
 	}
 }
 
-// A large answer loses what servers would not take.
+// A large answer loses the parts that servers would reject.
 func TestLargeAnswerFits(t *testing.T) {
 	t.Parallel()
 	answer, fault, _ := doProgram(t, `i=0; while [ $i -lt 9 ]; do

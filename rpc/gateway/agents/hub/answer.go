@@ -10,35 +10,35 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// Outcome is what became of an answer.
+// Outcome is the way the hub handled an answer.
 type Outcome string
 
 // The outcomes of answers.
 const (
-	// Counted answers are those that somebody waited for.
+	// Counted means that a caller waited for the answer.
 	Counted Outcome = "counted"
-	// TurnedAway means that the agent does not do the evaluation now, or lacks its tool.
+	// TurnedAway means that the agent refused the evaluation for now, or lacks its tool.
 	TurnedAway Outcome = "turned away"
-	// Kept answers wait for somebody who asks.
+	// Kept means that the answer is stored for a later caller.
 	Kept Outcome = "kept"
-	// Twice means that the evaluation has been answered before.
+	// Twice means that the evaluation already had an answer.
 	Twice Outcome = "twice"
-	// Cancelled means that nobody wants the answer any more.
+	// Cancelled means that the evaluation was cancelled.
 	Cancelled Outcome = "cancelled"
-	// Unknown means that no server asked for it.
+	// Unknown means that no server asked for the answer.
 	Unknown Outcome = "unknown"
 )
 
-// The bounds of a pause that an agent asks for, in milliseconds.
+// Limits for a pause that an agent asks for, in milliseconds.
 const (
 	pauseDefault = 1000
 	pauseLeast   = 100
 	pauseMost    = 600_000
 )
 
-// Answer takes an answer to the request of that id, and says what became of it. Any
-// connection may bring it, also one that has been replaced: only an agent that was asked
-// knows the id.
+// Answer handles the answer to a request, and returns what happened to it. Any connection of the
+// agent can deliver the answer, even a replaced one, because only an agent that was asked has
+// the id.
 func (c *Client) Answer(requestID string, answer *remote.Answer) Outcome {
 	h := c.hub
 	id, ok := h.evaluationID(requestID)
@@ -67,8 +67,8 @@ func (h *Hub) ignore(c *Client, requestID string, o Outcome) Outcome {
 	return o
 }
 
-// answerLocked gives the answer to those who wait. Kept means that nobody does, and that
-// somebody may yet.
+// answerLocked passes the answer to the waiting callers. Kept means that none waits now, but a
+// later caller may.
 func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 	counted := h.deliverLocked(id, answer)
 	h.doneLocked(a, id)
@@ -90,7 +90,7 @@ func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 	return Counted
 }
 
-// deliverLocked ends the calls that wait for an evaluation, whichever agent they asked.
+// deliverLocked ends the calls that wait for an evaluation, for any agent that they asked.
 func (h *Hub) deliverLocked(id string, answer *remote.Answer) bool {
 	counted := false
 	for _, s := range h.asked[id] {
@@ -103,7 +103,7 @@ func (h *Hub) deliverLocked(id string, answer *remote.Answer) bool {
 	return counted
 }
 
-// doneLocked notes that the agent works on the evaluation no more.
+// doneLocked records that the agent no longer works on the evaluation.
 func (h *Hub) doneLocked(a *agent, id string) {
 	for {
 		found := false
@@ -124,7 +124,7 @@ func (h *Hub) doneLocked(a *agent, id string) {
 	}
 }
 
-// turnAway takes an error that says to ask another time, or another agent.
+// turnAway handles an error that asks the hub to retry later or with another agent.
 func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 	h, a := c.hub, c.agent
 	h.mu.Lock()
@@ -137,7 +137,7 @@ func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 		}
 		found, tool = true, s.want.Tool
 		if fault.Code == remote.CodeRateLimited {
-			s.end(outcome{err: again(a.ClientID, "the agent has too much to do")})
+			s.end(outcome{err: again(a.ClientID, "the agent is overloaded")})
 		} else {
 			s.end(outcome{err: again(a.ClientID, "the agent lacks the tool "+tool)})
 		}
@@ -146,7 +146,8 @@ func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 		h.count.ignored.WithLabelValues(string(TurnedAway)).Inc()
 		return Unknown
 	}
-	// Before its room is free, so that it does not get the same again.
+	// Pause the agent before freeing its room, so that it does not get the same evaluation
+	// again.
 	if fault.Code == remote.CodeRateLimited {
 		h.pauseLocked(a, retryAfter(fault.Data))
 	} else if !slices.Contains(a.Lacks, tool) && len(a.Lacks) < mostLacks {
@@ -157,7 +158,7 @@ func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 	return TurnedAway
 }
 
-// retryAfter reads how long the agent wants to be left alone.
+// retryAfter returns the pause that the agent asks for.
 func retryAfter(data json.RawMessage) time.Duration {
 	var d struct {
 		RetryAfter *float64 `json:"retryAfter"`
@@ -169,7 +170,7 @@ func retryAfter(data json.RawMessage) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// keep stores an answer that nobody waits for now.
+// keep stores an answer without a waiting caller.
 func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	if h.store == nil {
 		return h.ignore(c, id, Unknown)
@@ -180,11 +181,11 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	}
 	h.store.Unassign(id)
 	if err != nil {
-		h.log.Error("answer cannot be kept", "evaluation", id, "error", err)
+		h.log.Error("answer could not be stored", "evaluation", id, "error", err)
 		return h.ignore(c, id, Unknown)
 	}
 	h.mu.Lock()
-	// Somebody may have asked meanwhile.
+	// A caller may have arrived meanwhile.
 	o := h.answerLocked(c.agent, id, answer)
 	if o == Kept {
 		forget(h.kept, mostKept)
@@ -197,13 +198,13 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	return o
 }
 
-// mostLost is how many messages that cannot be read may have been the answer to one
-// evaluation.
+// mostLost is how many unreadable messages can precede the failure of an evaluation that each of
+// them may have answered.
 const mostLost = 3
 
-// Unreadable takes a message whose content is not known, and that ends the connection. It
-// answers the evaluation that the agent has with fault, in place of sending it again for
-// ever. Of several, any may have been answered: they are sent again, mostLost times.
+// Unreadable handles an unreadable message that ended the connection. If the agent had one
+// evaluation, fault answers it, because the agent would send the same message forever. If it had
+// several, any of them may have been answered: they are sent again, up to mostLost times.
 func (c *Client) Unreadable(fault *remote.Fault) {
 	h, a := c.hub, c.agent
 	h.mu.Lock()
@@ -219,7 +220,7 @@ func (c *Client) Unreadable(fault *remote.Fault) {
 	}
 }
 
-// Status takes an update of an evaluation that the agent has. Others are ignored.
+// Status passes on an update of an evaluation that the agent has. Other updates are ignored.
 func (c *Client) Status(evaluationID string, s remote.Status) {
 	h := c.hub
 	h.mu.Lock()

@@ -8,14 +8,14 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// watcher is a call of Watch: the agents that have changed since it looked, in order.
+// watcher is a call of Watch. It holds the agents that changed since its last read, in order.
 type watcher struct {
 	changed []*agent
 	isIn    map[*agent]struct{}
-	wake    chan struct{} // holds one
+	wake    chan struct{} // has a capacity of one
 }
 
-// changedLocked lets watchers know of an agent that has changed, or left.
+// changedLocked notifies watchers of an agent that changed or left.
 func (h *Hub) changedLocked(a *agent) {
 	for w := range h.watchers {
 		if _, ok := w.isIn[a]; ok {
@@ -41,7 +41,8 @@ func (h *Hub) Agents(context.Context) ([]*remote.Agent, error) {
 	return agents, nil
 }
 
-// Watch implements [remote.Directory]. The last state of an agent that left is gone.
+// Watch implements [remote.Directory]. An agent that left is reported a last time with the state
+// gone.
 func (h *Hub) Watch(ctx context.Context, changed func(*remote.Agent)) error {
 	w := &watcher{isIn: map[*agent]struct{}{}, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -73,7 +74,7 @@ func (h *Hub) Watch(ctx context.Context, changed func(*remote.Agent)) error {
 	}
 }
 
-// take returns how the agents are that w has yet to see.
+// take returns snapshots of the agents that w has not seen since they changed.
 func (h *Hub) take(w *watcher) []*remote.Agent {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -169,7 +169,7 @@ func TestPausedAgentIsLeftAlone(t *testing.T) {
 				start := time.Now()
 				require.Equal(t, TurnedAway, c.fails(<-c.got, remote.CodeRateLimited, data))
 				_, err := result()
-				requireAgain(t, err, "too much to do")
+				requireAgain(t, err, "overloaded")
 				require.Equal(t, remote.Paused, agents(t, h)[0].State)
 				reserve(t, h, want("x"))
 				require.Equal(t, pause, time.Since(start))
@@ -194,7 +194,7 @@ func TestToolThatAnAgentLacksIsOfferedToOthers(t *testing.T) {
 		require.Equal(t, []string{"chat"}, agents(t, h)[0].Lacks)
 
 		synctest.Wait()
-		require.Equal(t, 1, h.queue.waiting, "b may have it, when it is ready")
+		require.Equal(t, 1, h.queue.waiting, "b may have the tool when it is ready")
 		b.Ready()
 		s, err := waiting()
 		require.NoError(t, err)
@@ -211,13 +211,13 @@ func TestToolThatAnAgentLacksIsOfferedToOthers(t *testing.T) {
 		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "one that comes after")
 		reserve(t, h, &remote.Want{ID: "look", Tool: "look"}).Release()
 
-		// Who registers again may have got it.
+		// An agent that registers again may have the tool.
 		join(h, "b", 1)
 		require.Equal(t, "b", reserve(t, h, want("z")).ClientID())
 	})
 }
 
-// The last agent that may have the tool leaves; the others have said to lack it.
+// The last agent that may have the tool leaves; the others have reported that they lack it.
 func TestLastAgentWithAToolLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestAbandonedEvaluationKeepsItsRoomForAWhile(t *testing.T) {
 	}
 }
 
-// A deadline that passes while the agent is away is not the agent's fault.
+// The agent is not to blame for a deadline that passes while it is disconnected.
 func TestContextEndsWhileTheAgentIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestContextEndsWhileTheAgentIsAway(t *testing.T) {
 		<-c.got
 		c.Left()
 		_, err := result()
-		requireAgain(t, err, "vanished")
+		requireAgain(t, err, "disconnected")
 		require.Empty(t, agents(t, h))
 	})
 }
@@ -305,7 +305,7 @@ func TestKickedAgentsEvaluationsGoElsewhereAtOnce(t *testing.T) {
 		c := join(h, "base:1", 1)
 		result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
 		<-c.got
-		require.EqualError(t, h.Kick(t.Context(), "other", "why"), `agent "other": not connected`)
+		require.EqualError(t, h.Kick(t.Context(), "other", "why"), `agent "other" is not connected`)
 		require.NoError(t, h.Kick(t.Context(), "base", "it hangs"))
 		require.Equal(t, []string{"kicked: it hangs"}, c.ended())
 		_, err := result()
@@ -354,7 +354,7 @@ func TestWatchersSeeTheNewestState(t *testing.T) {
 		synctest.Wait()
 		s := reserve(t, h, &remote.Want{ID: "x", Tool: "chat", Clients: []string{"a"}})
 		require.Equal(t, "a ready 1", <-seen)
-		synctest.Wait() // the watcher waits for us, and misses what is between
+		synctest.Wait() // the watcher blocks, and misses the changes in between
 		s.Release()
 		require.Equal(t, "a ready 0", <-seen)
 		synctest.Wait()

@@ -13,7 +13,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// instant is a client that answers at once, from the goroutine that asks.
+// instant is a client that answers at once, in the goroutine that asks.
 type instant struct{ client *Client }
 
 func (c *instant) Send(id string, _ *remote.Evaluation) error {
@@ -23,7 +23,7 @@ func (c *instant) Send(id string, _ *remote.Evaluation) error {
 func (*instant) Drop()       {}
 func (*instant) Kick(string) {}
 
-// BenchmarkThousandAgents is the time of one evaluation, with 10,000 that wait.
+// BenchmarkThousandAgents measures one evaluation while 10,000 others wait.
 func BenchmarkThousandAgents(b *testing.B) {
 	h, err := New(b.Context(), Options{})
 	require.NoError(b, err)
@@ -33,7 +33,7 @@ func BenchmarkThousandAgents(b *testing.B) {
 		c.client, _ = h.Register(c, Registration{ClientID: fmt.Sprint("agent-", i), Tools: []string{"chat", fmt.Sprint("tool-", i%10)}, MaxConcurrency: 1})
 		c.client.Ready()
 	}
-	// All room is taken, so that all wait.
+	// No agent has room, so all callers wait.
 	var slots []remote.Slot
 	for i := range 1000 {
 		s, err := h.Reserve(b.Context(), want(fmt.Sprint("first-", i)))

@@ -16,7 +16,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// memory is a store that outlives hubs.
+// memory is a store that survives hubs.
 type memory struct {
 	mu       sync.Mutex
 	answers  map[string]*remote.Answer
@@ -84,8 +84,8 @@ func (m *memory) Assignments(context.Context) (map[string]string, error) {
 	return maps.Clone(m.assigned), nil
 }
 
-// asked leaves a store as a server leaves it that was killed while client a had x, and
-// returns the request.
+// asked prepares a store like that of a server that was killed while client a had x, and returns
+// the request.
 func asked(t *testing.T, m *memory) sent {
 	h := newHub(t, Options{Store: m})
 	c := join(h, "a", 1)
@@ -102,13 +102,13 @@ func asked(t *testing.T, m *memory) sent {
 func TestAnswerAfterARestart(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, h *Hub, m *memory, got sent){
-		"before anybody asks": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"before a caller asks": func(t *testing.T, h *Hub, m *memory, got sent) {
 			c := join(h, "a", 1)
 			require.Equal(t, Kept, c.answers(got, `"kept"`))
 			require.Equal(t, Kept, c.answers(got, `"kept"`))
 			other := join(h, "b", 1)
 			s := reserve(t, h, want("x"))
-			s.Release() // who does not want it leaves it to the next
+			s.Release() // a caller that does not use it leaves it to the next one
 			s = reserve(t, h, want("x"))
 			require.Equal(t, "a", s.ClientID())
 			a, err := evaluating(t.Context(), s, "x")()
@@ -118,7 +118,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 			require.Empty(t, other.got)
 			require.Empty(t, m.answers)
 		},
-		"and after another restart": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"after another restart": func(t *testing.T, h *Hub, m *memory, got sent) {
 			require.Equal(t, Kept, join(h, "a", 1).answers(got, `null`))
 			h = newHub(t, Options{Store: m})
 			a, err := evaluating(t.Context(), reserve(t, h, want("x")), "x")()
@@ -169,7 +169,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 	}
 }
 
-// After a restart an evaluation waits for the agent that had it, and for no other.
+// After a restart, an evaluation waits for the agent that had it, and for no other agent.
 func TestAgentComesBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestAgentDoesNotComeBackAfterARestart(t *testing.T) {
 	})
 }
 
-// A run that another process took over finds the agent at work, and does not ask again.
+// A run that another process took over finds the working agent, and does not ask again.
 func TestCallerIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"before the answer": false, "after it": true} {
@@ -246,7 +246,7 @@ func TestCallerIsReplaced(t *testing.T) {
 	}
 }
 
-// A server that is stopped ends its own runs, whose agents work on for the next server.
+// A stopped server ends its own runs, but their agents continue to work for the next server.
 func TestAnswerAfterAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestAnswerAfterAStop(t *testing.T) {
 		waiting := reserving(t.Context(), h, want("x"))
 		synctest.Wait()
 		c, n := register(h, "a", 1)
-		require.Equal(t, 1, n, "the agent has it still")
+		require.Equal(t, 1, n, "the agent still has the evaluation")
 		require.Equal(t, Counted, c.answers(got, `1`))
 		s, err := waiting()
 		require.NoError(t, err)
@@ -292,5 +292,5 @@ func TestStoreThatFails(t *testing.T) {
 	require.Equal(t, Kept, c.answers(sent{id: h.tags.add("x")}, `1`))
 	m.fault = errors.New("disk broken")
 	_, err = evaluating(t.Context(), reserve(t, h, want("x")), "x")()
-	requireAgain(t, err, "given back")
+	requireAgain(t, err, "room was released")
 }

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// tagBytes are enough that nobody guesses an id.
+// tagBytes is the size of a tag. It is large enough that ids cannot be guessed.
 const tagBytes = 12
 
-// tags makes the ids of requests: the evaluation's own and a tag that only a server of
-// this state directory can make. An answer that arrives after a restart is known by it,
-// without a record of each request.
+// tags creates the ids of requests. An id consists of the evaluation's own id and a tag that
+// only a server of this state directory can create. With it, the server recognizes an answer
+// that arrives after a restart, without a record of each request.
 type tags struct{ macs sync.Pool } // of hash.Hash, keyed with the secret
 
 func (t *tags) init(secret []byte) {
@@ -33,8 +33,7 @@ func (t *tags) add(evaluationID string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(b, '.'), mac.Sum(sum[:0])[:tagBytes]))
 }
 
-// evaluationID returns the evaluation that a request is for; false means that no server
-// made its id.
+// evaluationID returns the evaluation of a request; false means that no server created the id.
 func (h *Hub) evaluationID(requestID string) (string, bool) {
 	dot := strings.LastIndexByte(requestID, '.')
 	if dot < 0 {
@@ -44,14 +43,14 @@ func (h *Hub) evaluationID(requestID string) (string, bool) {
 	return id, h.isAsked(id, requestID) || hmac.Equal([]byte(h.tags.add(id)), []byte(requestID))
 }
 
-// isAsked reports whether an agent has yet to answer the request.
+// isAsked reports whether an agent has not answered the request yet.
 func (h *Hub) isAsked(id, requestID string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.asked[id], func(s *slot) bool { return s.requestID == requestID })
 }
 
-// endings remembers why the newest evaluations that are over ended, up to a limit.
+// endings records why the most recent evaluations ended, up to a limit.
 type endings struct {
 	why  map[string]string
 	ring []string
@@ -73,5 +72,5 @@ func (e *endings) add(id, why string) {
 	e.why[id] = why
 }
 
-// remove forgets an id. Its place in the ring is taken by a later one in its time.
+// remove removes an id. A later id reuses its place in the ring.
 func (e *endings) remove(id string) { delete(e.why, id) }

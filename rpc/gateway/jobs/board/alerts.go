@@ -9,37 +9,38 @@ import (
 	"time"
 )
 
-// EventKey is the attribute of log records that admins are sent. Its value names what
-// happened, such as wrong_key.
+// EventKey is the attribute of log records that are also sent to admins. Its value names the
+// event, such as wrong_key.
 const EventKey = "event"
 
-// alertPause is the least time between two messages about the same event.
+// alertPause is the minimum time between two messages about the same event.
 const alertPause = time.Second
 
-// SystemMessage is about the server itself. Only admins get it.
+// SystemMessage is a message about the server itself. Only admins get it.
 type SystemMessage struct {
 	Type    string `json:"type"`
 	Level   string `json:"level"` // warning or error
 	Event   string `json:"event"`
 	Message string `json:"message"`
-	// Count is how often it happened since the message before.
+	// Count is the number of events since the previous message.
 	Count     int  `json:"count"`
 	Timestamp Time `json:"timestamp"`
 }
 
-// Alerts is a [slog.Handler] that passes records on and sends warnings and errors with the
-// attribute [EventKey] to the admins who watch a board: of each event one a second, with the
-// number of times that it happened. Make it with [NewAlerts]. It is safe for concurrent use.
+// Alerts is a [slog.Handler] that passes records on. It also sends warnings and errors with the
+// attribute [EventKey] to the admins who watch a board. Per event, it sends at most one message
+// a second, with the number of occurrences. Create it with [NewAlerts]. It is safe for
+// concurrent use.
 type Alerts struct {
 	next  slog.Handler
 	to    *alerts
 	attrs []slog.Attr
 }
 
-// alerts are what is to be sent.
+// alerts is the state that handlers share: the events to send.
 type alerts struct {
 	mu      sync.Mutex // guards the fields below
-	board   *Board     // nil until there is one
+	board   *Board     // nil until SendTo
 	byEvent map[string]*alert
 }
 
@@ -47,7 +48,7 @@ type alerts struct {
 type alert struct {
 	SystemMessage
 	sent time.Time
-	due  bool // a timer sends it
+	due  bool // a timer will send it
 }
 
 // NewAlerts returns a handler that passes records on to next.
@@ -55,7 +56,7 @@ func NewAlerts(next slog.Handler) *Alerts {
 	return &Alerts{next: next, to: &alerts{byEvent: map[string]*alert{}}}
 }
 
-// SendTo makes b the board whose admins get the messages. What happened before is not sent.
+// SendTo sets the board whose admins get the messages. Earlier events are not sent.
 func (h *Alerts) SendTo(b *Board) {
 	h.to.mu.Lock()
 	defer h.to.mu.Unlock()
@@ -67,7 +68,7 @@ func (h *Alerts) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || h.next.Enabled(ctx, level)
 }
 
-// WithAttrs returns a handler whose records have these attributes as well.
+// WithAttrs returns a handler that adds these attributes to its records.
 func (h *Alerts) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &Alerts{next: h.next.WithAttrs(attrs), to: h.to, attrs: append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
 }
@@ -77,8 +78,8 @@ func (h *Alerts) WithGroup(name string) slog.Handler {
 	return &Alerts{next: h.next.WithGroup(name), to: h.to, attrs: h.attrs}
 }
 
-// Handle passes a record on, and has it sent to admins if it is for them. It does not wait
-// for that.
+// Handle passes a record on, and sends it to admins if it has an event. It does not wait for the
+// sending.
 func (h *Alerts) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		h.alert(&r)
@@ -124,7 +125,7 @@ func (h *Alerts) alert(r *slog.Record) {
 	m.Count = a.Count + 1
 	if a.SystemMessage = m; !a.due {
 		a.due = true
-		// Later, because the caller of the log may hold the lock of the board.
+		// Send later, because the caller of the log may hold the lock of the board.
 		time.AfterFunc(max(0, alertPause-time.Since(a.sent)), func() { t.send(a) })
 	}
 }

@@ -5,39 +5,39 @@ import (
 	"waza/runner/record"
 )
 
-// messages are what the jobs of a kind send besides the messages of all jobs. The value
-// is made for one session of a run. A further kind is one file and one line in kinds.
+// messages creates the additional messages for jobs of a kind. Each value belongs to one session
+// of a run. To add a kind, add one file and one line in kinds.
 type messages interface {
-	// init returns what is sent when a session starts and, with reconnect, to clients that
-	// connect while it runs. The lock of the board is held; event may be called meanwhile.
+	// init returns the message at the start of a session. With reconnect, it returns the message
+	// for clients that connect later. The board is locked; event may run at the same time.
 	init(j *job, reconnect bool) []byte
-	// event returns what is sent about an event of the run, in this order. One goroutine
-	// calls it, with each event of the session.
+	// event returns the messages about an event of the run, in order. One goroutine calls it
+	// with each event of the session.
 	event(e *record.Event) [][]byte
 }
 
-// progressing are messages of kinds that say more about the progress of a job.
+// progressing is implemented by kinds with an additional progress message.
 type progressing interface {
-	// progress returns what is sent after each job_progress. The lock of the board is held;
-	// event may be called meanwhile.
+	// progress returns the message after each job_progress. The board is locked; event may run
+	// at the same time.
 	progress(j *job) []byte
 }
 
-// opening are messages of kinds that say more when a session starts.
+// opening is implemented by kinds with additional messages at the start of a session.
 type opening interface {
-	// opening returns what follows the first message of a session. Clients that connect
-	// later are not sent it.
+	// opening returns the messages after the first message of a session. Clients that connect
+	// later do not get them.
 	opening() [][]byte
 }
 
-// past is what happened in a run before its messages are made, which may already hold
-// events that follow. The zero value holds nothing.
+// past holds the earlier results and prompts of a run. It can already include events that
+// follow. The zero value is empty.
 type past struct {
-	results []*record.Task // by task; nil for those that have not ended
+	results []*record.Task // by task; nil for unfinished tasks
 	prompts []record.Prompt
 }
 
-// kinds make the messages of each kind.
+// kinds maps each kind to the function that creates its messages.
 var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
 	eval.ToolEval:   newToolEval,
 	eval.ParamTune:  newParamTune,
@@ -46,8 +46,8 @@ var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
 	eval.Benchmark:  newBenchmark,
 }
 
-// messagesOf makes the messages of a run. A kind that only a later version of waza knows has
-// those of tool_eval.
+// messagesOf returns the messages of a run. Unknown kinds of later versions of waza get those of
+// tool_eval.
 func messagesOf(rec *record.Run, before past) messages {
 	if of := kinds[rec.Suite.KindName()]; of != nil {
 		return of(rec, before)
@@ -55,7 +55,7 @@ func messagesOf(rec *record.Run, before past) messages {
 	return newToolEval(rec, before)
 }
 
-// isCase reports whether an event says that a case has ended: a trial of a task of the suite.
+// isCase reports whether an event is the end of a case: a trial of a task of the suite.
 func isCase(rec *record.Run, e *record.Event) bool {
 	return e.Type == record.TrialComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(rec.Tasks)
 }

@@ -6,8 +6,8 @@ import (
 	"waza/runner/record"
 )
 
-// benchmark are the messages of benchmark: each trial is a run of a model with a length of
-// the context, and has a result.
+// benchmark creates the messages of benchmark: each trial is a run of a model with a context
+// length, and has a result.
 type benchmark struct {
 	rec     *record.Run
 	ref     *record.BenchmarkRef
@@ -17,10 +17,10 @@ type benchmark struct {
 
 func newBenchmark(rec *record.Run, _ past) messages {
 	m := &benchmark{rec: rec, ref: rec.Benchmark, targets: targetsOf(rec), runs: rec.Config.Trials}
-	if m.ref == nil { // of a record that somebody wrote by hand
+	if m.ref == nil { // the record was written by hand
 		m.ref = &record.BenchmarkRef{Tiers: []int{0}}
 	}
-	for i := range m.ref.Skipped { // models that nothing is left of
+	for i := range m.ref.Skipped { // models without any remaining task
 		if t := targetOf(rec, m.ref.Skipped[i].Cell); !slices.Contains(m.targets, t) {
 			m.targets = append(m.targets, t)
 		}
@@ -28,7 +28,7 @@ func newBenchmark(rec *record.Run, _ past) messages {
 	return m
 }
 
-// benchmarkInit is benchmark_init.
+// benchmarkInit is the message benchmark_init.
 type benchmarkInit struct {
 	Type      string            `json:"type"`
 	JobID     string            `json:"job_id"`
@@ -41,7 +41,7 @@ type benchmarkInitData struct {
 	Targets []target `json:"targets"`
 	Runs    int      `json:"runs"`
 	Tiers   []int    `json:"context_tiers"`
-	// MaxTokens is null when the suite does not say.
+	// MaxTokens is null when the suite does not set it.
 	MaxTokens *int   `json:"max_tokens"`
 	Total     int    `json:"total_runs"`
 	Completed int    `json:"completed_runs"`
@@ -61,7 +61,7 @@ func (m *benchmark) init(j *job, reconnect bool) []byte {
 	return encode(msg)
 }
 
-// skippedMessage is benchmark_skipped.
+// skippedMessage is the message benchmark_skipped.
 type skippedMessage struct {
 	Type  string      `json:"type"`
 	JobID string      `json:"job_id"`
@@ -76,7 +76,7 @@ type skippedData struct {
 	Reason   string `json:"reason"`
 }
 
-// skippedResult is what pages in the field read of a skipped tier: a benchmark_result.
+// skippedResult is the benchmark_result of a skipped tier, which existing pages read.
 type skippedResult struct {
 	Type  string            `json:"type"`
 	JobID string            `json:"job_id"`
@@ -104,28 +104,28 @@ func (m *benchmark) opening() [][]byte {
 	return list
 }
 
-// benchmarkMessage is benchmark_result of a run that has ended, and benchmark_progress of
-// one that starts.
+// benchmarkMessage is the message benchmark_result at the end of a run, or benchmark_progress at
+// its start.
 type benchmarkMessage struct {
 	Type  string `json:"type"`
 	JobID string `json:"job_id"`
 	Data  any    `json:"data"`
 }
 
-// benchmarkRun names a run of a model.
+// benchmarkRun identifies a run of a model.
 type benchmarkRun struct {
 	Type     string `json:"type"`
-	Provider string `json:"provider"` // provider_key of its target
+	Provider string `json:"provider"` // provider_key of the target
 	Model    string `json:"model"`
 	ModelID  string `json:"model_id"`
-	// Case is the task of the suite, whose prompt was asked.
+	// Case is the task of the suite.
 	Case    string `json:"test_case_id"`
-	Run     int    `json:"run"` // from 1
+	Run     int    `json:"run"` // counted from 1
 	Runs    int    `json:"runs"`
 	Context int    `json:"context_tokens"`
 }
 
-// benchmarkData are numbers of a run that has ended. Those that are not known are null.
+// benchmarkData holds the measurements of a finished run. Unknown ones are null.
 type benchmarkData struct {
 	benchmarkRun
 	FirstToken   *float64 `json:"ttft_ms"`
@@ -133,7 +133,7 @@ type benchmarkData struct {
 	Cost         *float64 `json:"cost"`
 	InputTokens  *int64   `json:"input_tokens"`
 	OutputTokens *int64   `json:"output_tokens"`
-	// Success: the model has answered. Verdict says how well.
+	// Success reports whether the model answered. Verdict rates the answer.
 	Success bool           `json:"success"`
 	Verdict record.Verdict `json:"verdict"`
 	Error   string         `json:"error,omitempty"`

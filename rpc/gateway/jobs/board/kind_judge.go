@@ -8,8 +8,8 @@ import (
 	"waza/runner/tally"
 )
 
-// judging are the messages of judge: each trial is a case, and has a verdict. Fields are in
-// data, as the document has them, and beside it, where pages in the field read them.
+// judging creates the messages of judge: each trial is a case, and has a verdict. Fields are in
+// data, as the protocol document specifies, and beside it, where existing pages read them.
 type judging struct {
 	rec     *record.Run
 	targets []target
@@ -22,7 +22,7 @@ func newJudge(rec *record.Run, _ past) messages {
 	return &judging{rec: rec, targets: targetsOf(rec)}
 }
 
-// judgeStart is judge_start.
+// judgeStart is the message judge_start.
 type judgeStart struct {
 	Type      string         `json:"type"`
 	JobID     string         `json:"job_id"`
@@ -41,7 +41,7 @@ type judgeStartData struct {
 	Suite      string   `json:"suite_name"`
 }
 
-// judgeVerdict is judge_verdict.
+// judgeVerdict is the message judge_verdict.
 type judgeVerdict struct {
 	Type  string           `json:"type"`
 	JobID string           `json:"job_id"`
@@ -57,7 +57,7 @@ type judgeVerdictData struct {
 	Summary string `json:"summary"`
 }
 
-// judgeReport is judge_report.
+// judgeReport is the message judge_report.
 type judgeReport struct {
 	Type   string          `json:"type"`
 	JobID  string          `json:"job_id"`
@@ -71,11 +71,11 @@ type judgeReportData struct {
 	Score      float64  `json:"overall_score"`
 	Strengths  []string `json:"strengths"`
 	Weaknesses []string `json:"weaknesses"`
-	// Error says why there are no strengths and weaknesses.
+	// Error is the reason why strengths and weaknesses are missing.
 	Error string `json:"error,omitempty"`
 }
 
-// compareStart is compare_start.
+// compareStart is the message compare_start.
 type compareStart struct {
 	Type      string           `json:"type"`
 	JobID     string           `json:"job_id"`
@@ -92,7 +92,7 @@ type compareStartData struct {
 	Completed  int      `json:"completed_cases"`
 }
 
-// compareCase is compare_case.
+// compareCase is the message compare_case.
 type compareCase struct {
 	Type  string          `json:"type"`
 	JobID string          `json:"job_id"`
@@ -105,13 +105,13 @@ type compareCaseData struct {
 	Case       string         `json:"test_case_id"`
 	ModelA     string         `json:"model_a"`
 	ModelB     string         `json:"model_b"`
-	Winner     *record.Winner `json:"winner"` // null beside an error
+	Winner     *record.Winner `json:"winner"` // null when there is an error
 	Confidence float64        `json:"confidence"`
 	Reasoning  string         `json:"reasoning"`
 	Error      string         `json:"error,omitempty"`
 }
 
-// compareComplete is compare_complete.
+// compareComplete is the message compare_complete.
 type compareComplete struct {
 	Type   string              `json:"type"`
 	JobID  string              `json:"job_id"`
@@ -125,7 +125,7 @@ type compareCompleteData struct {
 	Comparisons []comparePair `json:"comparisons"`
 }
 
-// comparePair counts, as model A fared.
+// comparePair counts the results from the view of model A.
 type comparePair struct {
 	ModelA  string   `json:"model_a"`
 	ModelB  string   `json:"model_b"`
@@ -135,7 +135,7 @@ type comparePair struct {
 	WinRate *float64 `json:"win_rate"`
 }
 
-// judgeEnd is judge_complete or judge_failed.
+// judgeEnd is the message judge_complete or judge_failed.
 type judgeEnd struct {
 	Type   string  `json:"type"`
 	JobID  string  `json:"job_id"`
@@ -152,7 +152,7 @@ func (m *judging) init(j *job, reconnect bool) []byte {
 	return encode(msg)
 }
 
-// more are sent after init to clients that connect while the session runs.
+// more returns the messages after init for clients that connect during the session.
 func (m *judging) more(*job) [][]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,8 +185,8 @@ func (m *judging) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// compare takes compare_start, and compare_complete of one comparison. The first that the
-// board sees starts the comparing, also when earlier ones came before the board.
+// compare handles compare_start, and compare_complete of one comparison. The first of these
+// events starts the comparisons, even if earlier ones preceded the board.
 func (m *judging) compare(e *record.Event) (list [][]byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +213,7 @@ func (m *judging) compare(e *record.Event) (list [][]byte) {
 	return append(list, encode(&compareCase{Type: "compare_case", JobID: m.rec.RunID, Data: data, compareCaseData: data}))
 }
 
-// results are what the summary of the run says.
+// results returns the messages about the summary of the run.
 func (m *judging) results(r *record.JudgeResult) (list [][]byte) {
 	id := m.rec.RunID
 	if len(r.Comparisons) > 0 {
@@ -246,7 +246,7 @@ func (m *judging) verdict(e *record.Event) []byte {
 	return encode(&judgeVerdict{Type: "judge_verdict", JobID: m.rec.RunID, Data: data, judgeVerdictData: data})
 }
 
-// last is the last message but that of the job. A job that is cancelled has none.
+// last returns the last message before that of the job. A cancelled job has none.
 func (m *judging) last(to Status, failure string) []byte {
 	msg := &judgeEnd{Type: "judge_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}
 	switch to {

@@ -10,18 +10,18 @@ import (
 	"waza/runner/tally"
 )
 
-// toolEval are the messages of tool_eval: each trial is a case, and has a result. At the
-// end there is a summary of each model.
+// toolEval creates the messages of tool_eval: each trial is a case, and has a result. At the
+// end, it sends a summary for each model.
 type toolEval struct {
 	rec     *record.Run
 	targets []target
-	tasks   []*record.Task // those that have ended, by index
+	tasks   []*record.Task // finished tasks by index
 
 	mu     sync.Mutex // guards the fields below
 	latest caseRef
 }
 
-// caseRef is a case of a model.
+// caseRef identifies a case of a model.
 type caseRef struct{ model, id string }
 
 func newToolEval(rec *record.Run, before past) messages {
@@ -30,7 +30,7 @@ func newToolEval(rec *record.Run, before past) messages {
 	return m
 }
 
-// initMessage is tool_eval_init.
+// initMessage is the message tool_eval_init.
 type initMessage struct {
 	Type      string   `json:"type"`
 	JobID     string   `json:"job_id"`
@@ -46,7 +46,7 @@ type initData struct {
 	Suite     string   `json:"suite_name"`
 }
 
-// resultMessage is tool_eval_result.
+// resultMessage is the message tool_eval_result.
 type resultMessage struct {
 	Type  string     `json:"type"`
 	JobID string     `json:"job_id"`
@@ -62,7 +62,7 @@ type resultData struct {
 	// The scores of tool and parameters are null for a case that expects no tool calls.
 	ToolScore  *float64 `json:"tool_selection_score"`
 	ParamScore *float64 `json:"param_accuracy"`
-	// Score is that of the tools or, without one, of the trial.
+	// Score is the score of the tools or, without one, of the trial.
 	Score     *float64       `json:"overall_score"`
 	LatencyMS int64          `json:"latency_ms"`
 	Verdict   record.Verdict `json:"verdict"`
@@ -78,7 +78,7 @@ func (m *toolEval) init(j *job, reconnect bool) []byte {
 	return encode(msg)
 }
 
-// maxParams is how many bytes of arguments a result has; larger ones are null.
+// maxParams is the maximum size of a result's arguments in bytes; larger arguments become null.
 const maxParams = 16 << 10
 
 func (m *toolEval) event(e *record.Event) [][]byte {
@@ -97,7 +97,7 @@ func (m *toolEval) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// toolProgress is tool_eval_progress.
+// toolProgress is the message tool_eval_progress.
 type toolProgress struct {
 	Type  string           `json:"type"`
 	JobID string           `json:"job_id"`
@@ -117,14 +117,14 @@ func (m *toolEval) progress(j *job) []byte {
 	return encode(&toolProgress{"tool_eval_progress", j.ID, toolProgressData{j.done, j.total, m.latest.model, m.latest.id}})
 }
 
-// summaryMessage is tool_eval_summary, of one model.
+// summaryMessage is the message tool_eval_summary for one model.
 type summaryMessage struct {
 	Type  string      `json:"type"`
 	JobID string      `json:"job_id"`
 	Data  summaryData `json:"data"`
 }
 
-// summaryData has shares of 100, as means over tasks; null without any.
+// summaryData holds percentages, as means over tasks; null without tasks.
 type summaryData struct {
 	Provider string   `json:"provider"`
 	Model    string   `json:"model_id"`
@@ -136,14 +136,14 @@ type summaryData struct {
 	Passed   int      `json:"cases_passed"`
 }
 
-// completeMessage is tool_eval_complete.
+// completeMessage is the message tool_eval_complete.
 type completeMessage struct {
 	Type  string `json:"type"`
 	JobID string `json:"job_id"`
 	Eval  string `json:"eval_id"`
 }
 
-// summaries are those of all models, and the last message of the kind.
+// summaries returns the summaries of all models, and the last message of the kind.
 func (m *toolEval) summaries() [][]byte {
 	var list [][]byte
 	for _, t := range m.targets {
@@ -181,7 +181,7 @@ func (m *toolEval) summary(of target) summaryData {
 	return data
 }
 
-// percent is a share of 100 with one decimal.
+// percent converts a share to a percentage with one decimal.
 func percent(share *float64) *float64 {
 	if share == nil {
 		return nil
@@ -218,7 +218,7 @@ func resultOf(rec *record.Run, e *record.Event) []byte {
 	return encode(m)
 }
 
-// callOf returns the tool call of that number, from 0; nil when there is none.
+// callOf returns the tool call with that number, counted from 0; nil when it does not exist.
 func callOf(t *record.Trial, number int) *record.ToolCall {
 	for i := range t.Transcript {
 		e := &t.Transcript[i]

@@ -8,18 +8,18 @@ import (
 	"waza/runner/tally"
 )
 
-// tune are the messages of param_tune and prompt_tune: each cell of the matrix has a result
-// when all its tasks have ended. Which of the two it is, combo says.
+// tune creates the messages of param_tune and prompt_tune: each cell of the matrix has a result
+// when all its tasks have ended. combo distinguishes the two kinds.
 type tune struct {
 	rec     *record.Run
 	cells   []*record.Cell
-	results []*record.Task // by task; nil until one has ended
+	results []*record.Task // by task; nil for unfinished tasks
 	sent    []bool         // by cell
 	// combo returns the messages about a cell that has ended.
 	combo func(t *tune, cell int) [][]byte
 }
 
-// cellOf is the index of the cell that an event is about; -1 when it is about none.
+// cellOf returns the index of the cell of an event; -1 when the event has no cell.
 func (t *tune) cellOf(e *record.Event) int {
 	if e.Role != record.RoleTask || e.TaskNum < 1 || e.TaskNum > len(t.rec.Tasks) {
 		return -1
@@ -27,7 +27,7 @@ func (t *tune) cellOf(e *record.Event) int {
 	return slices.IndexFunc(t.cells, func(c *record.Cell) bool { return t.rec.Tasks[e.TaskNum-1].Cell.In(c) })
 }
 
-// reason is what most often kept trials of a cell from passing; empty when nothing did.
+// reason returns the most frequent reason why trials of a cell did not pass; empty without one.
 func (t *tune) reason(cell int) (why string) {
 	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
 		if why == "" && res != nil && len(res.Reasons) > 0 {
@@ -49,7 +49,7 @@ func newParamTune(rec *record.Run, before past) messages {
 	return newTune(rec, before, (*tune).params)
 }
 
-// tuneStart is tune_start.
+// tuneStart is the message tune_start.
 type tuneStart struct {
 	Type      string         `json:"type"`
 	JobID     string         `json:"job_id"`
@@ -91,7 +91,7 @@ func (t *tune) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// tasksOf calls visit with each task of a cell, until it returns false.
+// tasksOf calls visit with each task of a cell until visit returns false.
 func (t *tune) tasksOf(cell int, visit func(ref *record.TaskRef, res *record.Task) bool) {
 	for i := range t.rec.Tasks {
 		ref := &t.rec.Tasks[i]
@@ -111,7 +111,7 @@ func (t *tune) isOver(cell int) bool {
 	return over
 }
 
-// score is the mean score of a cell, as the summary of the run has it; nil when no trial
+// score returns the mean score of a cell, as in the summary of the run; nil when no trial
 // counts.
 func (t *tune) score(cell int) *float64 {
 	if s := tally.ScoreOver(t.resultsOf(cell)); s != nil {
@@ -128,8 +128,8 @@ func (t *tune) resultsOf(cell int) (list []*record.Task) {
 	return list
 }
 
-// caseResult is a task of a cell. Scores are means over its trials, null when there are
-// none. The overall score is that of its tools, where the task says which it expects.
+// caseResult is a task of a cell. Scores are means over its trials, or null without scores. The
+// overall score is that of its tools if the task expects tool calls.
 type caseResult struct {
 	Case       string         `json:"test_case_id"`
 	ToolScore  *float64       `json:"tool_selection_score"`
@@ -153,7 +153,7 @@ func (t *tune) cases(cell int) (list []caseResult) {
 	return list
 }
 
-// comboResult is tune_combo_result, and combo_result as pages in the field know it.
+// comboResult is the message tune_combo_result, and combo_result for existing pages.
 type comboResult struct {
 	Type   string    `json:"type"`
 	JobID  string    `json:"job_id"`
@@ -162,7 +162,7 @@ type comboResult struct {
 }
 
 type comboData struct {
-	Combo  int            `json:"combo_index"` // from 0
+	Combo  int            `json:"combo_index"` // counted from 0
 	Model  string         `json:"model_id"`
 	Params map[string]any `json:"params"`
 	Score  *float64       `json:"score"`
@@ -177,7 +177,7 @@ func (t *tune) params(cell int) [][]byte {
 	return [][]byte{encode(m), encode(field)}
 }
 
-// tuneComplete is tune_complete. The best cell is absent when there is none.
+// tuneComplete is the message tune_complete. It has no best cell when no cell has a score.
 type tuneComplete struct {
 	Type   string         `json:"type"`
 	JobID  string         `json:"job_id"`
@@ -187,7 +187,7 @@ type tuneComplete struct {
 	Model  string         `json:"best_model_id,omitempty"`
 	Params map[string]any `json:"best_params,omitempty"`
 	Score  *float64       `json:"best_score,omitempty"`
-	// Rivals are the indexes of the cells that may be as good.
+	// Rivals are the indexes of the cells that may be as good as the best.
 	Rivals []int `json:"rivals,omitempty"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"waza/eval"
 )
 
-// Messages have the fields of the protocol's document and, beside them, those that pages
-// in the field read.
+// Messages contain the fields of the protocol document and, beside them, the fields that
+// existing pages read.
 
 // SyncMessage is the first message to a watcher.
 type SyncMessage struct {
@@ -20,7 +20,7 @@ type SyncMessage struct {
 	Recent []Job  `json:"recent_jobs"`
 }
 
-// lifecycle is a message job_….
+// lifecycle is one of the messages job_….
 type lifecycle struct {
 	Type      string         `json:"type"`
 	JobID     string         `json:"job_id"`
@@ -35,7 +35,7 @@ type lifecycle struct {
 	Timestamp Time           `json:"timestamp"`
 }
 
-// encode encodes a message of this file, which cannot fail.
+// encode encodes a message of this file, which never fails.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -60,8 +60,7 @@ func (j *job) progress(at time.Time) []byte {
 	return encode(m)
 }
 
-// over is the last message of a job. A job that was interrupted has failed as far as
-// pages know.
+// over returns the last message of a job. An interrupted job has the status failed in messages.
 func (j *job) over(at time.Time) []byte {
 	kind := map[Status]string{Done: "job_completed", Cancelled: "job_cancelled"}[j.Status]
 	if kind == "" {
@@ -75,26 +74,26 @@ func (j *job) over(at time.Time) []byte {
 	return encode(m)
 }
 
-// maxFailure is how many characters of an error are sent.
+// maxFailure is the maximum length of an error in messages, in characters.
 const maxFailure = 500
 
-// secrets are texts that look like keys and tokens. Records have none of those that waza
-// knows; these come from programs that it does not.
+// secrets matches texts that look like keys and tokens. Records never contain waza's own
+// secrets; these come from other programs.
 var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,}|\bgh[pousr]_[a-z0-9]{16,}|\bxox[a-z]-[a-z0-9-]{10,}|\bAKIA[A-Z0-9]{12,}` +
 	`|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]+\.[a-z0-9_-]*|\bbearer\s+[a-z0-9._~+/=-]{8,}` +
 	`|((?:api[_-]?key|access[_-]?key|token|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',;&]{4,}`)
 
-// Failure is the text of an error as clients get it: without what looks like a secret, at
-// most 500 characters.
+// Failure returns the text of an error for clients: without likely secrets, and at most 500
+// characters long.
 func Failure(text string) string {
-	const most = 64 << 10 // a text that is longer is not searched to its end
+	const most = 64 << 10 // longer texts are cut before the search
 	if len(text) > most {
 		text = text[:most]
 	}
 	return cut(secrets.ReplaceAllString(text, "${1}[redacted]"), maxFailure)
 }
 
-// cut returns at most n characters of a text.
+// cut returns the first n characters of a text.
 func cut(text string, n int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if utf8.RuneCountInString(text) <= n {

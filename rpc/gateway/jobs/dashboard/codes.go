@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// codeTTL is for how long a code is valid.
+	// codeTTL is the lifetime of a code.
 	codeTTL = 10 * time.Minute
-	// mostCodes is how many codes are valid at once. A further one replaces the oldest.
+	// mostCodes is the maximum number of valid codes. A further code replaces the oldest.
 	mostCodes = 32
 )
 
-// codes are those that were made and not used. They are in memory only. The zero value
-// has none.
+// codes holds the unused codes. They are in memory only. The zero value is empty.
 type codes struct {
 	mu   sync.Mutex // guards the field below
 	list []code     // oldest first
@@ -28,7 +27,7 @@ type code struct {
 	ends time.Time
 }
 
-// add makes a code of 130 random bits.
+// add creates a code of 130 random bits.
 func (c *codes) add(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +38,8 @@ func (c *codes) add(now time.Time) string {
 	return c.list[len(c.list)-1].text
 }
 
-// take uses a code up. It compares with all codes in constant time, and is false when
-// the code is none of them.
+// take removes a code and reports whether it was valid. It compares the text with all codes in
+// constant time.
 func (c *codes) take(text string, now time.Time) (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package dashboard serves the pages that people open in a browser: the dashboard at /,
-// which is a client of /ws and /rpc like others, and reports of runs at /runs/ID and
-// /compare. Make a [Dashboard] with [New], and mount it with [Dashboard.Handle].
+// Package dashboard serves the pages that people open in a browser. The dashboard at / is an
+// ordinary client of /ws and /rpc. Reports of runs are at /runs/ID and /compare. Create a
+// [Dashboard] with [New], and mount it with [Dashboard.Handle].
 package dashboard
 
 import (
@@ -18,15 +18,15 @@ import (
 	"waza/runner/record"
 )
 
-// Options of a dashboard. All but Log and Secure are required.
+// Options configure a dashboard. All except Log and Secure are required.
 type Options struct {
-	// Tokens makes and checks the tokens of those who open the pages.
+	// Tokens creates and checks the tokens of visitors.
 	Tokens *token.Issuer
-	// Run finds a run. The error is [record.ErrRunNotFound] when there is none.
+	// Run finds a run. The error is [record.ErrRunNotFound] when the run does not exist.
 	Run func(id string) (record.Handle, error)
-	// Sees reports whether a run that exists is the business of somebody.
+	// Sees reports whether the owner of a token can see an existing run.
 	Sees func(ctx context.Context, c *token.Claims, runID string) (bool, error)
-	// Secure lets browsers send the cookie by TLS only.
+	// Secure restricts the cookie to TLS.
 	Secure bool
 	// Log gets structured records without codes and tokens; nil discards them.
 	Log *slog.Logger
@@ -38,13 +38,13 @@ type Dashboard struct {
 	log       *slog.Logger
 	codes     codes
 	guesses   access.Guesses
-	rendering chan struct{} // has a value for each report that is being written
+	rendering chan struct{} // holds a value for each report that is being written
 }
 
-// mostReports is how many reports are written at once. Others wait.
+// mostReports is how many reports are written at once. Further reports wait.
 const mostReports = 2
 
-// New makes a dashboard.
+// New returns a dashboard.
 func New(o Options) *Dashboard {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -52,7 +52,7 @@ func New(o Options) *Dashboard {
 	return &Dashboard{o: o, log: o.Log.With("door", "jobs"), rendering: make(chan struct{}, mostReports)}
 }
 
-// Handle adds the pages to those that a door serves.
+// Handle adds the pages to a door's handler.
 func (d *Dashboard) Handle(mux *http.ServeMux) {
 	for pattern, f := range staticFiles() {
 		mux.Handle("GET "+pattern, f)
@@ -63,20 +63,20 @@ func (d *Dashboard) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+comparePath, d.compare)
 }
 
-// NewCode makes a code that the page exchanges, once and within ten minutes, for
-// tokens of the owner.
+// NewCode creates a code that the page can exchange for tokens of the owner, once and within ten
+// minutes.
 func (d *Dashboard) NewCode() string { return d.codes.add(time.Now()) }
 
-// maxBody is the most bytes of a request's body that are read.
+// maxBody is the maximum number of bytes that are read from a request's body.
 const maxBody = 4 << 10
 
-// exchange gives the tokens of the owner for a code.
+// exchange returns tokens of the owner for a code.
 func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Code string `json:"code"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil || body.Code == "" {
-		reply(w, http.StatusBadRequest, problem{"want a JSON object with the field code"})
+		reply(w, http.StatusBadRequest, problem{"body must be a JSON object with the field code"})
 		return
 	}
 	if !d.codes.take(body.Code, time.Now()) {
@@ -84,7 +84,7 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		d.log.Warn("wrong code", "client", r.RemoteAddr)
-		reply(w, http.StatusUnauthorized, problem{"the code was used, has expired or is wrong"})
+		reply(w, http.StatusUnauthorized, problem{"the code is invalid, expired or already used"})
 		return
 	}
 	pair, err := d.o.Tokens.Create(r.Context(), token.Grant{})
@@ -92,14 +92,14 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 		err = d.SetCookie(r.Context(), w, pair.Access)
 	}
 	if err != nil {
-		d.log.Error("no token can be made", "error", err)
-		reply(w, http.StatusInternalServerError, problem{"no token can be made"})
+		d.log.Error("token could not be created", "error", err)
+		reply(w, http.StatusInternalServerError, problem{"token could not be created"})
 		return
 	}
 	reply(w, http.StatusOK, pair)
 }
 
-// admit sets the cookie for a page whose user has pasted an access token.
+// admit sets the cookie for a page after its user has pasted an access token.
 func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) {
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -108,7 +108,7 @@ func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) {
 	err := d.SetCookie(r.Context(), w, strings.TrimSpace(text))
 	switch {
 	case errors.Is(err, token.ErrStore):
-		d.log.Error("a token cannot be checked", "error", err)
+		d.log.Error("token check failed", "error", err)
 		reply(w, http.StatusInternalServerError, problem{token.ErrStore.Error()})
 	case err != nil:
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -126,5 +126,5 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that has left misses nothing
+	_ = json.NewEncoder(w).Encode(v) // fails only when the client has left
 }

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a dashboard whose runs belong to the owner.
+// site is a dashboard with runs of the owner.
 type site struct {
 	*testing.T
 	*dashboard.Dashboard
@@ -60,7 +60,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// do sends a request with a body or without, and headers in pairs.
+// do sends a request with an optional body, and headers in pairs.
 func (s *site) do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
@@ -75,7 +75,7 @@ func (s *site) exchange(code string) *httptest.ResponseRecorder {
 	return s.do("POST", "/api/auth/exchange", `{"code":"`+code+`"}`)
 }
 
-// cookie is the header of a client that has a token.
+// cookie returns the header of a client with a token.
 func (s *site) cookie(g token.Grant) string {
 	s.Helper()
 	pair, err := s.tokens.Create(s.Context(), g)
@@ -113,11 +113,11 @@ func TestFilesOfThePage(t *testing.T) {
 	}
 }
 
-// Nothing that the page consists of is somewhere else.
+// All parts of the page come from the server itself.
 func TestPageIsSelfContained(t *testing.T) {
 	t.Parallel()
 	elsewhere := regexp.MustCompile(`https?://[^"'\x60 )]+`)
-	known := regexp.MustCompile(`^http://www\.w3\.org/`) // names of XML, which nobody opens
+	known := regexp.MustCompile(`^http://www\.w3\.org/`) // XML namespaces, which browsers do not load
 	err := fs.WalkDir(os.DirFS("."), "built", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -127,7 +127,7 @@ func TestPageIsSelfContained(t *testing.T) {
 			require.Regexp(t, known, u, name)
 		}
 		require.NotRegexp(t, `\beval\(|new Function\(`, string(content), name)
-		require.True(t, path.Base(name) == "index.html" || regexp.MustCompile(`-[\w-]{8}\.(js|css)$`).MatchString(name), "%s has no hash in its name", name)
+		require.True(t, path.Base(name) == "index.html" || regexp.MustCompile(`-[\w-]{8}\.(js|css)$`).MatchString(name), "name of %s contains no hash", name)
 		return err
 	})
 	require.NoError(t, err)
@@ -150,8 +150,8 @@ func TestCodeIsGoodForOneUse(t *testing.T) {
 		require.Equal(t, http.SameSiteStrictMode, c.SameSite)
 		require.Contains(t, []string{"/runs", "/compare"}, c.Path)
 		_, err := s.tokens.Check(t.Context(), c.Value)
-		require.ErrorIs(t, err, token.ErrType, "the cookie opens no connection")
-		require.Equal(t, http.StatusUnauthorized, s.do("POST", "/api/auth/page", "{}", "Authorization", "Bearer "+c.Value).Code, "and does not renew itself")
+		require.ErrorIs(t, err, token.ErrType, "the cookie must not open connections")
+		require.Equal(t, http.StatusUnauthorized, s.do("POST", "/api/auth/page", "{}", "Authorization", "Bearer "+c.Value).Code, "the cookie must not renew itself")
 	}
 	require.Equal(t, http.StatusUnauthorized, s.exchange(code).Code)
 }
@@ -178,7 +178,7 @@ func TestCodesExpireAndAreFew(t *testing.T) {
 	for range 32 {
 		last = s.NewCode()
 	}
-	require.Equal(t, http.StatusUnauthorized, s.exchange(first).Code, "there are 32 newer ones")
+	require.Equal(t, http.StatusUnauthorized, s.exchange(first).Code, "32 newer codes exist")
 	require.Equal(t, http.StatusOK, s.exchange(last).Code)
 	synctest.Test(t, func(t *testing.T) {
 		d := dashboard.New(dashboard.Options{})
@@ -192,7 +192,7 @@ func TestCodesExpireAndAreFew(t *testing.T) {
 	})
 }
 
-// recorded is a run that has ended.
+// recorded returns a finished run.
 func recorded(t *testing.T) record.Handle {
 	t.Helper()
 	rn := runnertest.AgentRunner(t, t.TempDir(), func(context.Context, *executor.Trial) (string, error) { return "good", nil })
@@ -233,7 +233,7 @@ func TestReports(t *testing.T) {
 		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 		require.Equal(t, c.want == http.StatusOK, strings.Contains(w.Body.String(), run.ID()), c.target)
 	}
-	// An access token is no cookie, and a cookie no header.
+	// An access token is not valid as a cookie, and a cookie is not valid as a header.
 	pair, err := s.tokens.Create(t.Context(), token.Grant{})
 	require.NoError(t, err)
 	require.Equal(t, http.StatusUnauthorized, s.do("GET", "/runs/mine", "", "Cookie", "waza_page="+pair.Access).Code)

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// built is what web/ is built into, see CONTRIBUTING.md.
+// built holds the build output of web/, see CONTRIBUTING.md.
 //
 //go:embed built
 var built embed.FS
 
-// policy lets the page load its own files and talk to its own server, and nothing else.
+// policy lets the page load only its own files and connect only to its own server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -29,8 +29,8 @@ type static struct {
 	cache     string
 }
 
-// staticFiles returns the files of the page by the patterns of their paths. The names of
-// all but the first have a hash of their content, so browsers keep them.
+// staticFiles returns the files of the page by path pattern. All names except index.html contain
+// a hash of the content, so browsers can cache these files forever.
 var staticFiles = sync.OnceValue(func() map[string]*static {
 	files := map[string]*static{}
 	_ = fs.WalkDir(built, "built", func(name string, e fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ var staticFiles = sync.OnceValue(func() map[string]*static {
 		}
 		content, err := built.ReadFile(name)
 		if err != nil {
-			return err // never: a test reads them all
+			return err // cannot happen: a test reads all files
 		}
 		sum := sha256.Sum256(content)
 		f := &static{content: content, kind: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:16]) + `"`, cache: "public, max-age=31536000, immutable"}
@@ -62,7 +62,7 @@ func (f *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
 }
 
-// protect sets the headers that limit what a page may do and who may show it.
+// protect sets the headers that restrict what a page can do and which sites can embed it.
 func protect(h http.Header, policy string) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

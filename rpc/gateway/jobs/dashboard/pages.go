@@ -14,14 +14,14 @@ import (
 	"waza/runner/report/page"
 )
 
-// The paths of reports, and of the cookie that opens them.
+// The paths of reports. The cookie is valid for these paths.
 const (
 	runsPath    = "/runs/"
 	comparePath = "/compare"
 )
 
-// cookieName names the cookie of a server. Cookies do not distinguish ports, and a machine
-// may have several servers.
+// cookieName returns the name of a server's cookie. Cookies do not distinguish ports, and a
+// machine can run several servers.
 func cookieName(ctx context.Context) string {
 	if addr, ok := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		return fmt.Sprintf("waza_page_%d", addr.Port)
@@ -29,9 +29,9 @@ func cookieName(ctx context.Context) string {
 	return "waza_page"
 }
 
-// SetCookie lets a browser that has shown an access token open reports, for as long
-// as such a token is valid. Browsers cannot send a header when they open a page. The
-// cookie has a token that is good for nothing else. The error is one of the token's.
+// SetCookie lets a browser that has shown an access token open reports for the lifetime of such
+// a token. Browsers cannot send a header when they open a page. The cookie contains a token that
+// is valid for reports only. The error comes from the token package.
 func (d *Dashboard) SetCookie(ctx context.Context, w http.ResponseWriter, text string) error {
 	claims, err := d.o.Tokens.Check(ctx, text)
 	if err != nil {
@@ -50,28 +50,28 @@ func (d *Dashboard) SetCookie(ctx context.Context, w http.ResponseWriter, text s
 	return nil
 }
 
-// report shows a run.
+// report serves the report of a run.
 func (d *Dashboard) report(w http.ResponseWriter, r *http.Request) {
 	d.show(w, r, r.PathValue("id"), "")
 }
 
-// compare shows the second of two runs, and what has changed since the first.
+// compare serves the report of the second of two runs, with its changes since the first.
 func (d *Dashboard) compare(w http.ResponseWriter, r *http.Request) {
 	runs := r.URL.Query()["run"]
 	if len(runs) != 2 || runs[0] == "" || runs[1] == "" {
-		explain(w, http.StatusBadRequest, "Two runs are compared: /compare?run=BEFORE&run=AFTER.")
+		explain(w, http.StatusBadRequest, "Name two runs to compare: /compare?run=BEFORE&run=AFTER.")
 		return
 	}
 	d.show(w, r, runs[1], runs[0])
 }
 
-// show writes the report of a run, compared with an earlier one unless that is empty.
+// show writes the report of a run, compared with an earlier run unless against is empty.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, id, against string) {
 	claims, err := d.visitor(r)
 	switch {
 	case errors.Is(err, token.ErrStore):
-		d.log.Error("a token cannot be checked", "error", err)
-		explain(w, http.StatusInternalServerError, "Your token cannot be checked.")
+		d.log.Error("token check failed", "error", err)
+		explain(w, http.StatusInternalServerError, "Your token could not be checked.")
 		return
 	case err != nil:
 		explain(w, http.StatusUnauthorized, "Open the dashboard first, then load this page again.")
@@ -84,11 +84,11 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, id, against str
 	}
 	switch {
 	case errors.Is(err, record.ErrRunNotFound):
-		explain(w, http.StatusNotFound, "There is no such run.")
+		explain(w, http.StatusNotFound, "Run not found.")
 		return
 	case err != nil:
-		d.log.Error("a run cannot be shown", "run", id, "error", err)
-		explain(w, http.StatusInternalServerError, "The run cannot be read.")
+		d.log.Error("report of a run failed", "run", id, "error", err)
+		explain(w, http.StatusInternalServerError, "The run could not be read.")
 		return
 	}
 	select {
@@ -97,16 +97,16 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, id, against str
 	case <-r.Context().Done():
 		return
 	}
-	protect(w.Header(), "frame-ancestors 'none'") // the report has a policy of its own
+	protect(w.Header(), "frame-ancestors 'none'") // the report sets its own policy
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	if err := page.WriteWith(w, h, o); err != nil && r.Context().Err() == nil {
-		d.log.Warn("a run cannot be shown", "run", id, "error", err)
-		panic(http.ErrAbortHandler) // so that the browser does not take a part for the whole
+		d.log.Warn("report of a run failed", "run", id, "error", err)
+		panic(http.ErrAbortHandler) // otherwise the browser would accept an incomplete page
 	}
 }
 
-// visitor returns who opens a page.
+// visitor returns the claims of the user who opens a page.
 func (d *Dashboard) visitor(r *http.Request) (*token.Claims, error) {
 	cookie, err := r.Cookie(cookieName(r.Context()))
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *Dashboard) visitor(r *http.Request) (*token.Claims, error) {
 	return d.o.Tokens.Check(r.Context(), cookie.Value, token.Page)
 }
 
-// find finds a run that somebody may see. A run of others does not exist for them.
+// find returns a run if the user can see it. Otherwise the run does not exist for the user.
 func (d *Dashboard) find(ctx context.Context, c *token.Claims, id string) (record.Handle, error) {
 	h, err := d.o.Run(id)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *Dashboard) find(ctx context.Context, c *token.Claims, id string) (recor
 	return h, err
 }
 
-// explain shows why a page is not there.
+// explain shows a page with the reason of a failure.
 func explain(w http.ResponseWriter, status int, text string) {
 	protect(w.Header(), "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -1,5 +1,5 @@
-// Package token makes and checks the tokens that clients of the jobs door show: JSON Web
-// Tokens, signed with HS256 and a key of the store. Make an [Issuer] with [New], then call
+// Package token creates and checks the tokens of clients of the jobs door. They are JSON Web
+// Tokens, signed with HS256 and a key from the store. Create an [Issuer] with [New], then call
 // [Issuer.Create] and [Issuer.Check].
 package token
 
@@ -17,22 +17,21 @@ import (
 	"waza/rpc/gateway/store"
 )
 
-// Owner is the subject of tokens that are made for nobody else: the user who runs the
-// server.
+// Owner is the default subject of tokens: the user who runs the server.
 const Owner = "owner"
 
-// Type says what a token is good for.
+// Type is the purpose of a token.
 type Type string
 
 // The types of tokens.
 const (
 	Access  Type = "access"  // for pages, which refresh it
-	CLI     Type = "cli"     // for programs, which do not
-	Refresh Type = "refresh" // only to get another pair
-	Page    Type = "page"    // only to open pages of runs
+	CLI     Type = "cli"     // for programs, which do not refresh it
+	Refresh Type = "refresh" // only for getting another pair
+	Page    Type = "page"    // only for opening pages of runs
 )
 
-// Role says what the subject of a token may see.
+// Role determines which jobs the subject of a token sees.
 type Role string
 
 // The roles of subjects.
@@ -42,17 +41,17 @@ const (
 )
 
 const (
-	// AccessTTL is for how long an access token is valid.
+	// AccessTTL is the lifetime of an access token.
 	AccessTTL = 15 * time.Minute
-	// RefreshTTL is for how long a refresh token is valid at least.
+	// RefreshTTL is the minimum lifetime of a refresh token.
 	RefreshTTL = 30 * 24 * time.Hour
-	// MaxTTL is the most that a token may be valid.
+	// MaxTTL is the maximum lifetime of a token.
 	MaxTTL = 366 * 24 * time.Hour
-	// MaxBytes is the length of the longest token that is looked at.
+	// MaxBytes is the maximum length of a token. Longer ones are invalid.
 	MaxBytes = 2048
 )
 
-// Reasons why a token is refused. Each reads as the reason of a close frame.
+// Reasons for refusing a token. Close frames contain them.
 var (
 	ErrMissing = errors.New("the token is missing")
 	ErrInvalid = errors.New("the token is invalid")
@@ -62,7 +61,7 @@ var (
 	ErrStore   = errors.New("the token cannot be checked")
 )
 
-// Claims are what a token says.
+// Claims are the contents of a token.
 type Claims struct {
 	jwt.RegisteredClaims
 	Type Type `json:"type"`
@@ -81,34 +80,34 @@ type Pair struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// Grant says what a pair of tokens is to be.
+// Grant describes a pair of tokens to create.
 type Grant struct {
 	// User is the subject; empty means Owner.
 	User string
-	// Role is User when it is empty.
+	// Role is the role of the user; empty means User.
 	Role Role
-	// TTL, unless 0, makes the access token one of the type CLI that is valid so long.
+	// TTL, unless 0, makes the access token one of type CLI with this lifetime.
 	TTL time.Duration
 }
 
 var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// Check returns why there can be no such tokens; nil when there can.
+// Check returns an error when the grant is invalid.
 func (g *Grant) Check() error {
 	switch {
 	case g.User == Owner:
-		return fmt.Errorf("user %q: the name means the user who runs the server; leave it out", g.User)
+		return fmt.Errorf("user %q is the user who runs the server; leave it out", g.User)
 	case g.User != "" && !userName.MatchString(g.User):
-		return fmt.Errorf("user %q: want 1 to 64 letters, digits, dots, underscores, hyphens or @, the first a letter or digit", g.User)
+		return fmt.Errorf("user must consist of 1 to 64 letters, digits, dots, underscores, hyphens or @, and start with a letter or digit, got %q", g.User)
 	case g.Role != "" && g.Role != User && g.Role != Admin:
-		return fmt.Errorf("role %q: want %s or %s", g.Role, User, Admin)
+		return fmt.Errorf("role %q is unknown; use %s or %s", g.Role, User, Admin)
 	case g.TTL < 0 || g.TTL > MaxTTL || g.TTL > 0 && g.TTL < time.Second:
-		return fmt.Errorf("duration %v: want 1s to %d days", g.TTL, MaxTTL/(24*time.Hour))
+		return fmt.Errorf("duration %v is out of range; use 1s to %d days", g.TTL, MaxTTL/(24*time.Hour))
 	}
 	return nil
 }
 
-// Issuer makes and checks tokens. It is safe for concurrent use.
+// Issuer creates and checks tokens. It is safe for concurrent use.
 type Issuer struct {
 	key    []byte
 	store  store.Tokens
@@ -116,11 +115,11 @@ type Issuer struct {
 	now    func() time.Time
 }
 
-// keyName is the name of the key among the secrets of the store.
+// keyName is the name of the signing key among the secrets of the store.
 const keyName = "jobs.tokens"
 
-// New returns the issuer whose key and revoked tokens are in a store. The key is made at
-// first use. The caller keeps the store open.
+// New returns an issuer that uses the key and the revoked tokens of a store. It creates the key
+// at first use. The caller keeps the store open.
 func New(ctx context.Context, s *store.Store) (*Issuer, error) {
 	key, err := s.Secret(ctx, keyName)
 	if err != nil {
@@ -132,7 +131,7 @@ func New(ctx context.Context, s *store.Store) (*Issuer, error) {
 	return i, nil
 }
 
-// Create makes a pair of tokens and notes it in the store.
+// Create creates a pair of tokens and records it in the store.
 func (i *Issuer) Create(ctx context.Context, g Grant) (Pair, error) {
 	if err := g.Check(); err != nil {
 		return Pair{}, err
@@ -179,8 +178,8 @@ func (i *Issuer) signOne(id string, g Grant, kind Type, expires time.Time) (stri
 	}).SignedString(i.key)
 }
 
-// Check returns the claims of a token that has one of the types, no types meaning [Access]
-// and [CLI]. The error is one of this package's, which reveals nothing about the token.
+// Check returns the claims of a token that has one of the types; no types mean [Access] and
+// [CLI]. The error is one of this package's errors, which reveal nothing about the token.
 func (i *Issuer) Check(ctx context.Context, text string, types ...Type) (*Claims, error) {
 	switch {
 	case text == "":
@@ -210,7 +209,7 @@ func (i *Issuer) Check(ctx context.Context, text string, types ...Type) (*Claims
 	return nil, ErrType
 }
 
-// checkPair returns an error unless the token belongs to a pair that is valid.
+// checkPair returns an error unless the token belongs to a valid pair.
 func (i *Issuer) checkPair(ctx context.Context, c *Claims) error {
 	row, ok, err := i.store.Get(ctx, pairOf(c.ID))
 	revoked := false
@@ -226,21 +225,21 @@ func (i *Issuer) checkPair(ctx context.Context, c *Claims) error {
 	return nil
 }
 
-// Revoked looks up all tokens that are revoked, by any process, and returns a function that
-// reports whether the token with these claims was among them.
+// Revoked loads all revoked tokens, including those that other processes revoked. The returned
+// function reports whether the token with these claims is among them.
 func (i *Issuer) Revoked(ctx context.Context) (func(c *Claims) bool, error) {
 	ids, err := i.store.Revoked(ctx)
 	return func(c *Claims) bool { return ids[c.ID] || ids[pairOf(c.ID)] }, err
 }
 
-// pairOf is the id of the pair that a token belongs to.
+// pairOf returns the id of a token's pair.
 func pairOf(id string) string {
 	pair, _, _ := strings.Cut(id, "-")
 	return pair
 }
 
-// Refresh returns another pair for a refresh token. The tokens shown so far stay valid
-// until they expire, because several tabs may share them. The errors are those of Check.
+// Refresh returns another pair for a refresh token. The old tokens stay valid until they expire,
+// because several tabs can share them. The errors are those of Check.
 func (i *Issuer) Refresh(ctx context.Context, text string) (Pair, error) {
 	claims, err := i.Check(ctx, text, Refresh)
 	if err != nil {
@@ -257,13 +256,13 @@ func (i *Issuer) Refresh(ctx context.Context, text string) (Pair, error) {
 	return pair, nil
 }
 
-// PageToken makes a token of the type [Page] for whom an access token belongs to. It is
-// valid for [AccessTTL], and revoked with the pair of that token.
+// PageToken creates a token of the type [Page] for the owner of an access token. It is valid for
+// [AccessTTL], and is revoked with the pair of that token.
 func (i *Issuer) PageToken(c *Claims) (string, error) {
 	return i.signOne(pairOf(c.ID), Grant{User: c.Subject, Role: c.Role}, Page, i.now().Add(AccessTTL))
 }
 
-// Listed is a pair of tokens as List shows it.
+// Listed is a pair of tokens in the result of List.
 type Listed struct {
 	ID        string     `json:"id"`
 	User      string     `json:"user"`
@@ -273,7 +272,7 @@ type Listed struct {
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
-// List lists the pairs that have not expired, oldest first.
+// List returns the pairs that have not expired, oldest first.
 func (i *Issuer) List(ctx context.Context) ([]Listed, error) {
 	rows, err := i.store.List(ctx)
 	list := make([]Listed, 0, len(rows))
@@ -288,8 +287,8 @@ func (i *Issuer) List(ctx context.Context) ([]Listed, error) {
 	return list, err
 }
 
-// Revoke revokes the pair with an id and all that was made of it, or the single token
-// whose claim jti is given. It is false when there is no such pair.
+// Revoke revokes the pair with an id and all pairs derived from it, or the single token with
+// that claim jti. It returns false when the pair does not exist.
 func (i *Issuer) Revoke(ctx context.Context, id string) (bool, error) {
 	pair := pairOf(id)
 	if pair == id {

@@ -52,7 +52,7 @@ func TestCreate(t *testing.T) {
 	} {
 		pair, err := i.Create(t.Context(), c.grant)
 		require.NoError(t, err)
-		other, _ := newIssuer(t, dir) // of another process
+		other, _ := newIssuer(t, dir) // used by another process
 		got, err := other.Check(t.Context(), pair.Access)
 		require.NoError(t, err)
 		require.Equal(t, []any{c.owner, c.rule}, []any{got.IsOwner(), got.IsAdmin()})
@@ -67,19 +67,19 @@ func TestCreate(t *testing.T) {
 		require.Equal(t, token.ErrType, err)
 	}
 	for want, g := range map[string]token.Grant{
-		`user "owner": the name means the user who runs the server; leave it out`: {User: "owner"},
-		`user "a b": want 1 to 64 letters`:                                        {User: "a b"},
-		`role "root": want user or admin`:                                         {Role: "root"},
-		"duration 1ms: want 1s to 366 days":                                       {TTL: time.Millisecond},
-		"duration -1s: want 1s to 366 days":                                       {TTL: -time.Second},
-		"duration 9000h0m0s: want 1s to 366":                                      {TTL: 9000 * time.Hour},
+		`user "owner" is the user who runs the server; leave it out`: {User: "owner"},
+		`user must consist of 1 to 64 letters`:                       {User: "a b"},
+		`role "root" is unknown; use user or admin`:                  {Role: "root"},
+		"duration 1ms is out of range; use 1s to 366 days":           {TTL: time.Millisecond},
+		"duration -1s is out of range; use 1s to 366 days":           {TTL: -time.Second},
+		"duration 9000h0m0s is out of range; use 1s to 366":          {TTL: 9000 * time.Hour},
 	} {
 		_, err := i.Create(t.Context(), g)
 		require.ErrorContains(t, err, want)
 	}
 }
 
-// resigned is a token with other claims or another header, signed with a key.
+// resigned returns a token with other claims or another header, signed with a key.
 func resigned(t *testing.T, text string, method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
 	t.Helper()
 	claims := jwt.MapClaims(claimsOf(t, text))
@@ -101,7 +101,7 @@ func TestAttackForgedTokens(t *testing.T) {
 	require.NoError(t, err)
 	same := func(jwt.MapClaims) {}
 	_, err = i.Check(t.Context(), resigned(t, pair.Access, jwt.SigningMethodHS256, key, same))
-	require.NoError(t, err, "what is forged below is otherwise right")
+	require.NoError(t, err, "the forged tokens below are otherwise valid")
 	parts := strings.Split(pair.Access, ".")
 	for name, c := range map[string]struct {
 		text string
@@ -178,7 +178,7 @@ func TestRevoke(t *testing.T) {
 	require.Nil(t, list[1].RevokedAt)
 }
 
-// A pair is kept until the last token that a refresh made of it has expired.
+// A pair is kept until the last of its refreshed tokens has expired.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
