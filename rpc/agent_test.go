@@ -12,7 +12,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// directory is a server with two agents that is gone once its agents were watched.
+// directory is a server with two agents. It stops once a client has watched its agents.
 type directory struct{ gone atomic.Bool }
 
 func (d *directory) Agents(context.Context) ([]*remote.Agent, error) {
@@ -40,7 +40,7 @@ func (d *directory) Watch(ctx context.Context, changed func(*remote.Agent)) erro
 
 func (d *directory) Kick(context.Context, string, string) error { return nil }
 
-// Without a server, or a program that can reach one, there are no agents.
+// Without a server, or in a program that cannot reach one, there are no agents.
 func TestNoAgents(t *testing.T) {
 	t.Parallel()
 	gone := &directory{}

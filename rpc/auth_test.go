@@ -42,7 +42,7 @@ func TestAttackWrongTokenEndsConnection(t *testing.T) {
 	authorised(t, addr, goodToken).must("ping", nil, nil)
 }
 
-// Silent connections took all places, and kept out the client that had the token.
+// Silent connections took all slots, and kept out the client that had the token.
 func TestAttackSilentConnectionsLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{Token: goodToken, MaxConnections: 2}))
@@ -50,7 +50,7 @@ func TestAttackSilentConnectionsLockNobodyOut(t *testing.T) {
 	for range 100 {
 		dial(t, addr)
 	}
-	require.Empty(t, first.rest(), "the oldest silent connection makes room")
+	require.Empty(t, first.rest(), "the oldest silent connection is closed")
 	one, two := authorised(t, addr, goodToken), authorised(t, addr, goodToken)
 	one.must("ping", nil, nil)
 	two.must("ping", nil, nil)

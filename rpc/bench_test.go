@@ -37,9 +37,9 @@ func BenchmarkPing(b *testing.B) {
 	}
 }
 
-// BenchmarkStatus measures how long run.status takes over a pipe while 10,000
-// trials go on with 64 workers and their notifications come by the same pipe.
-// The daemon is a process of its own, as it is for its clients.
+// BenchmarkStatus measures how long run.status takes over a pipe while 10,000 trials run with 64
+// workers and send their notifications over the same pipe. The daemon is a separate process, as
+// it is for real clients.
 func BenchmarkStatus(b *testing.B) {
 	p := spawn(b, b.TempDir(), "stdio")
 	path := suite(b, many(10, 1000, 64))

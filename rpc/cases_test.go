@@ -27,10 +27,10 @@ func unknown(id string) string {
 	return `{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":` + id + `}`
 }
 
-// cases are bytes in and lines out, in any order of replies, error data aside. A
-// probe is sent after them, and answered, unless cut is set: those end the
-// input themselves. On a socket, foreign input gets one parse error and the end.
-// $EMPTY is an empty directory.
+// cases are input bytes and output lines, with replies in any order and without error data. A
+// probe follows the input and must be answered, unless cut is set: those cases end the input
+// themselves. On a socket, foreign input gets one parse error, and the connection ends. $EMPTY
+// is an empty directory.
 var cases = []struct {
 	name    string
 	in      string
@@ -38,8 +38,8 @@ var cases = []struct {
 	cut     bool
 	foreign bool
 }{
-	// The examples of the specification's last section; it has no method of
-	// theirs here.
+	// The examples of the last section of the specification. The server does not have their
+	// methods.
 	{name: "spec positional", in: `{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}` + "\n" + `{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}` + "\n",
 		out: []string{unknown("1"), unknown("2")}},
 	{name: "spec named", in: `{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}` + "\n", out: []string{unknown("3")}},
@@ -95,7 +95,7 @@ var cases = []struct {
 	{name: "blank", in: "\n", cut: true},
 }
 
-// list is a request that takes time.
+// list returns a request that takes time.
 func list(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"eval.list","params":{"directory":"$EMPTY"}}` + "\n"
 }
@@ -129,14 +129,14 @@ func TestCases(t *testing.T) {
 				if cl.ended != nil {
 					require.NoError(t, cl.exit())
 				}
-				connect(t, s).must("ping", nil, nil) // it lives
+				connect(t, s).must("ping", nil, nil) // the server still works
 			})
 		}
 	})
 }
 
-// simplify gives replies with their members in order and without error data,
-// which must be an object.
+// simplify returns replies with their members in order and without error data, which must be an
+// object.
 func simplify(t testing.TB, lines []string) []string {
 	t.Helper()
 	out := []string{}
@@ -162,9 +162,9 @@ func simplify(t testing.TB, lines []string) []string {
 	return out
 }
 
-// FuzzServe sends any bytes and then a probe. Each line that comes back must be
-// a reply, a batch of replies or a notification, there must be as many replies
-// as are owed, and the probe must be answered.
+// FuzzServe sends arbitrary bytes and then a probe. Each output line must be a reply, a batch of
+// replies or a notification. The number of replies must match the requests, and the probe must
+// be answered.
 func FuzzServe(f *testing.F) {
 	for _, c := range cases {
 		if len(c.in) < 10_000 {
@@ -183,7 +183,7 @@ func FuzzServe(f *testing.F) {
 			}
 		}
 		if len(data) > 10_000 || bytes.HasPrefix(bytes.ToLower(bytes.TrimLeft(data, " \t\r\n\ufeff")), []byte("content-")) {
-			t.Skip("another framing, or another test")
+			t.Skip("covered by another test")
 		}
 		var out bytes.Buffer
 		in := io.MultiReader(bytes.NewReader(data), strings.NewReader("\n"+probe))
@@ -220,7 +220,7 @@ func countReplies(t *testing.T, line string) int {
 	return replies
 }
 
-// owed counts the replies that the lines of data ask for.
+// owed returns the number of replies that the lines of data require.
 func owed(data []byte) int {
 	n := 0
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -252,8 +252,8 @@ func owed(data []byte) int {
 	return n
 }
 
-// owedTo says how many replies one message asks for: none when it is a
-// notification or a response.
+// owedTo returns the number of replies that one message requires: none for a notification or a
+// response.
 func owedTo(raw json.RawMessage) int {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	token, err := dec.Token()

@@ -13,16 +13,16 @@ import (
 
 func cleanupMethods() []*method {
 	return []*method{
-		dispatch.Define("run.rm", dispatch.Long, "Delete a run with all it recorded. One that goes on, or whose record is being changed, is refused.", removeRun),
+		dispatch.Define("run.rm", dispatch.Long, "Delete a run and everything it recorded. An active run, or one whose record is being changed, is refused.", removeRun),
 		dispatch.Define("run.gc", dispatch.Heavy,
-			"Delete what nobody needs: workspaces of runs whose process was killed, and files that were not finished. With keep, olderThan or status also runs, of which every parameter that is given must say that they go; "+
-				"one that goes on never does. `$/cancelRequest` ends it; what was deleted until then is.", collectRuns),
+			"Delete leftovers: workspaces of runs whose process was killed, and unfinished files. With keep, olderThan or status, also delete the runs that match all given parameters. "+
+				"Active runs are never deleted. `$/cancelRequest` stops the cleanup; files deleted until then stay deleted.", collectRuns),
 	}
 }
 
 type removedRun struct {
 	RunID string `json:"runId"`
-	Bytes int64  `json:"bytes" doc:"How much was deleted."`
+	Bytes int64  `json:"bytes" doc:"Number of bytes deleted."`
 }
 
 func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
@@ -40,26 +40,26 @@ func removeRun(_ context.Context, c *call, p *runParams) (*removedRun, error) {
 }
 
 type collectParams struct {
-	Keep      *int            `json:"keep" jsonschema:"minimum=0" doc:"Keep this many of the newest runs, of those of the given status, and delete others."`
-	OlderThan string          `json:"olderThan" doc:"Delete runs that ended longer ago than this, such as 30d or 12h; one that was interrupted counts from its beginning."`
-	Status    []record.Status `json:"status" doc:"Delete runs of these statuses only."`
-	DryRun    bool            `json:"dryRun" doc:"Delete nothing, and tell what would be."`
+	Keep      *int            `json:"keep" jsonschema:"minimum=0" doc:"Keep this many of the newest runs (of the given statuses) and delete older ones."`
+	OlderThan string          `json:"olderThan" doc:"Delete runs that ended longer ago than this, such as 30d or 12h; an interrupted run counts from its start."`
+	Status    []record.Status `json:"status" doc:"Delete only runs of these statuses."`
+	DryRun    bool            `json:"dryRun" doc:"Delete nothing, and only report what would be deleted."`
 }
 
 type collected struct {
-	Removed      []catalog.Removed `json:"removed" doc:"What was deleted, or would be; 1000 at most."`
-	TotalRemoved int               `json:"totalRemoved" doc:"How many there are."`
-	Bytes        int64             `json:"bytes" doc:"How much all of it is."`
+	Removed      []catalog.Removed `json:"removed" doc:"Runs and files that were deleted, or would be; at most 1000 entries."`
+	TotalRemoved int               `json:"totalRemoved" doc:"Number of all entries."`
+	Bytes        int64             `json:"bytes" doc:"Size of all entries in bytes."`
 	DryRun       bool              `json:"dryRun"`
-	Error        string            `json:"error,omitempty" doc:"What could not be deleted; absent when nothing."`
+	Error        string            `json:"error,omitempty" doc:"Errors of deletions that failed; absent if all succeeded."`
 }
 
-// retention is what the parameters choose.
+// retention returns the retention that the parameters describe.
 func (p *collectParams) retention() (catalog.Retention, error) {
 	o := catalog.Retention{Keep: p.Keep, Statuses: p.Status}
 	for _, s := range p.Status {
 		if !slices.Contains(overStatuses, s) {
-			return o, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must hold some of " + overStatuses.String(), Data: map[string]any{"known": overStatuses}}
+			return o, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must contain only " + overStatuses.String(), Data: map[string]any{"known": overStatuses}}
 		}
 	}
 	if p.OlderThan != "" {

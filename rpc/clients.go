@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// maxUnauthorised is how many connections may be without their token at once. A
-// further one ends the oldest of them, so that silent connections cannot keep out
-// a client that has the token.
+// maxUnauthorised limits the connections that have not shown their token. A further connection
+// ends the oldest of them, so that silent connections cannot keep out a client that has the
+// token.
 const maxUnauthorised = 16
 
-// clients are the connections of a server, and the listeners they come from.
+// clients holds the connections of a server and their listeners.
 type clients struct {
-	most int // connections, besides the owner's, that may call methods
+	most int // limit of connections, besides the owner's, that can call methods
 
 	mu          sync.Mutex // guards the fields below
 	closing     bool
 	listeners   map[net.Listener]bool
 	connections map[*connection]bool
-	authorised  int // of them, those that count against most
-	// unauthorised are the connections that have yet to show the token, oldest first.
+	authorised  int // number of connections that count against most
+	// connections that have not shown the token yet, oldest first
 	unauthorised []*connection
 }
 
@@ -29,7 +29,7 @@ func newClients(most int) *clients {
 	return &clients{most: most, listeners: map[net.Listener]bool{}, connections: map[*connection]bool{}}
 }
 
-// close takes no more clients, closes the listeners, and lists the connections there are.
+// close closes the listeners, refuses further clients, and returns the open connections.
 func (l *clients) close() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *clients) isClosing() bool {
 	return l.closing
 }
 
-// list lists the connections that are ready to be used.
+// list returns the connections that are ready.
 func (l *clients) list() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *clients) list() []*connection {
 	return list
 }
 
-// listen registers a listener. It is false when no more clients are taken.
+// listen registers a listener. It returns false if the server accepts no more clients.
 func (l *clients) listen(listener net.Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,8 @@ func (l *clients) unlisten(listener net.Listener) {
 	delete(l.listeners, listener)
 }
 
-// enter registers a connection. It says no when there is no room, or no more time.
+// enter registers a connection. It returns an error if there are too many connections or the
+// server shuts down.
 func (l *clients) enter(c *connection) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +96,8 @@ func (l *clients) enter(c *connection) error {
 	return nil
 }
 
-// enterUnauthorisedLocked registers a connection that has yet to show its token, and
-// ends the oldest such connection when there are too many.
+// enterUnauthorisedLocked registers a connection that has not shown its token, and ends the
+// oldest such connection if there are too many.
 func (l *clients) enterUnauthorisedLocked(c *connection) {
 	if len(l.unauthorised) >= maxUnauthorised {
 		oldest := l.unauthorised[0]
@@ -106,7 +107,7 @@ func (l *clients) enterUnauthorisedLocked(c *connection) {
 	l.unauthorised = append(l.unauthorised, c)
 }
 
-// promote gives a connection that has shown its token a place among the clients.
+// promote counts a connection among the clients after it has shown its token.
 func (l *clients) promote(c *connection) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +126,7 @@ func (l *clients) removeUnauthorisedLocked(c *connection) {
 	}
 }
 
-// leave forgets a connection.
+// leave removes a connection.
 func (l *clients) leave(c *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

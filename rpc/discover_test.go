@@ -12,14 +12,14 @@ import (
 	"waza/rpc"
 )
 
-// schemas are the shapes that the OpenRPC document promises.
+// schemas are the schemas of the OpenRPC document.
 type schemas struct {
 	results       map[string]*jsonschema.Schema
 	notifications map[string]*jsonschema.Schema
 }
 
-// loadSchemas compiles every schema of the document, which also shows that all
-// references lead somewhere.
+// loadSchemas compiles every schema of the document, which also checks that all references
+// resolve.
 func loadSchemas(t testing.TB) *schemas {
 	t.Helper()
 	raw, err := rpc.OpenRPC("test")
@@ -55,8 +55,7 @@ func jsonNumber(i int) string {
 	return string(b)
 }
 
-// check holds a line of the server's to the shapes. methods tells which method
-// a reply is to.
+// check validates a line of the server. methods contains the method of each request by id.
 func (s *schemas) check(t testing.TB, line string, methods map[string]string) {
 	t.Helper()
 	if strings.HasPrefix(line, "[") {
@@ -124,7 +123,7 @@ func TestReference(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "](#)")
-	for line := range strings.Lines(text) { // every object that is named is described
+	for line := range strings.Lines(text) { // every named object is described
 		for _, link := range strings.Split(line, "](#")[1:] {
 			name, _, _ := strings.Cut(link, ")")
 			require.Contains(t, strings.ToLower(text), "### "+name+"\n")

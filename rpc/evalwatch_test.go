@@ -60,8 +60,8 @@ func (c *client) changed() changed {
 	}
 }
 
-// Of a suite that is edited in one task only that task's trials are done again; an
-// edit of a grader executes nothing.
+// After an edit of one task, only its trials run again. After an edit of a grader, nothing is
+// executed.
 func TestEvalWatch(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, connect transport) {
@@ -109,8 +109,8 @@ func TestEvalWatch(t *testing.T) {
 	})
 }
 
-// The end of the input ends all watches, so that the daemon can; what runs goes on
-// to its end, and is told.
+// The end of the input ends all watches, so that the daemon can end. An active run continues to
+// its end, which is reported.
 func TestWatchesEndWithTheClient(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, connect transport) {

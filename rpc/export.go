@@ -22,28 +22,28 @@ import (
 func exportMethods() []*method {
 	return []*method{
 		dispatch.Define("run.export", dispatch.Heavy,
-			"Write a run down in another format: into a file, or into the reply when no path is given. A run that goes on, or was interrupted, is told as far as it has come. "+
-				"docs/reports.md tells of the formats; `archive` is the whole record as a compressed tar file.", exportRun),
+			"Export a run in another format: to a file, or in the reply if no path is given. The export of an active or interrupted run contains its results so far. "+
+				"docs/reports.md describes the formats; `archive` is the whole record as a compressed tar file.", exportRun),
 	}
 }
 
 type exportParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
 	Format  string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
-	Against string `json:"against" doc:"Earlier run to compare with, for html: the report tells what has changed since."`
-	Path    string `json:"path" doc:"File to write, which is replaced as a whole; its directory must be there. Over a socket it must be below a workspace folder of initialize or the state directory. Absent: the reply holds the content."`
+	Against string `json:"against" doc:"Earlier run to compare with, for html: the report shows the changes since then."`
+	Path    string `json:"path" doc:"File to write or replace; its directory must exist. Over a socket it must be below a workspace folder of initialize or the state directory. When absent, the reply contains the content."`
 }
 
 type runExported struct {
 	RunID    string `json:"runId"`
 	Format   string `json:"format"`
 	Path     string `json:"path,omitempty" doc:"Absolute path of the file that was written."`
-	Bytes    int64  `json:"bytes" doc:"How many there are."`
-	Content  string `json:"content,omitempty" doc:"What would stand in the file; absent with path."`
-	Encoding string `json:"encoding,omitempty" doc:"utf-8, or base64 for what is no text; absent with path."`
+	Bytes    int64  `json:"bytes" doc:"Size of the content in bytes."`
+	Content  string `json:"content,omitempty" doc:"Content of the export; absent with path."`
+	Encoding string `json:"encoding,omitempty" doc:"utf-8, or base64 if the content is not text; absent with path."`
 }
 
-// maxExport bounds what a reply holds; a file may be of any size.
+// maxExport limits the content of a reply in bytes. Files can have any size.
 const maxExport = 16 << 20
 
 func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, error) {
@@ -83,8 +83,8 @@ func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, err
 	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
 }
 
-// writeExport writes a file. A client of a socket, which need not be the process that
-// owns this one, writes only below its workspace folders and the state directory.
+// writeExport writes a file. A client of a socket, which need not own this process, can write
+// only below its workspace folders and the state directory.
 func writeExport(c *call, path string, write func(io.Writer) error) error {
 	if c.conn.owner {
 		return formats.WriteFile(path, write)
@@ -97,7 +97,7 @@ func writeExport(c *call, path string, write func(io.Writer) error) error {
 			return formats.WriteFileWithin(dir, path, write)
 		}
 	}
-	return &fs.PathError{Op: "write", Path: path, Err: errors.New("outside of the workspace folders of initialize and of the state directory; over a socket, files are written only there")}
+	return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below a workspace folder of initialize or the state directory; over a socket, files can be written only there")}
 }
 
 func exportFormat(c *call, name string) (formats.Format, error) {
@@ -114,14 +114,14 @@ func exportFormat(c *call, name string) (formats.Format, error) {
 	return f, nil
 }
 
-// exportAgainst makes the format compare with an earlier run, where it can.
+// exportAgainst makes the format compare with an earlier run, if it supports that.
 func exportAgainst(c *call, format formats.Format, id string) (formats.Format, error) {
 	against, err := findAgainst(c, id)
 	if against == nil || err != nil {
 		return format, err
 	}
 	if format.Name != "html" {
-		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\": a report of format %s does not compare, html does; run.compare compares in other ways", format.Name)}
+		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\" requires format html, got %s; run.compare compares runs without a report", format.Name)}
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
 		return page.WriteWith(w, h, page.Options{Against: against})
@@ -129,8 +129,8 @@ func exportAgainst(c *call, format formats.Format, id string) (formats.Format, e
 	return format, nil
 }
 
-// exportContent makes one reply at a time, as run.result does, and none while much
-// output waits.
+// exportContent makes one reply at a time, like run.result, and none while the client has much
+// unread output.
 func exportContent(ctx context.Context, c *call, h record.Handle, format formats.Format) (*runExported, error) {
 	if err := c.Alone(ctx); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func exportContent(ctx context.Context, c *call, h record.Handle, format formats
 	return r, nil
 }
 
-// exportWriter counts, and ends with ctx.
+// exportWriter counts bytes and fails when ctx ends.
 type exportWriter struct {
 	ctx     context.Context
 	w       io.Writer

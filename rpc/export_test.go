@@ -20,7 +20,7 @@ type exported struct {
 	Bytes                           int
 }
 
-// What stands in a reply is what stands in a file, in each format.
+// A reply and a file have the same content, in each format.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -56,10 +56,10 @@ func TestExport(t *testing.T) {
 	require.Equal(t, "json", whole.Format)
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
-	require.Empty(t, names, "nothing is left behind")
+	require.Empty(t, names, "no temporary file remains")
 }
 
-// A reply holds so much and no more; a file takes it all.
+// The size of a reply is limited; the size of a file is not.
 func TestExportTooLarge(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -84,7 +84,7 @@ tasks: [{id: a, prompt: x}]
 	require.Less(t, small.Bytes, 20_000)
 }
 
-// Over a socket run.export wrote any file of the user.
+// Over a socket, run.export could write to any file of the user.
 func TestAttackExportOverSocketStaysInside(t *testing.T) {
 	t.Parallel()
 	c := tcp(t, newServer(t, rpc.Options{}))
@@ -94,7 +94,7 @@ func TestAttackExportOverSocketStaysInside(t *testing.T) {
 	export := func(path string) message {
 		return c.call("run.export", map[string]any{"runId": id, "format": "junit", "path": path})
 	}
-	require.NotNil(t, export(filepath.Join(one, "early.xml")).Error, "no folder is named yet")
+	require.NotNil(t, export(filepath.Join(one, "early.xml")).Error, "before initialize there are no folders")
 	c.must("initialize", map[string]any{"workspaceFolders": []string{one, two}}, nil)
 	for _, path := range []string{filepath.Join(one, "a.xml"), filepath.Join(two, "b.xml"), "relative.xml"} {
 		require.Nil(t, export(path).Error, path)

@@ -14,8 +14,8 @@ import (
 	"waza/rpc/wire"
 )
 
-// A grading that waits for a grader holds nothing up, is refused a second time,
-// and can be cancelled.
+// A grading that waits for a grader does not block other requests, is refused a second time, and
+// can be cancelled.
 func TestGradeCancelled(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -32,7 +32,7 @@ tasks:
     graders: [{type: program, name: slow, config: {command: sh, args: [-c, "touch $WAZA_MARK; sleep 1000"]}}]
     inputs: {prompt: x, environment: {WAZA_MARK: MARK}}
 `)
-	mark, slow := filepath.Join(dir, "begun"), filepath.Join(dir, "slow.yaml")
+	mark, slow := filepath.Join(dir, "started"), filepath.Join(dir, "slow.yaml")
 	text, err := os.ReadFile(slow)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(slow, bytes.ReplaceAll(text, []byte("MARK}"), []byte(mark+"}")), 0o600))
@@ -46,7 +46,7 @@ tasks:
 	}, patience, 10*time.Millisecond)
 	busy := c.call("run.grade", map[string]any{"runId": id})
 	require.EqualValues(t, wire.CodeBusy, busy.Error.Code)
-	require.Contains(t, busy.Error.Message, "is being graded or reviewed already")
+	require.Contains(t, busy.Error.Message, "is already being graded or reviewed")
 	var s struct{ Status string }
 	c.must("run.status", map[string]any{"runId": id}, &s)
 	require.Equal(t, "completed", s.Status)
@@ -60,7 +60,7 @@ tasks:
 	require.Zero(t, g.TotalChanged)
 }
 
-// A run that goes on is not graded.
+// An active run is not graded.
 func TestGradeOfRunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -68,6 +68,6 @@ func TestGradeOfRunThatGoesOn(t *testing.T) {
 	c.wait("trial_start")
 	m := c.call("run.grade", map[string]any{"runId": id})
 	require.EqualValues(t, wire.CodeRunFailed, m.Error.Code)
-	require.Equal(t, "Run failed: run "+id+" still goes on", m.Error.Message)
+	require.Equal(t, "Run failed: run "+id+" is still running", m.Error.Message)
 	c.cancel(id)
 }

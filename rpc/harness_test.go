@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(daemonEnv) != "" {
 		os.Exit(daemon())
 	}
-	// Programs built with the race detector sleep before they exit, unless told not to.
+	// By default, programs built with the race detector sleep before they exit.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what must come before it fails. Machines
-// are busy.
+// patience limits how long a test waits for an expected message before it fails. Machines can be
+// busy.
 const patience = 3 * time.Minute
 
 func newServer(t testing.TB, o rpc.Options) *rpc.Server {
@@ -62,11 +62,11 @@ func newServer(t testing.TB, o rpc.Options) *rpc.Server {
 // A client is the other end of a connection.
 type client struct {
 	testing.TB
-	w    io.WriteCloser // closing it ends the server's input
+	w    io.WriteCloser // close it to end the server's input
 	r    io.ReadCloser
 	scan *bufio.Reader
 	id   int
-	// ended gives what ServeStdio returned; nil on a socket.
+	// ended receives the result of ServeStdio; it is nil on a socket
 	ended chan error
 }
 
@@ -85,7 +85,7 @@ func onEach(t *testing.T, f func(t *testing.T, connect transport)) {
 	}
 }
 
-// stdio serves over two pipes of the operating system.
+// stdio serves a client over two pipes of the operating system.
 func stdio(t testing.TB, s *rpc.Server) *client {
 	t.Helper()
 	serverIn, w, err := os.Pipe()
@@ -105,7 +105,7 @@ func stdio(t testing.TB, s *rpc.Server) *client {
 	return c
 }
 
-// exit waits for the server of stdio to end, and gives its error.
+// exit waits for the server of stdio to end and returns its error.
 func (c *client) exit() error {
 	c.Helper()
 	select {
@@ -113,7 +113,7 @@ func (c *client) exit() error {
 		c.ended = nil
 		return err
 	case <-time.After(patience):
-		require.Fail(c, "the server does not end")
+		require.Fail(c, "the server did not end")
 		return nil
 	}
 }
@@ -128,7 +128,7 @@ func tcp(t testing.TB, s *rpc.Server) *client {
 	return dial(t, listen(t, s))
 }
 
-// listen serves on a free port of the loopback until the test is over.
+// listen serves on a free loopback port until the test ends.
 func listen(t testing.TB, s *rpc.Server) net.Addr {
 	t.Helper()
 	l, err := s.ListenTCP("127.0.0.1:0")
@@ -166,19 +166,19 @@ func (c *client) send(text string) {
 	require.NoError(c, err)
 }
 
-// line gives the next line, without its end; false at the end of the output.
+// line returns the next line without its end, or false at the end of the output.
 func (c *client) line() (string, bool) {
 	c.Helper()
 	line, err := c.scan.ReadString('\n')
 	if errors.Is(err, io.EOF) {
-		require.Empty(c, line, "the output ends inside of a line")
+		require.Empty(c, line, "the output ends within a line")
 		return "", false
 	}
 	require.NoError(c, err)
 	return strings.TrimSuffix(line, "\n"), true
 }
 
-// rest gives all lines up to the end of the output.
+// rest returns all lines up to the end of the output.
 func (c *client) rest() []string {
 	c.Helper()
 	var list []string
@@ -206,7 +206,7 @@ type fault struct {
 	Data    map[string]any `json:"data"`
 }
 
-// event are the params of any notification.
+// event contains the params of any notification.
 type event struct {
 	RunID       string         `json:"runId"`
 	Seq         int64          `json:"seq"`
@@ -223,7 +223,7 @@ type event struct {
 	Error       string         `json:"error"`
 }
 
-// next gives the next message.
+// next returns the next message.
 func (c *client) next() message {
 	c.Helper()
 	line, ok := c.line()
@@ -233,7 +233,7 @@ func (c *client) next() message {
 	return m
 }
 
-// request sends a request and gives its id.
+// request sends a request and returns its id.
 func (c *client) request(method string, params any) string {
 	c.Helper()
 	c.id++
@@ -247,15 +247,15 @@ func (c *client) request(method string, params any) string {
 	return fmt.Sprint(c.id)
 }
 
-// call sends a request and gives its reply. Notifications on the way are lost.
+// call sends a request and returns its reply. It drops notifications in between.
 func (c *client) call(method string, params any) message {
 	c.Helper()
 	m, _ := c.collect(c.request(method, params))
 	return m
 }
 
-// collect waits for the reply to a request, and gives the notifications that
-// came before it, too.
+// collect waits for the reply to a request, and also returns the notifications that came before
+// it.
 func (c *client) collect(id string) (message, []message) {
 	c.Helper()
 	var before []message
@@ -268,7 +268,7 @@ func (c *client) collect(id string) (message, []message) {
 	}
 }
 
-// must is call for a request that succeeds; it decodes the result into v.
+// must is like call, but requires success and decodes the result into v.
 func (c *client) must(method string, params, v any) {
 	c.Helper()
 	m := c.call(method, params)
@@ -278,7 +278,7 @@ func (c *client) must(method string, params, v any) {
 	}
 }
 
-// start starts a run and gives its id.
+// start starts a run and returns its id.
 func (c *client) start(params map[string]any) string {
 	c.Helper()
 	var r struct{ RunID, Status string }
@@ -288,7 +288,7 @@ func (c *client) start(params map[string]any) string {
 	return r.RunID
 }
 
-// follow gives the notifications of a run from now on up to eval.complete.
+// follow returns the notifications of a run from now on up to eval.complete.
 func (c *client) follow(runID string) []message {
 	c.Helper()
 	var list []message
@@ -304,8 +304,8 @@ func (c *client) follow(runID string) []message {
 	}
 }
 
-// cancel cancels a run that this client receives, and gives its notifications
-// from now on. The last may come before the reply.
+// cancel cancels a run that this client receives, and returns its notifications from now on. The
+// last one can come before the reply.
 func (c *client) cancel(runID string) []message {
 	c.Helper()
 	reply, list := c.collect(c.request("run.cancel", map[string]any{"runId": runID}))
@@ -335,7 +335,7 @@ func consecutive(t testing.TB, first int64, list []message) {
 	}
 }
 
-// write puts the files of a txtar archive into a new directory.
+// write writes the files of a txtar archive to a new directory.
 func write(t testing.TB, archive string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -347,13 +347,13 @@ func write(t testing.TB, archive string) string {
 	return dir
 }
 
-// suite writes an eval.yaml and gives its path.
+// suite writes an eval.yaml and returns its path.
 func suite(t testing.TB, text string) string {
 	t.Helper()
 	return filepath.Join(write(t, "-- eval.yaml --\n"+text), "eval.yaml")
 }
 
-// slow is a suite of one task whose trials take longer than any test, unless cancelled.
+// slow is a suite of one task whose trials run longer than any test, unless cancelled.
 const slow = `
 name: slow
 skill: patience

@@ -26,7 +26,7 @@ import (
 	"waza/runner"
 )
 
-// lockedBuffer takes a log.
+// lockedBuffer collects a log.
 type lockedBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -44,8 +44,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// talk serves the methods beside the usual ones, and gives what comes back for
-// each line that is sent.
+// talk serves extra methods besides the usual ones. receive returns the reply to each line that
+// send sends.
 func talk(t *testing.T, log io.Writer, extra ...*method) (send func(string), receive func() string) {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -64,7 +64,7 @@ func talk(t *testing.T, log io.Writer, extra ...*method) (send func(string), rec
 		require.NoError(t, <-done)
 		out.Close()
 	})
-	require.NoError(t, out.SetReadDeadline(time.Now().Add(3*time.Minute))) // who waits in vain is told so
+	require.NoError(t, out.SetReadDeadline(time.Now().Add(3*time.Minute))) // so that a receive in vain fails
 	lines := bufio.NewReader(out)
 	send = func(text string) {
 		_, err := in.WriteString(text + "\n")
@@ -78,8 +78,8 @@ func talk(t *testing.T, log io.Writer, extra ...*method) (send func(string), rec
 	return send, receive
 }
 
-// waits is a method that takes until it is cancelled; started tells that it
-// was called.
+// waits returns a method that runs until it is cancelled, and sends to started when it is
+// called.
 func waits(class dispatch.Class, started chan<- struct{}) *method {
 	return dispatch.Define("test.wait", class, "Wait.", func(ctx context.Context, _ *call, _ *noParams) (any, error) {
 		started <- struct{}{}
@@ -106,8 +106,8 @@ func TestCancelRequest(t *testing.T) {
 	}, got)
 }
 
-// A heavy request that still waits for its turn can be cancelled, too, and does
-// not keep others from being served.
+// A heavy request that waits for its turn can be cancelled, too, and does not block other
+// requests.
 func TestHeavyRequestsTakeTurns(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 100)
@@ -127,13 +127,12 @@ func TestHeavyRequestsTakeTurns(t *testing.T) {
 	}
 }
 
-// Notifications cannot start more work than a few at a time, as no limit on
-// requests holds them back.
+// Notifications run only a few at a time, because the limit on requests does not apply to them.
 func TestFloodOfNotifications(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1000)
 	log := &lockedBuffer{}
-	// They wait for nothing that the client could end, so end with it.
+	// The client cannot end the handlers; closing release does.
 	release := make(chan struct{})
 	held := dispatch.Define("test.hold", dispatch.Long, "Hold.", func(_ context.Context, _ *call, _ *noParams) (any, error) {
 		started <- struct{}{}
@@ -167,12 +166,12 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// A result that cannot be encoded, and an error nobody has foreseen, are ours.
+// A result that cannot be encoded and an unexpected error are internal errors.
 func TestInternalErrors(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
 	send, receive := talk(t, log,
-		dispatch.Define("test.func", dispatch.Quick, "Give a function.", func(context.Context, *call, *noParams) (any, error) { return func() {}, nil }),
+		dispatch.Define("test.func", dispatch.Quick, "Return a function.", func(context.Context, *call, *noParams) (any, error) { return func() {}, nil }),
 		dispatch.Define("test.fail", dispatch.Quick, "Fail.", func(context.Context, *call, *noParams) (any, error) { return nil, errors.New("disk on fire") }))
 	send(`{"jsonrpc":"2.0","id":1,"method":"test.func"}`)
 	require.Contains(t, receive(), "-32603")
@@ -181,7 +180,7 @@ func TestInternalErrors(t *testing.T) {
 	require.Contains(t, log.String(), "disk on fire")
 }
 
-// FuzzDecodeParams holds decoding to never accept what it does not know.
+// FuzzDecodeParams checks that decoding never accepts unknown parameters.
 func FuzzDecodeParams(f *testing.F) {
 	for _, seed := range []string{`{"path":"x","tasks":["a"],"trials":2}`, `{}`, `[]`, `{"path":`, `{"path":"x","":1}`, `{"timeoutSeconds":1e-9,"path":"x"}`} {
 		f.Add([]byte(seed))
@@ -193,7 +192,7 @@ func FuzzDecodeParams(f *testing.F) {
 			return nil, nil
 		})
 		if !json.Valid(data) {
-			t.Skip("the stream gives valid JSON only")
+			t.Skip("the stream returns only valid JSON")
 		}
 		_, err := m.Serve(t.Context(), nil, data)
 		if err == nil {
@@ -245,7 +244,7 @@ func TestAbsolute(t *testing.T) {
 	}
 }
 
-// Clients are told of the commands that there are.
+// Clients are offered all existing commands.
 func TestCommandsAreOffered(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -15,7 +15,8 @@ import (
 	"waza/rpc"
 )
 
-// bigSuite is a suite of so many lines, its tasks in it, and where one types.
+// bigSuite returns a suite with that many lines, including its tasks, and the position for
+// typing.
 func bigSuite(lines int) (text string, at [2]int) {
 	var b strings.Builder
 	b.WriteString("name: big\nconfig:\n  executor: mock\n  trials_per_task: 3\ntasks:\n")
@@ -38,7 +39,7 @@ func bigSuite(lines int) (text string, at [2]int) {
 	return b.String(), [2]int{3, len("  trials_per_task")}
 }
 
-// filesSuite is a suite with its tasks in so many files.
+// filesSuite returns a suite whose tasks are in that many files.
 func filesSuite(b *testing.B, dir string, files int) (text string, at [2]int) {
 	b.Helper()
 	require.NoError(b, os.Mkdir(filepath.Join(dir, "tasks"), 0o755))
@@ -49,10 +50,9 @@ func filesSuite(b *testing.B, dir string, files int) (text string, at [2]int) {
 	return "name: big\nconfig:\n  executor: mock\n  trials_per_task: 3\ntasks:\n  - tasks/*.yaml\n", [2]int{3, len("  trials_per_task")}
 }
 
-// BenchmarkKeystroke measures from a didChange until the diagnostics of that
-// version are there: what one who types waits for. All that lies between is part
-// of it, also what the server may wait for more changes. One key breaks a name,
-// the next one mends it.
+// BenchmarkKeystroke measures the time from a didChange until the diagnostics of that version
+// arrive, which is how long a user waits. It includes any time for which the server waits for
+// more changes. One key breaks a name, and the next one repairs it.
 func BenchmarkKeystroke(b *testing.B) {
 	for name, suite := range map[string]func(*testing.B, string) (string, [2]int){
 		"2000lines": func(*testing.B, string) (string, [2]int) { return bigSuite(2000) },
@@ -87,7 +87,7 @@ func BenchmarkKeystroke(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// keystroke writes a letter at a place, or takes it away when the version is even.
+// keystroke inserts a letter, or deletes it if the version is even.
 func keystroke(uri string, version int, at [2]int) map[string]any {
 	end, text := at[1]+1, ""
 	if version%2 == 1 {
@@ -108,7 +108,7 @@ func (c *client) notify(method string, params any) {
 	c.send(string(b) + "\n")
 }
 
-// published waits for the diagnostics of a version, and says how many there are.
+// published waits for the diagnostics of a version and returns their number.
 func (c *client) published(version int) int {
 	c.Helper()
 	for {

@@ -17,8 +17,8 @@ import (
 	"waza/runner/record/recordtest"
 )
 
-// languageShapes are the types of what the server says in the Language Server
-// Protocol: the params of what it sends, and the results of what it is asked.
+// languageShapes are the types of the server's messages in the Language Server Protocol: the
+// params of its own messages, and the results of the client's requests.
 var languageShapes = map[string]reflect.Type{
 	"textDocument/publishDiagnostics": reflect.TypeFor[protocol.PublishDiagnosticsParams](),
 	"textDocument/completion":         reflect.TypeFor[protocol.CompletionList](),
@@ -35,8 +35,8 @@ var languageShapes = map[string]reflect.Type{
 	"textDocument/codeAction":         reflect.TypeFor[[]protocol.CommandOrCodeAction](),
 }
 
-// checkLanguage holds a line of the server's to the types of the protocol: what
-// they do not know does not come back when it is decoded and encoded again.
+// checkLanguage checks a line of the server against the types of the protocol: members that the
+// types lack disappear when the line is decoded and encoded again.
 func checkLanguage(t testing.TB, sent, asked string, params, result json.RawMessage) {
 	t.Helper()
 	name, raw := sent, params
@@ -68,7 +68,7 @@ graders: [{type: text, name: says_yes, config: {contains: ["yes"]}}]
 tasks: [{id: a, prompt: good}]
 `
 
-// an editor is a client with its capabilities.
+// editor connects a client with these capabilities.
 func editor(t *testing.T, capabilities string) (c *client, dir string) {
 	t.Helper()
 	c, dir = stdio(t, newServer(t, rpc.Options{})), write(t, commandSuite)
@@ -76,13 +76,13 @@ func editor(t *testing.T, capabilities string) (c *client, dir string) {
 	return c, dir
 }
 
-// command executes a command, and gives what it returns.
+// command executes a command and decodes its result.
 func (c *client) command(name string, argument, result any) {
 	c.Helper()
 	c.must("workspace/executeCommand", map[string]any{"command": name, "arguments": []any{argument}}, result)
 }
 
-// until reads lines up to one that holds a text, and gives them.
+// until reads lines up to one that contains a text, and returns them.
 func (c *client) until(text string) []string {
 	c.Helper()
 	var list []string
@@ -98,7 +98,7 @@ func (c *client) until(text string) []string {
 
 type started struct{ RunID, Status string }
 
-// A run that a command has started is shown as it goes on, after the reply.
+// After the reply, the progress of a run started by a command is reported.
 func TestRunCommandShowsProgress(t *testing.T) {
 	t.Parallel()
 	c, dir := editor(t, `{"textDocument":{},"window":{"workDoneProgress":true}}`)
@@ -125,7 +125,7 @@ func TestRunCommandShowsProgress(t *testing.T) {
 	}
 }
 
-// The client cancels the progress, and with it the run.
+// Cancelling the progress cancels the run.
 func TestProgressIsCancelled(t *testing.T) {
 	t.Parallel()
 	c, dir := editor(t, `{"textDocument":{},"window":{"workDoneProgress":true}}`)
@@ -139,8 +139,8 @@ func TestProgressIsCancelled(t *testing.T) {
 	require.Contains(t, lines[len(lines)-1], "the run was cancelled")
 }
 
-// A client that cannot show progress is told the end by a message. Ids with the
-// characters of globs mean their task.
+// A client that cannot show progress gets a message at the end. Ids with characters of globs
+// match their task.
 func TestRunCommandTellsTheEnd(t *testing.T) {
 	t.Parallel()
 	c, dir := editor(t, `{"textDocument":{}}`)
@@ -175,7 +175,7 @@ func TestCompareAndShowCommands(t *testing.T) {
 	c, dir := editor(t, `{"textDocument":{},"window":{"showDocument":{"support":true}}}`)
 	suite := filepath.Join(dir, "eval.yaml")
 	m := c.call("workspace/executeCommand", map[string]any{"command": lsp.CommandCompare, "arguments": []any{map[string]any{"path": suite}}})
-	require.Contains(t, m.Error.Message, "not two runs")
+	require.Contains(t, m.Error.Message, "fewer than two runs")
 	first := c.start(map[string]any{"path": suite})
 	c.follow(first)
 	second := c.start(map[string]any{"path": suite})

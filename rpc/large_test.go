@@ -17,7 +17,7 @@ import (
 	"waza/rpc"
 )
 
-// bulky is a suite whose result has some 20 MB.
+// bulky is a suite whose result has about 20 MB.
 const bulky = `
 name: bulky
 config:
@@ -27,8 +27,8 @@ config:
 tasks: [{id: a, prompt: x}]
 `
 
-// A large result is the same in a reply of its own, in a batch and with headers, and
-// other requests are served while it is left unread.
+// A large result is the same in its own reply, in a batch and with headers. Other requests are
+// served while it is unread.
 func TestLargeResult(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -53,12 +53,12 @@ func TestLargeResult(t *testing.T) {
 
 	silent := dial(t, addr)
 	silent.send(request + "\n")
-	_, err := silent.scan.ReadByte() // it is on its way
+	_, err := silent.scan.ReadByte() // the reply is being sent
 	require.NoError(t, err)
 	c.must("ping", nil, nil)
 }
 
-// 50 clients that asked for a result and read none of it cost 14.9 GB.
+// 50 clients that requested a result and did not read it cost 14.9 GB.
 func TestCrashSilentClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("WAZA_TEST_CRASH") == "" || runtime.GOOS != "linux" {
@@ -71,7 +71,7 @@ func TestCrashSilentClients(t *testing.T) {
 	c := dial(t, addr)
 	id := c.start(map[string]any{"path": suite(t, strings.Replace(bulky, "trials_per_task: 6", "trials_per_task: 8", 1))})
 	c.follow(id)
-	_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "clear_refs"), []byte("5"), 0o600) // starts the measure again
+	_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "clear_refs"), []byte("5"), 0o600) // resets the peak
 	before := residentBytes(t, p.cmd.Process.Pid)
 	served, busy := 0, 0
 	for range 50 {
@@ -94,7 +94,7 @@ func TestCrashSilentClients(t *testing.T) {
 	c.must("ping", nil, nil)
 }
 
-// residentBytes is how much memory a process has used at most.
+// residentBytes returns the peak memory use of a process.
 func residentBytes(t *testing.T, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))

@@ -13,19 +13,17 @@ import (
 	"waza/rpc/wire"
 )
 
-// ListenTCP listens on an address as [host.ListenTCP] does, for clients that show
-// Options.Token.
+// ListenTCP listens on an address like [host.ListenTCP], for clients that send Options.Token.
 func (s *Server) ListenTCP(address string) (net.Listener, error) {
 	return host.ListenTCP(address, s.o.Token != "", s.o.AllowRemote)
 }
 
-// ListenUnix listens on a socket at path as [host.ListenUnix] does.
+// ListenUnix listens on a socket at path like [host.ListenUnix].
 func (s *Server) ListenUnix(path string) (net.Listener, error) { return host.ListenUnix(path, s.log) }
 
-// Serve takes clients from l until Shutdown is called, and then returns
-// [ErrServerClosed]; or until ctx ends, and returns the cause; or until l fails.
-// It closes l, and waits for the connections it took to end. Runs go on when
-// their client is gone.
+// Serve accepts clients from l until Shutdown is called, and then returns [ErrServerClosed]; or
+// until ctx ends, and returns the cause; or until l fails. It closes l, and waits until the
+// accepted connections have ended. Runs continue after their client is gone.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if !s.clients.listen(l) {
 		l.Close()
@@ -44,8 +42,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// accept takes clients until the listener is closed. An error that passes, such
-// as too many open files, is waited out.
+// accept accepts clients until the listener is closed. After a temporary error, such as too many
+// open files, it waits and tries again.
 func (s *Server) accept(ctx context.Context, l net.Listener, connections *dispatch.Group) error {
 	pause := 5 * time.Millisecond
 	for {
@@ -67,7 +65,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, connections *dispat
 	}
 }
 
-// serveConn serves one client of a listener, if it may be.
+// serveConn serves one client of a listener, if the server admits it.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	if err := host.Admit(conn, s.o.Token != ""); err != nil {
 		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
@@ -75,13 +73,13 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		return
 	}
 	err := s.ServeStream(ctx, conn, Client{})
-	s.log.Info("client has left", "client", conn.RemoteAddr(), "cause", err)
+	s.log.Info("client disconnected", "client", conn.RemoteAddr(), "cause", err)
 }
 
-// refuseTime is how long a client that is not served may take to read why.
+// refuseTime limits the time for a refused client to read the reason.
 const refuseTime = time.Second
 
-// refuse tells a client why it is not served, and closes the stream.
+// refuse sends a client the reason why it is not served, and closes the stream.
 func (s *Server) refuse(stream io.WriteCloser, why error) {
 	defer stream.Close()
 	defer time.AfterFunc(refuseTime, func() { stream.Close() }).Stop()
@@ -91,6 +89,6 @@ func (s *Server) refuse(stream io.WriteCloser, why error) {
 	}
 	reply, err := wire.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": fault.Reply()})
 	if err == nil {
-		_, _ = stream.Write(append(reply, '\n')) // it is going in any case
+		_, _ = stream.Write(append(reply, '\n')) // the stream is closed in any case
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"waza/rpc"
 )
 
-// A run outlives the connection that started it.
+// A run continues after the connection that started it has ended.
 func TestRunOutlivesConnection(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -33,7 +33,7 @@ func TestRunOutlivesConnection(t *testing.T) {
 	second.cancel(id)
 }
 
-// shutdown and exit end the connection of a socket, not the runs.
+// shutdown and exit end the connection of a socket, but not the runs.
 func TestExitOnSocket(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -64,18 +64,18 @@ func TestTooManyConnections(t *testing.T) {
 	require.Empty(t, three.rest())
 	require.NoError(t, two.w.Close())
 	require.Empty(t, two.rest())
-	for deadline := time.Now().Add(patience); ; { // the place is free once the server has noticed
+	for deadline := time.Now().Add(patience); ; { // the slot is free once the server has noticed
 		c := dial(t, addr)
-		_, _ = io.WriteString(c.w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n") // it may be closed again
+		_, _ = io.WriteString(c.w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n") // the connection may be closed again
 		if line, err := c.scan.ReadString('\n'); err == nil && strings.Contains(line, `"pong"`) {
 			break
 		}
-		require.True(t, time.Now().Before(deadline), "no place gets free")
+		require.True(t, time.Now().Before(deadline), "no slot became free")
 	}
 }
 
-// A web page could start runs: an HTTPS server hands out a session ticket that
-// holds a request, and the browser sends it to the daemon in a TLS ClientHello.
+// A web page could start runs: an HTTPS server issued a session ticket that contained a request,
+// and the browser sent it to the daemon in a TLS ClientHello.
 func TestAttackForeignProtocolIsRefused(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{}))
@@ -87,7 +87,7 @@ func TestAttackForeignProtocolIsRefused(t *testing.T) {
 		require.JSONEq(t, parseError, simplify(t, got)[0])
 	}
 	hello := dial(t, addr)
-	hello.send("\x16") // no newline comes
+	hello.send("\x16") // no newline follows
 	require.Len(t, hello.rest(), 1)
 }
 
@@ -96,17 +96,17 @@ func TestAuthorisation(t *testing.T) {
 	s := newServer(t, rpc.Options{Token: "open sesame, please", AuthTimeout: 200 * time.Millisecond})
 	addr := listen(t, s)
 	right := authorised(t, addr, "open sesame, please")
-	require.Empty(t, dial(t, addr).rest(), "closed when it is late")
+	require.Empty(t, dial(t, addr).rest(), "closed when the token is late")
 	long := strings.Repeat("x", 100_000)
-	right.must("eval.list", map[string]any{"directory": t.TempDir()}, nil) // it stays
+	right.must("eval.list", map[string]any{"directory": t.TempDir()}, nil) // the connection stays open
 	require.EqualValues(t, -32602, right.call("ping", map[string]any{long: 1}).Error.Code)
 
-	early := dial(t, listen(t, newServer(t, rpc.Options{Token: "open sesame, please"}))) // before it is authorised, only short messages are read
+	early := dial(t, listen(t, newServer(t, rpc.Options{Token: "open sesame, please"}))) // without the token, only short messages are read
 	require.EqualValues(t, -32600, early.call2(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"`+long+`":1}}`).Error.Code)
 }
 
-// authorised dials until it has shown the token in time, for which a busy
-// machine may take more than one try.
+// authorized dials until it has sent the token in time. On a busy machine this can take several
+// attempts.
 func authorised(t *testing.T, addr net.Addr, token string) *client {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -116,11 +116,11 @@ func authorised(t *testing.T, addr net.Addr, token string) *client {
 			require.Contains(t, line, `"result"`)
 			return c
 		}
-		require.True(t, time.Now().Before(deadline), "never in time")
+		require.True(t, time.Now().Before(deadline), "the token was never in time")
 	}
 }
 
-// call2 sends a line and gives the next message.
+// call2 sends a line and returns the next message.
 func (c *client) call2(line string) message {
 	c.Helper()
 	c.send(line + "\n")
@@ -132,11 +132,11 @@ func TestListenTCP(t *testing.T) {
 	plain := newServer(t, rpc.Options{})
 	_, err := plain.ListenTCP("0.0.0.0:0")
 	require.ErrorContains(t, err, "--allow-remote")
-	for _, portless := range []string{"localhost:", ":", "localhost"} { // any free port was taken
+	for _, portless := range []string{"localhost:", ":", "localhost"} { // these used any free port
 		_, err = plain.ListenTCP(portless)
 		require.ErrorContains(t, err, "port", portless)
 	}
-	loopback, err := newServer(t, rpc.Options{AllowRemote: true, Token: goodToken}).ListenTCP(":0") // it was refused, or all addresses
+	loopback, err := newServer(t, rpc.Options{AllowRemote: true, Token: goodToken}).ListenTCP(":0") // was refused, or listened on all addresses
 	require.NoError(t, err)
 	require.True(t, loopback.Addr().(*net.TCPAddr).IP.IsLoopback())
 	require.NoError(t, loopback.Close())
@@ -168,7 +168,7 @@ func TestUnixSocket(t *testing.T) {
 	require.ErrorContains(t, err, "another server")
 	c.must("ping", nil, nil)
 
-	// A stale one is replaced.
+	// A stale socket is replaced.
 	stale := filepath.Join(t.TempDir(), "s")
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
 	require.NoError(t, err)
@@ -179,16 +179,16 @@ func TestUnixSocket(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.NoFileExists(t, stale)
 
-	// A file is not.
+	// A regular file is not replaced.
 	file := filepath.Join(t.TempDir(), "s")
 	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
 	_, err = s.ListenUnix(file)
-	require.ErrorContains(t, err, "no socket")
+	require.ErrorContains(t, err, "not a socket")
 	_, err = s.ListenUnix(filepath.Join(t.TempDir(), "none", "s"))
 	require.Error(t, err)
 }
 
-// Shutdown tells every client how its runs ended, and closes all connections.
+// Shutdown reports to every client how its runs ended, and closes all connections.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -217,7 +217,7 @@ func TestShutdown(t *testing.T) {
 	require.ErrorIs(t, s.Serve(ctx, l), rpc.ErrServerClosed)
 }
 
-// Ending the context of Serve ends its connections; the server goes on.
+// When the context of Serve ends, so do its connections, but not the server.
 func TestServeContext(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})

@@ -15,14 +15,14 @@ import (
 	"waza/runner/pause"
 )
 
-// countRequests registers what the server counts. It gives a function that counts a
-// request; nil without a registry.
+// countRequests registers the server's metrics. It returns a function that counts a request, or
+// nil if there is no registry.
 func (s *Server) countRequests(r *prometheus.Registry) func(method string, code int64) {
 	if r == nil {
 		return nil
 	}
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "waza_rpc_requests_total", Help: "Requests and notifications that were answered, by method and error code; 0 is none.",
+		Name: "waza_rpc_requests_total", Help: "Requests and notifications that were answered, by method and error code; 0 means no error.",
 	}, []string{"method", "code"})
 	r.MustRegister(requests)
 	now := func(name, help string, value func(*connection) int) {
@@ -34,23 +34,24 @@ func (s *Server) countRequests(r *prometheus.Registry) func(method string, code 
 			return float64(sum)
 		}))
 	}
-	now("waza_rpc_connections", "Clients that are connected.", func(*connection) int { return 1 })
-	now("waza_rpc_requests_in_flight", "Requests that are being served.", func(c *connection) int { return c.requests.InFlight() })
-	now("waza_rpc_subscriptions", "Runs that clients receive.", func(c *connection) int { return c.subscriptions.count() })
-	now("waza_rpc_queued_bytes", "Output that clients have yet to read.", func(c *connection) int { return c.stream.Queued() })
+	now("waza_rpc_connections", "Number of connected clients.", func(*connection) int { return 1 })
+	now("waza_rpc_requests_in_flight", "Number of requests being served.", func(c *connection) int { return c.requests.InFlight() })
+	now("waza_rpc_subscriptions", "Number of runs that clients receive.", func(c *connection) int { return c.subscriptions.count() })
+	now("waza_rpc_queued_bytes", "Size of the output that clients have not read yet.", func(c *connection) int { return c.stream.Queued() })
 	return func(method string, code int64) {
 		requests.WithLabelValues(method, strconv.FormatInt(code, 10)).Inc()
 	}
 }
 
-// headerTimeout is how long a client of the metrics may take to say what it wants.
+// headerTimeout limits the time for a client of the metrics to send its request.
 const headerTimeout = 5 * time.Second
 
-// serveMetrics serves Options.Metrics at /metrics until stop is called. The rules
-// of [Server.ListenTCP] hold for the address, connections of other users are refused
-// as [Server.Serve] refuses them, and clients show the token as "Authorization:
-// Bearer". On a loopback address the Host must be one, too: a web page can let its own
-// name point to this machine, and read what it gets from that name.
+// serveMetrics serves Options.Metrics at /metrics until stop is called. The rules of
+// [Server.ListenTCP] apply to the address. Like [Server.Serve], it refuses connections of other
+// users. Clients send the token as "Authorization: Bearer".
+//
+// On a loopback address the Host header must name a loopback address, too. Otherwise a web page
+// could point its own name to this machine and read the metrics under that name.
 func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", onLoopbackHost(s.withToken(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))))
@@ -59,7 +60,7 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	go func() {
 		defer close(done)
 		if err := server.Serve(host.Guard(l, s.o.Token != "", s.log)); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("metrics are not served any more", "error", err)
+			s.log.Error("metrics server stopped", "error", err)
 		}
 	}()
 	return func() {
@@ -68,8 +69,8 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	}
 }
 
-// withToken lets requests with the token pass. Replies to wrong tokens are delayed as
-// those of initialize are.
+// withToken passes requests with the token to h. It delays replies to wrong tokens like
+// initialize does.
 func (s *Server) withToken(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Get("Authorization")
@@ -92,7 +93,7 @@ func onLoopbackHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		if here != nil && here.IP.IsLoopback() && !access.IsLoopback(r.Host) {
-			http.Error(w, "the host must be localhost or a loopback address", http.StatusForbidden)
+			http.Error(w, "the Host header must be localhost or a loopback address", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -12,7 +12,7 @@ import (
 	"waza/runner"
 )
 
-// Metrics without a token answered whatever name a web page had this machine known by.
+// Metrics without a token were served under any name that a web page gave this machine.
 func TestAttackMetricsHost(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})

@@ -24,8 +24,7 @@ type shownPage struct {
 	Page *struct{ Style, Body, Script string }
 }
 
-// A page is what the report shows of a run, and brings its program along only when
-// that is asked for.
+// A page contains the data of the report. It contains the program only on request.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -52,7 +51,7 @@ func TestPage(t *testing.T) {
 	require.Nil(t, page.Data.Run.Against)
 }
 
-// A report that is exported can compare, too.
+// An exported report can compare runs, too.
 func TestExportAgainst(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))

@@ -20,19 +20,19 @@ import (
 	"waza/runner/record"
 )
 
-// A subscriber reads the notifications of a run, losing its connection now and
-// then. It is used by one goroutine, which need not be that of the test.
+// A subscriber reads the notifications of a run and loses its connection now and then. Only one
+// goroutine uses it, which need not be that of the test.
 type subscriber struct {
 	runID string
-	doors []net.Addr // of daemons with the same state directory
+	doors []net.Addr // addresses of daemons with the same state directory
 	rand  *rand.Rand
-	seen  []int64 // in the order in which they came
+	seen  []int64 // in order of arrival
 	last  string  // method of the last one
-	lost  int     // connections
+	lost  int     // number of lost connections
 }
 
-// connect opens a connection to one of the daemons and subscribes from the event
-// after the last one seen.
+// connect opens a connection to one of the daemons and subscribes from the event after the last
+// one received.
 func (s *subscriber) connect() (net.Conn, *bufio.Reader, error) {
 	addr := s.doors[s.rand.IntN(len(s.doors))]
 	conn, err := net.Dial(addr.Network(), addr.String())
@@ -64,7 +64,7 @@ func (s *subscriber) follow() error {
 	return nil
 }
 
-// some reads up to so many notifications from a new connection.
+// some reads up to n notifications from a new connection.
 func (s *subscriber) some(n int) error {
 	conn, lines, err := s.connect()
 	if err != nil {
@@ -92,9 +92,9 @@ func (s *subscriber) some(n int) error {
 	return nil
 }
 
-// Whoever loses its connection in mid-run and subscribes again with the last
-// number it saw, be it at the same daemon or at another process, gets every later
-// event exactly once; one that never reads keeps nobody from it.
+// A client that loses its connection during a run and subscribes again with the last number it
+// received gets every later event exactly once, from the same daemon or another process. A
+// client that never reads does not disturb the others.
 func TestResubscribe(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -134,11 +134,11 @@ func TestResubscribe(t *testing.T) {
 		for j, seq := range s.seen {
 			require.EqualValues(t, j+1, seq, "subscriber %d", i)
 		}
-		require.Greater(t, s.lost, 2, "it never lost its connection")
+		require.Greater(t, s.lost, 2, "the subscriber never lost its connection")
 	}
 }
 
-// lastSeq is the number of a run's last event.
+// lastSeq returns the number of a run's last event.
 func lastSeq(t *testing.T, h record.Handle) (last int64) {
 	t.Helper()
 	sub := h.Subscribe(1)

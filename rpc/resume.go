@@ -13,10 +13,10 @@ import (
 func resumeMethods() []*method {
 	return []*method{
 		dispatch.Define("run.resume", dispatch.Heavy,
-			"Take a run up again that was interrupted, cancelled or failed, or that has trials in error: as it was asked for, by its suite as that is now. "+
-				"Trials that passed, failed, took too long or wait for a person are kept as long as their task is what it was; all others are done, and the run ends as if it had never been cut short. "+
-				"It keeps its id and its events go on counting. The reply comes before every new notification of the run, the first of which is the event run_resumed; the client receives them up to eval.complete, and owns the run as if it had started it. "+
-				"A run that goes on, in whatever process, is an error, as is one that has nothing left to run.", resumeRun),
+			"Resume a run that was interrupted, cancelled or failed, or that has trials in error, with its original options and the current suite. "+
+				"Trials that passed, failed, timed out or wait for a person's score are kept unless their task changed. All other trials run, and the run then ends as if it had never been interrupted. "+
+				"The run keeps its id, and the numbers of its events continue. The reply comes before every new notification of the run, of which the event run_resumed is the first. The client receives them up to eval.complete, and owns the run as if it had started it. "+
+				"Resuming an active run of any process, or a run that has nothing left to run, is an error.", resumeRun),
 	}
 }
 
@@ -44,7 +44,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking}, nil
 }
 
-// resumeFault says of which run it is that it has nothing left to run.
+// resumeFault adds the id of the run to the error that nothing is left to run.
 func resumeFault(id string, err error) error {
 	var nothing *runner.NothingLeftError
 	if !errors.As(err, &nothing) {

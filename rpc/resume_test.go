@@ -14,8 +14,8 @@ import (
 	"waza/runner/record"
 )
 
-// erring is a suite whose trials all end in error, so that there is always something
-// to resume.
+// erring returns a suite whose trials all end in error, so that there is always something to
+// resume.
 func erring(tasks int) string {
 	text := "name: erring\nconfig: {executor: command, command: exit 7, retry_errors: 0}\ntasks:\n"
 	for i := range tasks {
@@ -24,8 +24,8 @@ func erring(tasks int) string {
 	return text
 }
 
-// A run that goes on is not resumed, and the error names its process; one that was
-// resumed belongs to who did it, and ends with that client.
+// An active run cannot be resumed, and the error names its process. A resumed run belongs to the
+// client that resumed it, and ends with that client.
 func TestResumeOwns(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -50,7 +50,7 @@ func TestResumeOwns(t *testing.T) {
 	require.NoError(t, first.w.Close())
 	first.rest()
 	require.NoError(t, first.exit())
-	require.NotNil(t, r.Live(id), "it is the second client's")
+	require.NotNil(t, r.Live(id), "the run belongs to the second client")
 	second.request("exit", nil) // without shutdown
 	second.rest()
 	require.ErrorIs(t, second.exit(), rpc.ErrExit)
@@ -60,9 +60,8 @@ func TestResumeOwns(t *testing.T) {
 	require.Equal(t, record.StatusCancelled, p.Status)
 }
 
-// A client that resumes a run before it has read all of the session before gets every
-// event once all the same, and one eval.complete for each session that it was told
-// the end of.
+// A client that resumes a run before it has read all events of the previous session still gets
+// every event exactly once, and one eval.complete for each session whose end it received.
 func TestResumeWhileReceiving(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, connect transport) {
@@ -71,7 +70,7 @@ func TestResumeWhileReceiving(t *testing.T) {
 		c := connect(t, newServer(t, rpc.Options{Runner: r}))
 		id := c.start(map[string]any{"path": suite(t, erring(80))})
 		if run := r.Live(id); run != nil {
-			<-run.Done() // while nothing is read
+			<-run.Done() // nothing is read meanwhile
 		}
 		var seen []message
 		const times = 2

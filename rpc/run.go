@@ -19,19 +19,19 @@ import (
 
 func runMethods() []*method {
 	return []*method{
-		dispatch.Define("run.status", dispatch.Long, "Tell how a run stands.", getStatus),
+		dispatch.Define("run.status", dispatch.Long, "Return the status of a run.", getStatus),
 		dispatch.Define("run.cancel", dispatch.Long,
-			"Cancel a run, whichever process of this user carries it out. The reply does not wait until all is cleaned up; eval.complete tells when it is. A run that is over keeps its status. "+
-				"A process that does not answer within 5 seconds is an error that names it; what it was asked for stands.", cancelRun),
-		dispatch.Define("run.list", dispatch.Heavy, "List runs, newest first: those that go on and those of the past.", listRuns),
+			"Cancel a run, no matter which process of this user executes it. The reply does not wait for the cleanup; eval.complete reports its end. A run that is over keeps its status. "+
+				"If the process does not answer within 5 seconds, the reply is an error that names the process; the request to cancel remains in effect.", cancelRun),
+		dispatch.Define("run.list", dispatch.Heavy, "List active and past runs, newest first.", listRuns),
 		dispatch.Define("run.result", dispatch.Long,
-			"Give all that is known of a run: summary, config, and every trial of every task. A run that goes on is told as far as it has come.", getResult),
+			"Return the whole result of a run: summary, config, and every trial of every task. For an active run, the result contains the trials that have ended.", getResult),
 		dispatch.Define("run.subscribe", dispatch.Quick,
 			"Receive the notifications of a run from event fromSeq on, each once, up to eval.complete. They follow the reply. "+
-				"A connection receives a run once: where it does so already, because it started or subscribed to the run, nothing it was sent is sent again until eval.complete; "+
-				"after run.unsubscribe or eval.complete, subscribing sends again what is asked for. "+
-				"Where fromSeq is greater than the number of the run's last event, nothing follows, also not eval.complete; run.status tells whether a run is over.", subscribe),
-		dispatch.Define("run.unsubscribe", dispatch.Quick, "Receive no more of a run: nothing of it follows the reply, also not eval.complete.", unsubscribe),
+				"A connection receives each run once. If it already does, because it started or subscribed to the run, nothing is sent twice until eval.complete. "+
+				"After run.unsubscribe or eval.complete, subscribing sends the requested events again. "+
+				"If fromSeq is greater than the number of the run's last event, nothing follows, not even eval.complete; run.status reports whether a run is over.", subscribe),
+		dispatch.Define("run.unsubscribe", dispatch.Quick, "Stop receiving a run: no notification of it follows the reply, not even eval.complete.", unsubscribe),
 	}
 }
 
@@ -39,7 +39,7 @@ type runParams struct {
 	RunID string `json:"runId" jsonschema:"required" doc:"Id of the run."`
 }
 
-// find gives the run, or an error that names it.
+// find returns the run, or an error with its id.
 func find(c *call, id string) (record.Handle, error) {
 	h, err := c.conn.runner.Catalog().Run(id)
 	if errors.Is(err, record.ErrRunNotFound) {
@@ -48,8 +48,8 @@ func find(c *call, id string) (record.Handle, error) {
 	return h, err
 }
 
-// statusOf is the status of a run as the client is told: one that was cancelled
-// is, from then on, even while its processes are being ended.
+// statusOf returns the status for the client. A cancelled run has the status cancelled at once,
+// even while its processes are being ended.
 func statusOf(h record.Handle, status record.Status) record.Status {
 	if run, ok := h.(*runner.Run); ok && status == record.StatusRunning && run.Cancelled() {
 		return record.StatusCancelled
@@ -60,9 +60,9 @@ func statusOf(h record.Handle, status record.Status) record.Status {
 type runStatus struct {
 	RunID  string          `json:"runId"`
 	Status record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
-	Result *record.Summary `json:"result" doc:"The summary, when the run completed; else null."`
-	Error  *string         `json:"error" doc:"Why the run failed, or ended early by itself; else null."`
-	Damage *record.Damage  `json:"damage,omitempty" doc:"What is lost of the record of a run that this process does not carry out; absent when all is there."`
+	Result *record.Summary `json:"result" doc:"The summary, if the run completed; otherwise null."`
+	Error  *string         `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
+	Damage *record.Damage  `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
 }
 
 func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
@@ -102,7 +102,7 @@ type runState struct {
 
 type runCancelParams struct {
 	RunID         string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	FinishRunning bool   `json:"finishRunning" doc:"Start no more trials, but let those that run end: the run is cancelled when they have, and running until then."`
+	FinishRunning bool   `json:"finishRunning" doc:"Start no more trials, but let running trials finish. The run stays running until they have, and is then cancelled."`
 }
 
 func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, error) {
@@ -123,8 +123,8 @@ func cancelRun(ctx context.Context, c *call, p *runCancelParams) (*runState, err
 }
 
 type runListParams struct {
-	Limit  int           `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Most runs to list; 100 when absent."`
-	Status record.Status `json:"status" doc:"List only runs of this status."`
+	Limit  int           `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Maximum number of runs; 100 when absent."`
+	Status record.Status `json:"status" doc:"List only runs with this status."`
 	Path   string        `json:"path" doc:"List only runs of this suite file."`
 }
 
@@ -132,7 +132,7 @@ type runListResult struct {
 	Runs []catalog.Info `json:"runs"`
 }
 
-// statuses are what runs can be.
+// statuses is a set of run statuses.
 type statuses []record.Status
 
 func (list statuses) String() string {
@@ -144,7 +144,7 @@ func (list statuses) String() string {
 }
 
 var (
-	// overStatuses are those of runs that are over.
+	// overStatuses are the statuses of runs that are over.
 	overStatuses = statuses(record.EndStatuses())
 	allStatuses  = append(statuses{record.StatusRunning}, overStatuses...)
 )
@@ -176,8 +176,8 @@ func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, e
 	return &runListResult{Runs: infos}, ctx.Err()
 }
 
-// runResult is a whole result. The members are there for documents; what is
-// sent are the bytes that the runner writes.
+// runResult is a whole result. Its members only document the reply, which consists of the bytes
+// that the runner writes.
 type runResult struct {
 	RunID     string           `json:"runId"`
 	Status    record.Status    `json:"status"`
@@ -185,10 +185,10 @@ type runResult struct {
 	Suite     record.SuiteRef  `json:"suite"`
 	StartedAt time.Time        `json:"startedAt"`
 	EndedAt   *time.Time       `json:"endedAt"`
-	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When the record was last changed after the run, by grading it anew or by a review."`
+	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When grading the run again, or a review, last changed the record after the run."`
 	Summary   *record.Summary  `json:"summary"`
 	Config    record.Config    `json:"config"`
-	Damage    *record.Damage   `json:"damage,omitempty" doc:"What is lost of the run's journal; absent when all is there."`
+	Damage    *record.Damage   `json:"damage,omitempty" doc:"Lost parts of the run's journal; absent when the journal is complete."`
 	Tasks     []taskWithTrials `json:"tasks"`
 	written   *dispatch.Spill
 }
@@ -199,14 +199,14 @@ type taskWithTrials struct {
 	Trials []record.Trial `json:"trials"`
 }
 
-// Encoded gives the bytes that the runner wrote.
+// Encoded returns the bytes that the runner wrote.
 func (r *runResult) Encoded() (json.RawMessage, *wire.Body) { return r.written.Encoded() }
 
-// maxResult bounds a result that is sent in one message.
+// maxResult limits the size of a result in one message.
 const maxResult = 64 << 20
 
-// runResult makes one result at a time, and none while much output waits: a
-// client that does not read cannot pile up results in memory.
+// getResult makes one result at a time, and none while much output is unread: a client that does
+// not read cannot accumulate results in memory.
 func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
 	h, err := find(c, p.RunID)
 	if err != nil {
@@ -230,7 +230,7 @@ func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
 	return nil, err
 }
 
-// limitedBuffer takes no more than limit bytes.
+// limitedBuffer stores at most limit bytes.
 type limitedBuffer struct {
 	bytes.Buffer
 	limit int
@@ -252,7 +252,7 @@ type subscribeParams struct {
 
 type subscribed struct {
 	RunID   string `json:"runId"`
-	FromSeq int64  `json:"fromSeq" doc:"Number of the first event that follows: greater than asked for where the connection was sent the ones before already."`
+	FromSeq int64  `json:"fromSeq" doc:"Number of the first event that follows: greater than fromSeq if the connection already received the events before it."`
 }
 
 func subscribe(_ context.Context, c *call, p *subscribeParams) (*subscribed, error) {
@@ -265,7 +265,7 @@ func subscribe(_ context.Context, c *call, p *subscribeParams) (*subscribed, err
 
 type unsubscribed struct {
 	RunID      string `json:"runId"`
-	Subscribed bool   `json:"subscribed" doc:"Whether the connection was receiving the run before."`
+	Subscribed bool   `json:"subscribed" doc:"Whether the connection was receiving the run."`
 }
 
 func unsubscribe(_ context.Context, c *call, p *runParams) (*unsubscribed, error) {

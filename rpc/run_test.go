@@ -15,7 +15,7 @@ import (
 	"waza/runner/record/recordtest"
 )
 
-// many is a suite of tasks whose trials run side by side.
+// many returns a suite of tasks whose trials run in parallel.
 func many(tasks, trials, workers int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: many\nconfig:\n  trials_per_task: %d\n  parallel: true\n  workers: %d\ntasks:\n", trials, workers)
@@ -25,8 +25,8 @@ func many(tasks, trials, workers int) string {
 	return b.String()
 }
 
-// The reply to eval.run comes before every notification of its run, however
-// many are started at once.
+// The reply to eval.run comes before every notification of its run, however many runs are
+// started at once.
 func TestReplyComesFirst(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, connect transport) {
@@ -74,8 +74,8 @@ func TestReplyOfBatchComesFirst(t *testing.T) {
 	require.NoError(t, c.exit())
 }
 
-// Notifications are numbered without gaps, those of a task tell its story in
-// order, and eval.complete comes once and last.
+// Notifications are numbered without gaps, those of a task are in order, and eval.complete comes
+// once and last.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, connect transport) {
@@ -165,7 +165,7 @@ func TestCancelRun(t *testing.T) {
 		c.must("run.cancel", map[string]any{"runId": id}, &s) // again
 		require.Equal(t, "cancelled", s.Status)
 		require.NoError(t, c.w.Close())
-		require.Empty(t, c.rest(), "eval.complete is the last")
+		require.Empty(t, c.rest(), "eval.complete is the last message")
 	})
 }
 
@@ -194,8 +194,8 @@ hooks:
 	require.Equal(t, last.Error, s.Error)
 }
 
-// Every other client gets event n and all later ones, once, from a run that
-// goes on and from one that is over.
+// Every other client gets event n and all later ones once, from an active run and from one that
+// is over.
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -216,14 +216,14 @@ func TestSubscribe(t *testing.T) {
 	consecutive(t, 1, again)
 	require.Len(t, again, len(got)+1)
 
-	// Beyond the last event there is nothing.
+	// After the last event, nothing follows.
 	other.must("run.subscribe", map[string]any{"runId": id, "fromSeq": len(again) + 1}, nil)
 	require.NoError(t, other.w.Close())
 	require.Empty(t, other.rest())
 }
 
-// A connection that receives a run already gets nothing twice by subscribing:
-// neither from where it is, nor from further back.
+// A connection that already receives a run gets nothing twice if it subscribes again, neither
+// from the current event nor from an earlier one.
 func TestSubscribeAgain(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
@@ -239,7 +239,7 @@ func TestSubscribeAgain(t *testing.T) {
 
 	other.must("run.subscribe", map[string]any{"runId": id, "fromSeq": 3}, nil)
 	late := []message{other.next()}
-	for _, from := range []int{2, 1} { // further back, twice
+	for _, from := range []int{2, 1} { // an earlier event, twice
 		_, more := other.collect(other.request("run.subscribe", map[string]any{"runId": id, "fromSeq": from}))
 		late = append(late, more...)
 		late = append(late, other.next())
@@ -269,13 +269,13 @@ func TestUnsubscribe(t *testing.T) {
 	require.Empty(t, between)
 	c.must("run.unsubscribe", map[string]any{"runId": id}, &r)
 	require.False(t, r.Subscribed)
-	// Everything can be had again.
+	// All events are sent again.
 	_, between = c.collect(c.request("run.subscribe", map[string]any{"runId": id, "fromSeq": 1}))
 	require.Empty(t, between)
 	consecutive(t, 1, c.follow(id))
 }
 
-// A run that was unsubscribed is still this client's: the daemon ends after it.
+// A run that the client unsubscribed from still belongs to it: the daemon ends after the run.
 func TestEndWaitsForUnsubscribed(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -319,7 +319,7 @@ func TestRunList(t *testing.T) {
 	require.Equal(t, on, list.Runs[0].RunID)
 }
 
-// Runs of the past are known to a server that starts later.
+// A server that starts later lists earlier runs.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -351,8 +351,7 @@ func TestRestart(t *testing.T) {
 	require.Len(t, res.Trial(t, "b", 1).Graders, 1)
 }
 
-// A client that never reads neither slows a run nor makes the server keep what
-// it does not read.
+// A client that never reads neither slows a run nor makes the server store the unread messages.
 func TestClientThatNeverReads(t *testing.T) {
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
 	require.NoError(t, err)
@@ -378,7 +377,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	<-flood
 }
 
-// heap is how many bytes are in use.
+// heap returns the number of heap bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

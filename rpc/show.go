@@ -15,24 +15,24 @@ import (
 func pageMethods() []*method {
 	return []*method{
 		dispatch.Define("run.page", dispatch.Heavy,
-			"Give what the HTML report shows of a run, as far as it has come, without transcripts: for clients that show the page themselves, and newer data in it while the run goes on. run.trial gives one trial with its transcript.", getPage),
+			"Return the data of a run's HTML report, for clients that show the page themselves and refresh it during the run. It contains no transcripts; run.trial returns one trial with its transcript.", getPage),
 	}
 }
 
 type pageParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	Against string `json:"against" doc:"Earlier run to compare with: the page tells what has changed since."`
-	Page    bool   `json:"page" doc:"Give also the parts of the page, which are the same for all runs."`
+	Against string `json:"against" doc:"Earlier run to compare with: the page shows the changes since then."`
+	Page    bool   `json:"page" doc:"Also return the parts of the page, which are the same for all runs."`
 }
 
 type runPage struct {
 	RunID  string          `json:"runId"`
 	Status record.Status   `json:"status"`
-	Data   json.RawMessage `json:"data" doc:"What the script of the page shows: the run, its tasks, and columns of numbers of its trials."`
-	Page   *page.Page      `json:"page,omitempty" doc:"Style, body and script; absent unless they were asked for. The script declares wazaReport(DATA, HOST), which shows the data in the body and may be called again."`
+	Data   json.RawMessage `json:"data" doc:"Data for the script of the page: the run, its tasks, and columns of numbers of its trials."`
+	Page   *page.Page      `json:"page,omitempty" doc:"Style, body and script; absent unless requested. The script declares wazaReport(DATA, HOST), which shows the data in the body and can be called again."`
 }
 
-// runPage makes one page at a time, as run.result does.
+// getPage makes one page at a time, like run.result.
 func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	h, err := find(c, p.RunID)
 	if err != nil {
@@ -45,7 +45,7 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}
-	progress, err := h.Progress() // before the data, which may then only be newer
+	progress, err := h.Progress() // read before the data, so that the data is never older
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.full:
-		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "the page is too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
 	case err != nil:
 		return nil, &dispatch.RunFailedError{Err: err}
 	}
@@ -67,7 +67,7 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	return r, nil
 }
 
-// findAgainst finds the run to compare with; nil without one.
+// findAgainst returns the run to compare with, or nil if id is empty.
 func findAgainst(c *call, id string) (record.Handle, error) {
 	if id == "" {
 		return nil, nil
@@ -78,8 +78,8 @@ func findAgainst(c *call, id string) (record.Handle, error) {
 func trialMethods() []*method {
 	return []*method{
 		dispatch.Define("run.trial", dispatch.Heavy,
-			"Give one trial of a run as people look into it: transcript, graders, and what became of the files it was given. "+
-				"Texts that are very long are shortened; run.result has all of them.", getTrial),
+			"Return one trial of a run in detail: transcript, graders, and the changes to its files. "+
+				"Very long texts are shortened; run.result has the full texts.", getTrial),
 	}
 }
 
@@ -91,10 +91,10 @@ type trialParams struct {
 
 type trialShown struct {
 	RunID      string           `json:"runId"`
-	Trial      *record.Trial    `json:"trial" doc:"All that is known of the trial but its workspace."`
-	Files      []page.TrialFile `json:"files" doc:"The files it left, those that changed first."`
-	Incomplete string           `json:"incomplete,omitempty" doc:"Why not all files are known; absent when they are."`
-	Cut        int64            `json:"cut,omitempty" doc:"Bytes of texts and files that were left out; absent when none."`
+	Trial      *record.Trial    `json:"trial" doc:"Everything recorded of the trial except its workspace."`
+	Files      []page.TrialFile `json:"files" doc:"The files of the trial's workspace, changed files first."`
+	Incomplete string           `json:"incomplete,omitempty" doc:"Why the list of files is incomplete; absent when it is complete."`
+	Cut        int64            `json:"cut,omitempty" doc:"Number of bytes of texts and files that were left out; absent when none were."`
 }
 
 func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error) {
@@ -120,12 +120,12 @@ func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error)
 	return r, ctx.Err()
 }
 
-// noTrial tells whether the task or the trial is what the run does not have.
+// noTrial returns an error that names the missing task or trial.
 func noTrial(h record.Handle, p *trialParams) error {
 	missing := &dispatch.TaskNotFoundError{ID: p.TaskID}
 	for _, t := range h.Record().Tasks {
 		if t.ID == p.TaskID {
-			reason := fmt.Sprintf("trial %d of task %q has not ended, or there is none", p.Trial, p.TaskID)
+			reason := fmt.Sprintf("trial %d of task %q does not exist or has not ended", p.Trial, p.TaskID)
 			return dispatch.NewFault(wire.CodeInvalidParams, reason, map[string]any{"parameter": "trial", "reason": reason, "runId": h.ID()})
 		}
 		missing.Known = append(missing.Known, t.ID)

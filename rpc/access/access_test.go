@@ -9,7 +9,7 @@ import (
 	"waza/rpc/access"
 )
 
-// There was no delay after wrong tokens.
+// Wrong tokens were not delayed.
 func TestAttackDelaysGrowWithWrongTokens(t *testing.T) {
 	t.Parallel()
 	var g access.Guesses

@@ -1,5 +1,5 @@
-// Package access compares secrets, delays those who guess them, and knows the names of
-// this machine. Call [SameSecret] and, when it is false, [Guesses.Wrong].
+// Package access compares secrets, delays clients that guess them, and recognizes the names of
+// this machine. Call [SameSecret] and, when it returns false, [Guesses.Wrong].
 package access
 
 import (
@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// SameSecret compares a token or key without revealing by its time how much is right.
+// SameSecret compares a token or key in constant time.
 func SameSecret(given, want string) bool {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// Guesses counts wrong secrets of all clients of a listener. The zero value has counted none.
+// Guesses counts the wrong secrets of all clients of a listener. The zero value is ready to use.
 // It is safe for concurrent use.
 type Guesses struct {
 	mu       sync.Mutex // guards the fields below
@@ -26,13 +26,13 @@ type Guesses struct {
 const (
 	firstDelay = 100 * time.Millisecond
 	maxDelay   = 3 * time.Second
-	// forgetAfter is how long after the last wrong secret the delays start again
-	// with the first.
+	// forgetAfter is the time after the last wrong secret after which the delays start again
+	// with the shortest.
 	forgetAfter = time.Minute
 )
 
-// Wrong counts a wrong secret and returns how long to delay the reply to it, from 100 ms
-// to 3 s. Right ones are never delayed.
+// Wrong counts a wrong secret and returns how long to delay the reply to it, from 100 ms to 3 s.
+// Do not delay replies to right secrets.
 func (g *Guesses) Wrong(now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,31 +6,30 @@ import (
 	"reflect"
 )
 
-// Class says how a method is served.
+// A Class decides how a method is served.
 type Class int
 
 const (
-	// Quick methods take no time. They are served by the reader, in the order
-	// of the requests.
+	// Quick methods return at once. The reader serves them in the order of the requests.
 	Quick Class = iota
 	// Long methods read files: each request has a goroutine.
 	Long
-	// Heavy methods are long ones that may take much memory and processor
-	// time: only some are served at once, on behalf of all clients.
+	// Heavy methods are long methods that can use much memory and processor time. The number
+	// served at once is limited for all clients together.
 	Heavy
 )
 
-// A Method is an entry of a method table. C is what its handler gets of the
-// connection. It is not changed once a [Dispatcher] has it.
+// A Method is an entry of a method table. C is the part of the connection that its handler gets.
+// It must not change after [New].
 type Method[C any] struct {
 	Entry
 	Class Class
-	// Serve decodes the parameters, which are nil when absent, and calls the
-	// handler. Any goroutine may call it.
+	// Serve decodes the parameters, which are nil if absent, and calls the handler. It is safe
+	// for concurrent use.
 	Serve func(ctx context.Context, c C, params json.RawMessage) (any, error)
 }
 
-// An Entry is what documents say of a method, or of a notification.
+// An Entry documents a method or a notification.
 type Entry struct {
 	Name   string
 	Doc    string       // sentences
@@ -38,8 +37,8 @@ type Entry struct {
 	Result reflect.Type // of a method; an interface means null
 }
 
-// Define makes an entry. The parameters are what the fields of P say, see
-// params.go; the result is R as encoding/json writes it.
+// Define returns an entry. The fields of P are the parameters, see params.go; the result is R as
+// encoding/json writes it.
 func Define[C, P, R any](name string, class Class, doc string, handler func(context.Context, C, *P) (R, error)) *Method[C] {
 	return &Method[C]{
 		Entry: Entry{name, doc, reflect.TypeFor[P](), reflect.TypeFor[R]()}, Class: class,
@@ -53,8 +52,7 @@ func Define[C, P, R any](name string, class Class, doc string, handler func(cont
 	}
 }
 
-// Adapt makes methods whose handlers get an inner part of what other handlers get
-// into methods of the same table.
+// Adapt converts methods for the table of Outer: inner returns the argument for their handlers.
 func Adapt[Outer, Inner any](methods []*Method[Inner], inner func(Outer) Inner) []*Method[Outer] {
 	var list []*Method[Outer]
 	for _, m := range methods {
@@ -66,7 +64,7 @@ func Adapt[Outer, Inner any](methods []*Method[Inner], inner func(Outer) Inner) 
 	return list
 }
 
-// Entries gives what documents say of methods.
+// Entries returns the documentation of methods.
 func Entries[C any](methods []*Method[C]) []Entry {
 	var list []Entry
 	for _, m := range methods {

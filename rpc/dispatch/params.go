@@ -19,23 +19,23 @@ import (
 	"waza/eval/jsonwalk"
 )
 
-// Parameters are the fields of a struct. Their tags say all there is to know:
+// Parameters are the fields of a struct. Their tags describe them completely:
 //
 //	json        the documented name
 //	alias       other names, separated by commas
 //	jsonschema  required, minimum=N, maximum=N
 //	doc         one sentence for reference documents
 //
-// Every name is also taken in its other spelling, contextDir for context_dir
-// and run_id for runId. A null means that the parameter is absent.
+// Every name is also accepted in its other spelling, contextDir for context_dir and run_id for
+// runId. A null means that the parameter is absent.
 
-// Lenient parameters say of what the client sent whether members that are no
-// parameters are ignored rather than refused.
+// Lenient parameters decide, from the members that the client sent, whether unknown members are
+// ignored instead of refused.
 type Lenient interface {
 	Lenient(given []Member) bool
 }
 
-// An Expecter is a type of parameter that says what it takes, as a noun.
+// An Expecter is a type of parameter that describes its valid values with a noun.
 type Expecter interface {
 	Expected() string
 }
@@ -97,7 +97,7 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// decodeParams fills the struct that p points to, or says which parameter is wrong.
+// decodeParams fills the struct that p points to. Its error names the wrong parameter.
 func decodeParams(raw json.RawMessage, p any) error {
 	given, err := members(raw)
 	if err != nil {
@@ -165,13 +165,13 @@ func twiceGiven(first, second string) error {
 	return &ParamError{Parameter: first, Message: fmt.Sprintf("parameters %q and %q mean the same; give one", first, second)}
 }
 
-// A Member is one parameter as the client wrote it.
+// A Member is one parameter as sent by the client.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// members takes the params of a request apart, keeping order and duplicates.
+// members splits the params of a request, keeping order and duplicates.
 func members(raw json.RawMessage) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	var list []Member
@@ -188,7 +188,7 @@ func members(raw json.RawMessage) ([]Member, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil // absent
 	case !errors.As(err, &other):
-		return nil, &ParamError{Message: "parameters cannot be read: " + err.Error()}
+		return nil, &ParamError{Message: "cannot read the parameters: " + err.Error()}
 	case other.Value != "[":
 		return nil, &ParamError{Message: "parameters must be an object"}
 	case dec.More():
@@ -222,7 +222,7 @@ func (p *parameter) wrong(as, what string) error {
 	return &ParamError{Parameter: p.Name, Message: fmt.Sprintf("parameter %q %s", as, what)}
 }
 
-// wholeNumber writes 3.0 as 3: some languages have no other numbers.
+// wholeNumber converts 3.0 to 3, because some languages write all numbers like that.
 func wholeNumber(raw json.RawMessage) json.RawMessage {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
@@ -231,8 +231,8 @@ func wholeNumber(raw json.RawMessage) json.RawMessage {
 	return strconv.AppendInt(nil, int64(f), 10)
 }
 
-// hasNull reports whether a list of strings holds a null, which encoding/json
-// would take for an empty string.
+// hasNull reports whether a list of strings contains a null, which encoding/json would decode as
+// an empty string.
 func hasNull(t reflect.Type, raw json.RawMessage) bool {
 	if t != reflect.TypeFor[[]string]() {
 		return false
@@ -241,7 +241,7 @@ func hasNull(t reflect.Type, raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil)
 }
 
-// expected says what a parameter of that type takes, as a noun.
+// expected describes the valid values of a parameter type with a noun.
 func expected(t reflect.Type) string {
 	if e, ok := reflect.New(t).Interface().(Expecter); ok {
 		return e.Expected()
@@ -266,7 +266,7 @@ func expected(t reflect.Type) string {
 	return "an object"
 }
 
-// kindOf says what a JSON value is, as a noun.
+// kindOf describes a JSON value with a noun.
 func kindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '"':

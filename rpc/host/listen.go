@@ -7,15 +7,15 @@ import (
 	"net"
 )
 
-// ListenTCP listens on an address such as "localhost:9000", port 0 meaning any
-// that is free. The port must be given; no host, as in ":9000", means localhost.
-// Addresses that other machines can reach are refused without allowRemote and a token
-// that clients must show. So is every address without a token where the system does not reveal
-// which user connects, which Linux does.
+// ListenTCP listens on an address such as "localhost:9000". The port is required; port 0 means
+// any free port. An address without a host, as in ":9000", means localhost. ListenTCP refuses
+// addresses that other machines can reach, unless allowRemote is set and clients must send a
+// token. Without a token it refuses all addresses on systems that do not reveal which user
+// connects. Linux reveals it.
 func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {
-		err = errors.New("the port is missing; 0 means any that is free")
+		err = errors.New("the port is missing; use 0 for any free port")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
@@ -26,12 +26,12 @@ func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, erro
 	}
 	switch {
 	case addr.IP.IsLoopback() && !revealsTCPPeers && !wantsToken:
-		return nil, fmt.Errorf("listen on %s: this system does not reveal which user connects, so TCP needs a token (--token-file); a unix socket (--socket) does not", address)
+		return nil, fmt.Errorf("listen on %s: this system does not reveal which user connects, so TCP requires a token (--token-file); a unix socket (--socket) does not", address)
 	case addr.IP.IsLoopback():
 	case !allowRemote:
 		return nil, fmt.Errorf("listen on %s: other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token", address)
 	case !wantsToken:
-		return nil, fmt.Errorf("listen on %s: remote clients are allowed only with a token", address)
+		return nil, fmt.Errorf("listen on %s: remote clients require a token", address)
 	}
 	return net.ListenTCP("tcp", addr)
 }

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// ListenUnix is not to be had here: no file mode would keep other users out.
+// ListenUnix always fails here, because no file mode would keep other users out.
 func ListenUnix(path string, _ *slog.Logger) (net.Listener, error) {
 	return nil, fmt.Errorf("listen on %s: sockets in the file system are not supported on this system; use TCP", path)
 }

@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenUnix listens on a socket at path that only this user can connect to. A
-// socket that nobody listens on any more is replaced; one that is in use, or
-// another kind of file, is not. Closing the listener removes the socket. log takes that
-// it waits for another process.
+// ListenUnix listens on a socket at path that only this user can connect to. It replaces a
+// socket that no process listens on. It fails if the socket is in use, or if path is a different
+// kind of file. Closing the listener removes the socket. ListenUnix logs to log when it waits
+// for another process.
 func ListenUnix(path string, log *slog.Logger) (net.Listener, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	defer dir.Close()
-	// The lock keeps two servers that start at once from each taking the
-	// other's fresh socket for a stale one.
+	// The lock prevents two servers that start at the same time from mistaking the other's fresh
+	// socket for a stale one.
 	if err := lockDirectory(dir, socketLockTime, log); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
@@ -46,14 +46,14 @@ func ListenUnix(path string, log *slog.Logger) (net.Listener, error) {
 }
 
 const (
-	// socketLockTime is how long ListenUnix waits for another process to release
-	// the lock on the directory of a socket, which servers hold for milliseconds.
+	// socketLockTime is how long ListenUnix waits for another process to release the lock on the
+	// directory of a socket. Servers hold it for milliseconds.
 	socketLockTime = 5 * time.Second
 	lockPause      = 20 * time.Millisecond
 )
 
-// lockDirectory locks a directory until it is closed. It waits at most as long as
-// limit, and logs that it waits.
+// lockDirectory locks a directory until it is closed. It waits at most limit, and logs that it
+// waits.
 func lockDirectory(dir *os.File, limit time.Duration, log *slog.Logger) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -70,12 +70,12 @@ func lockDirectory(dir *os.File, limit time.Duration, log *slog.Logger) error {
 		select {
 		case <-retry.C:
 		case <-deadline.C:
-			return fmt.Errorf("another process holds the lock on directory %s; it was not released within %v", dir.Name(), limit)
+			return fmt.Errorf("another process holds the lock on directory %s and did not release it within %v", dir.Name(), limit)
 		}
 	}
 }
 
-// removeStale removes a socket that nobody listens on.
+// removeStale removes a socket that no process listens on.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -84,15 +84,15 @@ func removeStale(path string) error {
 	case err != nil:
 		return fmt.Errorf("listen on %s: %w", path, err)
 	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("listen on %s: a file that is no socket stands there", path)
+		return fmt.Errorf("listen on %s: the file exists and is not a socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("listen on %s: another server listens there", path)
+		return fmt.Errorf("listen on %s: another server is listening on it", path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("listen on %s: a socket stands there, and it cannot be told whether it is in use: %w", path, err)
+		return fmt.Errorf("listen on %s: cannot find out whether the existing socket is in use: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("listen on %s: remove the stale socket: %w", path, err)

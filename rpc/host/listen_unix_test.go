@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A daemon waited without a word and without end for the lock on the directory of its
-// socket, which any process can hold that may read the directory.
+// A daemon waited forever, without a message, for the lock on the directory of its socket. Any
+// process that can read the directory can hold that lock.
 func TestAttackLockedSocketDirectory(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -27,7 +27,7 @@ func TestAttackLockedSocketDirectory(t *testing.T) {
 	defer dir.Close()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	require.EqualError(t, lockDirectory(dir, time.Millisecond, logger), "another process holds the lock on directory "+path+"; it was not released within 1ms")
+	require.EqualError(t, lockDirectory(dir, time.Millisecond, logger), "another process holds the lock on directory "+path+" and did not release it within 1ms")
 	require.Contains(t, log.String(), "waiting for the lock")
 	require.NoError(t, other.Close())
 	require.NoError(t, lockDirectory(dir, time.Hour, logger))

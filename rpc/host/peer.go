@@ -8,15 +8,15 @@ import (
 )
 
 var (
-	// errOtherUser says that a connection is not this user's.
-	errOtherUser = errors.New("the connection is another user's")
-	// errUnknownUser says that this system does not reveal whose a connection is.
-	errUnknownUser = errors.New("this system does not reveal whose the connection is, and no token is required")
+	// errOtherUser means that a connection belongs to another user.
+	errOtherUser = errors.New("the connection belongs to another user")
+	// errUnknownUser means that this system does not reveal the user of a connection.
+	errUnknownUser = errors.New("this system does not reveal which user connects, and no token is required")
 )
 
-// Admit refuses connections of other users of this machine with an error that says
-// why. Where the system does not reveal whose a connection is, it refuses all but
-// those that must show a token. It neither reads, writes nor closes the connection.
+// Admit returns an error for connections of other users of this machine. If the system does not
+// reveal the user, Admit refuses all connections that need no token. It neither reads, writes
+// nor closes the connection.
 func Admit(conn net.Conn, wantsToken bool) error {
 	err := checkPeer(conn)
 	if errors.Is(err, errUnknownUser) && wantsToken {
@@ -25,8 +25,8 @@ func Admit(conn net.Conn, wantsToken bool) error {
 	return err
 }
 
-// Guard gives a listener that accepts only the connections that [Admit] admits. It
-// closes the others, and logs that.
+// Guard returns a listener that accepts only the connections that [Admit] admits. It closes the
+// others and logs that.
 func Guard(l net.Listener, wantsToken bool, log *slog.Logger) net.Listener {
 	return guardedListener{l, wantsToken, log}
 }
@@ -52,8 +52,8 @@ func (l guardedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// checkSocketUser refuses the other end of a unix socket if it is another user's. ask
-// asks the system for the user at the other end of a descriptor.
+// checkSocketUser returns an error if the other end of a unix socket belongs to another user.
+// ask returns the user at the other end of a descriptor.
 func checkSocketUser(conn *net.UnixConn, ask func(fd int) (uid uint32, err error)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

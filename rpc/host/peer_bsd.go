@@ -11,11 +11,11 @@ import (
 // revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
 const revealsTCPPeers = false
 
-// solLocal is the level of LOCAL_PEERCRED, which not every system's package names.
+// solLocal is the level of LOCAL_PEERCRED, which the packages of some systems do not define.
 const solLocal = 0
 
-// checkPeer refuses connections of other users of this machine to a unix socket. Of
-// TCP connections nothing is known.
+// checkPeer refuses connections of other users of this machine to a unix socket. It cannot find
+// out the user of a TCP connection.
 func checkPeer(conn net.Conn) error {
 	local, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -19,8 +19,8 @@ import (
 // revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
 const revealsTCPPeers = true
 
-// checkPeer refuses connections of other users of this machine. Clients on
-// other machines are the token's business.
+// checkPeer refuses connections of other users of this machine. Clients on other machines are
+// checked by their token.
 func checkPeer(conn net.Conn) error {
 	switch conn := conn.(type) {
 	case *net.UnixConn:
@@ -41,9 +41,8 @@ func checkUnixPeer(conn *net.UnixConn) error {
 	})
 }
 
-// checkTCPPeer looks the other end of the connection up in the kernel's table.
-// The table may change while it is read, so that a line is missed: hence more
-// than one try.
+// checkTCPPeer looks up the other end of the connection in the kernel's table. The table can
+// change during the read, so that a line is missed. Therefore it tries more than once.
 func checkTCPPeer(conn *net.TCPConn) error {
 	here, ok1 := addrPort(conn.LocalAddr())
 	there, ok2 := addrPort(conn.RemoteAddr())
@@ -67,7 +66,7 @@ func checkTCPPeer(conn *net.TCPConn) error {
 			}
 		}
 	}
-	return errors.New("the owner of the connection is not known")
+	return errors.New("cannot find the owner of the connection")
 }
 
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
@@ -86,15 +85,14 @@ func socketOwner(table string, local, remote netip.AddrPort) (uid int, found boo
 		return 0, false, nil // no IPv6
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("the owner of the connection cannot be looked up: %w", err)
+		return 0, false, fmt.Errorf("cannot look up the owner of the connection: %w", err)
 	}
 	defer f.Close()
 	return findSocket(f, local, remote)
 }
 
-// findSocket reads a table in the form of /proc/net/tcp. A socket that its
-// process has closed already belongs to nobody: the kernel then shows the user
-// as 0, and the inode, too.
+// findSocket reads a table in the form of /proc/net/tcp. It skips a socket that its process has
+// already closed: the kernel then shows both the user and the inode as 0.
 func findSocket(table io.Reader, local, remote netip.AddrPort) (uid int, found bool, err error) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
@@ -111,8 +109,8 @@ func findSocket(table io.Reader, local, remote netip.AddrPort) (uid int, found b
 	return 0, false, lines.Err()
 }
 
-// parseAddrPort reads "0100007F:1F90": the address as words in the machine's
-// byte order, and the port.
+// parseAddrPort parses "0100007F:1F90": the address as words in the machine's byte order, and
+// the port.
 func parseAddrPort(s string) netip.AddrPort {
 	host, port, _ := strings.Cut(s, ":")
 	raw, err := hex.DecodeString(host)

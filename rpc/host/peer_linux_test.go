@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// word writes four bytes of an address as the kernel does.
+// word formats four bytes of an address like the kernel.
 func word(b ...byte) string { return fmt.Sprintf("%08X", binary.NativeEndian.Uint32(b)) }
 
 func TestFindSocket(t *testing.T) {
@@ -59,8 +59,8 @@ func TestOwnConnections(t *testing.T) {
 	}
 }
 
-// Another user's connection is refused, by socket and by TCP. It takes root to
-// play another user.
+// A connection of another user is refused, by socket and by TCP. The test needs root to run a
+// process as another user.
 func TestOtherUsersConnections(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -91,13 +91,13 @@ func TestOtherUsersConnections(t *testing.T) {
 	defer s.Close()
 	require.ErrorIs(t, checkPeer(s), errOtherUser)
 
-	// A guarded listener does not accept it either.
+	// A guarded listener refuses it, too.
 	again := &oneConn{Listener: l, conn: s}
 	_, err = Guard(again, false, slog.New(slog.DiscardHandler)).Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// oneConn is a listener that has one connection.
+// oneConn is a listener that accepts one connection.
 type oneConn struct {
 	net.Listener
 	conn net.Conn

@@ -7,5 +7,5 @@ import "net"
 // revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
 const revealsTCPPeers = false
 
-// checkPeer knows nothing of connections here.
+// checkPeer always fails here.
 func checkPeer(net.Conn) error { return errUnknownUser }

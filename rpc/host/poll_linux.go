@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll waits until fd has one of the events, or an error, and gives them; 0
-// when wake came first.
+// poll waits until fd has one of the events or an error, and returns them. It returns 0 if wake
+// can be read first.
 //
-// The Go runtime waits, not a thread in a system call: such a thread keeps its
-// processor until the runtime notices, which takes up to 10 ms. On a machine with two
-// processors the first reply of the daemon would wait for that.
+// The Go runtime waits, not a thread in a system call. Such a thread keeps its processor until
+// the runtime notices, which takes up to 10 ms. On a machine with two processors this would
+// delay the first reply of the daemon.
 func poll(fd int, events int16, wake int) int16 {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil || unix.SetNonblock(set, true) != nil { // the runtime polls only what does not block
+	if err != nil || unix.SetNonblock(set, true) != nil { // the runtime polls only nonblocking descriptors
 		return pollBlocking(fd, events, wake)
 	}
 	file := os.NewFile(uintptr(set), "epoll")
@@ -32,7 +32,7 @@ func poll(fd int, events int16, wake int) int16 {
 		return n > 0 || failed != nil && !errors.Is(failed, unix.EINTR)
 	})
 	switch {
-	case err != nil || n <= 0: // a system without polling of epoll descriptors
+	case err != nil || n <= 0: // a system that cannot poll epoll descriptors
 		return pollBlocking(fd, events, wake)
 	case int(ready[0].Fd) == wake || n == 2:
 		return 0

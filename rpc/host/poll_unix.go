@@ -2,6 +2,6 @@
 
 package host
 
-// poll waits until fd has one of the events, or an error, and gives them; 0
-// when wake came first.
+// poll waits until fd has one of the events or an error, and returns them. It returns 0 if wake
+// can be read first.
 func poll(fd int, events int16, wake int) int16 { return pollBlocking(fd, events, wake) }

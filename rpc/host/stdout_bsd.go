@@ -4,5 +4,5 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// redirect makes the descriptor to another of what from is.
+// redirect makes the descriptor to refer to the same file as from.
 func redirect(from, to int) error { return unix.Dup2(from, to) }

@@ -2,5 +2,5 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// redirect makes the descriptor to another of what from is.
+// redirect makes the descriptor to refer to the same file as from.
 func redirect(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -4,14 +4,14 @@ package host
 
 import "os"
 
-// TakeStdout gives the standard output of the process for the protocol alone,
-// and lets what is written to os.Stdout go to standard error. Call it once,
-// before anything is written or started.
+// TakeStdout returns the standard output of the process, for protocol messages only, and
+// redirects os.Stdout to standard error. Call it once, before the process writes to os.Stdout or
+// starts other processes.
 func TakeStdout() (*os.File, error) {
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	return out, nil
 }
 
-// IgnoreBrokenPipe has nothing to do here.
+// IgnoreBrokenPipe does nothing here.
 func IgnoreBrokenPipe() {}

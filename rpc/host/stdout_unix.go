@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TakeStdout gives the standard output of the process for the protocol alone,
-// and lets everything else that is written there, be it by os.Stdout or by its
-// descriptor, go to standard error. Programs that are started do not inherit
-// it. Call it once, before anything is written or started.
+// TakeStdout returns the standard output of the process, for protocol messages only. It
+// redirects all other output, through os.Stdout or its descriptor, to standard error. Child
+// processes do not inherit the returned file. Call TakeStdout once, before the process writes to
+// os.Stdout or starts other processes.
 func TakeStdout() (*os.File, error) {
 	fd, err := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -28,7 +28,6 @@ func TakeStdout() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "stdout"), nil
 }
 
-// IgnoreBrokenPipe keeps the process alive when it writes to a closed pipe: the
-// write fails instead. Programs that are started are not affected, as they were
-// by a signal that is ignored.
+// IgnoreBrokenPipe keeps the process alive when it writes to a closed pipe: the write fails
+// instead. Unlike an ignored signal, this does not affect child processes.
 func IgnoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

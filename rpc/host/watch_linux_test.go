@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe that nobody reads any more is noticed, and so is the end of a process. What
-// is stopped before calls nothing.
+// WatchOutput notices that nobody reads a pipe any more, and WatchProcess that a process has
+// ended. A stopped watch calls nothing.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 1)
@@ -18,7 +18,7 @@ func TestWatch(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer w.Close()
-	WatchOutput(w, func() { t.Error("the reader is there") })()
+	WatchOutput(w, func() { t.Error("the pipe has a reader") })()
 	stop := WatchOutput(w, call)
 	require.NoError(t, r.Close())
 	<-gone
@@ -26,12 +26,12 @@ func TestWatch(t *testing.T) {
 
 	cmd := exec.Command("sleep", "600")
 	require.NoError(t, cmd.Start())
-	WatchProcess(cmd.Process.Pid, func() { t.Error("the process is there") })()
+	WatchProcess(cmd.Process.Pid, func() { t.Error("the process runs") })()
 	stop = WatchProcess(cmd.Process.Pid, call)
 	require.NoError(t, cmd.Process.Kill())
 	<-gone
 	stop()
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // killed on purpose
 
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)

@@ -4,7 +4,7 @@ package host
 
 import "os"
 
-// WatchOutput does nothing here: that the client is gone is noticed by writing.
+// WatchOutput does nothing here: only a write shows that the client is gone.
 func WatchOutput(*os.File, func()) (stop func()) { return func() {} }
 
 // WatchProcess does nothing here.

@@ -1,10 +1,10 @@
-// Package lsp says what a suite is in the words of the Language Server Protocol:
-// texts and places in them, findings as diagnostics, suggestions as code actions,
-// results as code lenses. It holds no connection and starts nothing: the methods
-// of package rpc call it with what the client has open.
+// Package lsp converts suites to the types of the Language Server Protocol: texts and positions,
+// findings as diagnostics, suggestions as code actions, results as code lenses. It has no
+// connection and no goroutines: package language calls it with the documents that the client has
+// open.
 //
-// Begin with [Documents], which hold the texts, and [ClientOf], which tells what
-// a client can do.
+// Start with [Documents], which contains the texts, and [ClientOf], which returns the
+// capabilities of a client.
 package lsp
 
 import (
@@ -13,17 +13,17 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Client is what matters of a client's abilities. The zero value is a client
-// that told nothing: whatever every client can do.
+// A Client describes the capabilities of a client. The zero value has only the capabilities that
+// every client has.
 type Client struct {
 	Encoding Encoding
-	// Capabilities are all that the client told.
+	// Capabilities contains all capabilities that the client sent.
 	Capabilities protocol.ClientCapabilities
 }
 
-// ClientOf reads the capabilities of initialize. It is false for clients that do
-// not speak the Language Server Protocol: theirs lack textDocument. A client
-// whose other members cannot be read is one that told nothing.
+// ClientOf parses the capabilities of initialize. It returns false for clients that do not speak
+// the Language Server Protocol, which have no textDocument. If other members are invalid, it
+// returns the zero Client.
 func ClientOf(raw json.RawMessage) (Client, bool) {
 	var seen struct {
 		TextDocument *map[string]json.RawMessage `json:"textDocument"`
@@ -41,7 +41,7 @@ func ClientOf(raw json.RawMessage) (Client, bool) {
 	return c, true
 }
 
-// ServerCapabilities are what the server offers such a client.
+// ServerCapabilities returns the server's capabilities for the client.
 func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 	yes, incremental := true, protocol.TextDocumentSyncKindIncremental
 	return &protocol.ServerCapabilities{
@@ -61,18 +61,17 @@ func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 	}
 }
 
-// WatchesFiles says whether the client tells of files that change on disk, once it is
-// asked to.
+// WatchesFiles reports whether the client can report files that change on disk, if asked.
 func (c Client) WatchesFiles() bool {
 	w := c.Capabilities.Workspace
 	return w != nil && w.DidChangeWatchedFiles != nil && isTrue(w.DidChangeWatchedFiles.DynamicRegistration)
 }
 
-// watched are the files whose changes matter to suites: what they are written in, and
-// what they most often name. Other files are looked at when a suite is read anew.
+// watched matches the files whose changes affect suites: suites themselves, and the files that
+// they most often name. Other files are checked when a suite is read again.
 const watched = "**/*.{yaml,yml,md,csv,json,jsonl}"
 
-// WatchFiles are the params of the request that asks a client to tell of them,
+// WatchFiles returns the params of the request that asks a client to report changed files,
 // encoded by the rules of the protocol.
 func WatchFiles() (json.RawMessage, error) {
 	options, err := protocol.Marshal(&protocol.DidChangeWatchedFilesRegistrationOptions{
@@ -86,20 +85,20 @@ func WatchFiles() (json.RawMessage, error) {
 	}})
 }
 
-// RefreshesLenses says whether the client asks for code lenses again when it is told to.
+// RefreshesLenses reports whether the client supports requests to refresh code lenses.
 func (c Client) RefreshesLenses() bool {
 	w := c.Capabilities.Workspace
 	return w != nil && w.CodeLens != nil && isTrue(w.CodeLens.RefreshSupport)
 }
 
-// ShowsProgress says whether the client shows how work goes on that it did not ask
-// to be told of.
+// ShowsProgress reports whether the client supports a work done progress that the server
+// creates.
 func (c Client) ShowsProgress() bool {
 	w := c.Capabilities.Window
 	return w != nil && isTrue(w.WorkDoneProgress)
 }
 
-// ShowsDocuments says whether the client opens documents when it is asked to.
+// ShowsDocuments reports whether the client supports requests to show documents.
 func (c Client) ShowsDocuments() bool {
 	w := c.Capabilities.Window
 	return w != nil && w.ShowDocument != nil && w.ShowDocument.Support

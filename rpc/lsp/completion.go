@@ -8,7 +8,7 @@ import (
 	"waza/eval/assist"
 )
 
-// Snippets reports whether the client takes completions with placeholders.
+// Snippets reports whether the client supports completions with placeholders.
 func (c Client) Snippets() bool {
 	o := c.completionItem()
 	return o != nil && o.SnippetSupport != nil && *o.SnippetSupport
@@ -21,7 +21,7 @@ func (c Client) completionItem() *protocol.ClientCompletionItemOptions {
 	return nil
 }
 
-// Completion gives the items of a completion in their order.
+// Completion returns the items of a completion in their order.
 func Completion(doc *Document, c assist.Completion) *protocol.CompletionList {
 	list := &protocol.CompletionList{IsIncomplete: c.Incomplete, Items: make([]protocol.CompletionItem, 0, len(c.Items))}
 	at := doc.Range(c.Range.Start, c.Range.End)
@@ -34,10 +34,10 @@ func Completion(doc *Document, c assist.Completion) *protocol.CompletionList {
 func completionItem(it assist.Item, i int, at protocol.Range) protocol.CompletionItem {
 	out := protocol.CompletionItem{
 		Label: it.Label, Kind: itemKinds[it.Sort],
-		// Editors sort by the label unless they are told otherwise.
+		// By default, editors sort by the label.
 		SortText: protocol.NewOptional(fmt.Sprintf("%04d", i)),
 		TextEdit: &protocol.TextEdit{Range: at, NewText: it.Insert},
-		// The lines are indented as they must be.
+		// The lines are already indented.
 		InsertTextMode: protocol.InsertTextModeAsIs,
 	}
 	if it.Detail != "" {

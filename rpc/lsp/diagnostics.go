@@ -8,17 +8,17 @@ import (
 	"waza/eval/decode"
 )
 
-// source is the name that editors show beside a finding.
+// source is the name that editors show next to a finding.
 const source = "waza"
 
-// Finding is a finding of a suite at its place in a text.
+// A Finding is a finding of a suite with its range in a text.
 type Finding struct {
 	decode.Diagnostic
 	Range protocol.Range
 }
 
-// Findings places what was found in one file. The text is nil where the file
-// cannot be read: then all of it is about the file as a whole.
+// Findings returns the findings of one file with their ranges. text is nil if the file cannot be
+// read: then all findings concern the file as a whole.
 func Findings(found decode.Diagnostics, text *Text, e Encoding) []Finding {
 	if text == nil {
 		text = NewText("")
@@ -30,8 +30,8 @@ func Findings(found decode.Diagnostics, text *Text, e Encoding) []Finding {
 	return list
 }
 
-// RangeOf gives what a finding is about: a word where it tells that, else the rest
-// of its line, else the first line.
+// RangeOf returns the range of a finding: its word if known, else the rest of its line, else the
+// first line.
 func (t *Text) RangeOf(d decode.Diagnostic, e Encoding) protocol.Range {
 	line := min(max(d.Line, 1), t.Lines())
 	begin := t.Place(line, max(d.Column, 1))
@@ -50,7 +50,7 @@ func (t *Text) RangeOf(d decode.Diagnostic, e Encoding) protocol.Range {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// Shown gives a finding as editors show it.
+// Shown returns a finding as editors show it.
 func (f Finding) Shown() protocol.Diagnostic {
 	d := protocol.Diagnostic{
 		Range: f.Range, Severity: severity(f.Diagnostic),
@@ -69,8 +69,8 @@ func (f Finding) Shown() protocol.Diagnostic {
 	return d
 }
 
-// severity is that of the finding, but for a file that another tool means: it is
-// no fault of its author's that waza does not read it.
+// severity returns the severity of a finding. It is lower for a file of another tool, because
+// its author is not responsible if waza does not support it.
 func severity(d decode.Diagnostic) protocol.DiagnosticSeverity {
 	switch {
 	case d.Code == decode.CodeOtherDialect:
@@ -83,7 +83,7 @@ func severity(d decode.Diagnostic) protocol.DiagnosticSeverity {
 	return protocol.DiagnosticSeverityInformation
 }
 
-// Diagnostics gives findings as editors show them; never nil.
+// Diagnostics returns findings as editors show them, never nil.
 func Diagnostics(list []Finding) []protocol.Diagnostic {
 	out := make([]protocol.Diagnostic, 0, len(list))
 	for _, f := range list {

@@ -13,55 +13,54 @@ import (
 	"waza/eval/decode"
 )
 
-// A Document is a file as an editor has it open. It never changes: an edit makes
-// another one.
+// A Document is a file that is open in an editor. It is immutable: an edit makes a new Document.
 type Document struct {
 	URI      uri.URI // as the client writes it
 	Path     string  // absolute
 	Version  int32
 	Encoding Encoding
 	Text     *Text
-	bytes    []byte // of Text; shared by all who read
-	// lost says that the text is not known any more, because it is too long.
+	bytes    []byte // bytes of Text; shared by all readers
+	// the text is unknown because it is too long
 	lost bool
 }
 
-// Offset gives the byte that a position means.
+// Offset returns the byte offset of a position.
 func (d *Document) Offset(p protocol.Position) int { return d.Text.Offset(p, d.Encoding) }
 
-// Position gives a byte's position.
+// Position returns the position of a byte offset.
 func (d *Document) Position(offset int) protocol.Position { return d.Text.Position(offset, d.Encoding) }
 
-// Range gives the range from one byte to another.
+// Range returns the range between two byte offsets.
 func (d *Document) Range(begin, end int) protocol.Range { return d.Text.Range(begin, end, d.Encoding) }
 
-// The bounds of what a client can have open.
+// Limits for the open documents of a client.
 const (
 	maxDocuments = 1000
 	maxOpenBytes = 256 << 20
-	// maxEdited is how many bytes of text the changes of one notification may go
-	// through: each goes through the whole text.
+	// maxEdited limits the bytes that the changes of one notification process: each change
+	// processes the whole text.
 	maxEdited = 512 << 20
 )
 
 var (
 	errNotOpen  = errors.New("the document is not open")
-	errOpen     = errors.New("the document is open already")
-	errNotFile  = errors.New("only documents of the scheme file are read")
-	errTooLarge = fmt.Errorf("the document is longer than the %d MiB that are read of a file", decode.MaxTextBytes>>20)
-	errTooMuch  = errors.New("there are too many changes at once to such a long document")
+	errOpen     = errors.New("the document is already open")
+	errNotFile  = errors.New("only documents with a file: URI are supported")
+	errTooLarge = fmt.Errorf("the document is longer than the limit of %d MiB", decode.MaxTextBytes>>20)
+	errTooMuch  = errors.New("too many changes at once for such a long document")
 	errTooMany  = fmt.Errorf("more than %d documents, or %d MiB, are open", maxDocuments, maxOpenBytes>>20)
 )
 
-// Documents are all that a client has open at one time. A value never changes,
-// so whoever holds one sees the same texts throughout. The zero value is none.
+// Documents is the set of documents that a client has open. It is immutable, so its holder
+// always sees the same texts. The zero value is empty.
 type Documents struct {
 	byPath map[string]*Document
 	bytes  int
 }
 
-// PathOf gives the absolute path that a URI of a document means. It is false for
-// those that are no file.
+// PathOf returns the absolute path of a document's URI. It returns false for URIs that are not
+// files.
 func PathOf(u uri.URI) (string, bool) {
 	if !strings.HasPrefix(strings.ToLower(string(u)), "file:") {
 		return "", false
@@ -76,7 +75,7 @@ func PathOf(u uri.URI) (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// Get gives the document of a URI, or nil when it is not open, or too large.
+// Get returns the document with a URI, or nil if it is not open or too large.
 func (ds Documents) Get(u uri.URI) *Document {
 	path, ok := PathOf(u)
 	if !ok {
@@ -85,7 +84,7 @@ func (ds Documents) Get(u uri.URI) *Document {
 	return ds.At(path)
 }
 
-// At gives the document at an absolute path, or nil when it is not open, or too large.
+// At returns the document at an absolute path, or nil if it is not open or too large.
 func (ds Documents) At(path string) *Document {
 	d := ds.byPath[path]
 	if d == nil || d.lost {
@@ -94,7 +93,7 @@ func (ds Documents) At(path string) *Document {
 	return d
 }
 
-// Overlay gives the texts as eval.Options has them. They are not to be changed.
+// Overlay returns the texts for eval.Options. The caller must not change them.
 func (ds Documents) Overlay() map[string][]byte {
 	overlay := make(map[string][]byte, len(ds.byPath))
 	for path, d := range ds.byPath {
@@ -105,11 +104,11 @@ func (ds Documents) Overlay() map[string][]byte {
 	return overlay
 }
 
-// All gives every document by its path; not to be changed.
+// All returns all documents by path. The caller must not change the map.
 func (ds Documents) All() map[string]*Document { return ds.byPath }
 
-// Open adds a document. Where it is open already, the text is what is now said.
-// An error says why it is not followed, in words for the log.
+// Open adds a document, or replaces its text if it is already open. The error, which is meant
+// for the log, explains why the document's text is not kept.
 func (ds Documents) Open(item protocol.TextDocumentItem, e Encoding) (Documents, string, error) {
 	path, ok := PathOf(item.URI)
 	if !ok {
@@ -127,7 +126,7 @@ func (ds Documents) Open(item protocol.TextDocumentItem, e Encoding) (Documents,
 	return more, path, errors.Join(err, tooLarge)
 }
 
-// Change applies the changes of a notification, one after the other.
+// Change applies the changes of a notification in order.
 func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, string, error) {
 	path, _ := PathOf(p.TextDocument.URI)
 	old := ds.byPath[path]
@@ -157,7 +156,7 @@ func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, 
 	return changed, path, err
 }
 
-// Close takes a document away.
+// Close removes a document.
 func (ds Documents) Close(u uri.URI) (Documents, string, error) {
 	path, _ := PathOf(u)
 	old := ds.byPath[path]
@@ -169,8 +168,8 @@ func (ds Documents) Close(u uri.URI) (Documents, string, error) {
 	return Documents{rest, ds.bytes - len(old.bytes)}, path, nil
 }
 
-// with gives the documents with d, whose text is set or, when there is no room
-// for it, lost.
+// with returns the documents with d added. d gets the text or, if there is no room for it, is
+// lost.
 func (ds Documents) with(d *Document, text *Text) (Documents, error) {
 	bytes := ds.bytes
 	if old := ds.byPath[d.Path]; old != nil {

@@ -47,10 +47,10 @@ func TestDocuments(t *testing.T) {
 	require.ErrorIs(t, err, errNotOpen)
 	again, _, err := two.Open(item(u, "z"), UTF16)
 	require.ErrorIs(t, err, errOpen)
-	require.Equal(t, "z", again.Get(u).Text.String(), "what is said last counts")
+	require.Equal(t, "z", again.Get(u).Text.String(), "the last text counts")
 }
 
-// What is no file of this machine is not followed.
+// Documents that are not files of this machine are not followed.
 func TestOtherSchemes(t *testing.T) {
 	t.Parallel()
 	for _, u := range []string{"", "untitled:Untitled-1", "https://example.com/eval.yaml", "file://host/eval.yaml", "file:eval.yaml", "file:///a%00b", "git:/a/eval.yaml?x"} {
@@ -59,7 +59,7 @@ func TestOtherSchemes(t *testing.T) {
 	}
 }
 
-// A text that is too long is not kept, and the file counts until a shorter one comes.
+// A text that is too long is not kept, and the file applies until a shorter text arrives.
 func TestDocumentTooLarge(t *testing.T) {
 	t.Parallel()
 	const u = "file:///eval.yaml"
@@ -76,7 +76,7 @@ func TestDocumentTooLarge(t *testing.T) {
 	require.Equal(t, "short", small.Get(u).Text.String())
 }
 
-// Changes that would keep the server busy for long are not made.
+// Changes that would keep the server busy for long are refused.
 func TestTooManyChanges(t *testing.T) {
 	t.Parallel()
 	const u = "file:///eval.yaml"

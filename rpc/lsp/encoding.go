@@ -7,8 +7,8 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Encoding says what a client counts when it counts the characters of a line.
-// The zero value is UTF-16, which every client of the Language Server Protocol knows.
+// An Encoding is the unit in which a client counts the characters of a line. The zero value is
+// UTF-16, which every client of the Language Server Protocol supports.
 type Encoding int
 
 // The encodings of the protocol.
@@ -18,7 +18,7 @@ const (
 	UTF32                 // characters
 )
 
-// encodingOf takes the first encoding of the client's that is known.
+// encodingOf returns the first supported encoding that the client offers.
 func encodingOf(offered []protocol.PositionEncodingKind) Encoding {
 	known := []protocol.PositionEncodingKind{protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF32}
 	for _, kind := range offered {
@@ -29,7 +29,7 @@ func encodingOf(offered []protocol.PositionEncodingKind) Encoding {
 	return UTF16
 }
 
-// kind is the encoding's name in the protocol.
+// kind returns the encoding's name in the protocol.
 func (e Encoding) kind() protocol.PositionEncodingKind {
 	switch e {
 	case UTF8:
@@ -40,7 +40,7 @@ func (e Encoding) kind() protocol.PositionEncodingKind {
 	return protocol.PositionEncodingKindUTF16
 }
 
-// units says how many a character counts; size is its length in UTF-8.
+// units returns the number of units of a character; size is its length in UTF-8.
 func (e Encoding) units(r rune, size int) int {
 	switch {
 	case e == UTF8:

@@ -24,27 +24,27 @@ const (
 	CommandShowRun = "waza.showRun"
 )
 
-// Commands are all of them.
+// Commands lists all commands.
 func Commands() []string {
 	return []string{CommandRun, CommandDebug, CommandCancel, CommandCompare, CommandShowRun}
 }
 
-// RunArgument is that of waza.run and waza.debug: which tasks of a suite, by ids or
-// globs, all when there are none.
+// RunArgument is the argument of waza.run and waza.debug. It selects tasks of a suite by ids or
+// globs; an empty list selects all.
 type RunArgument struct {
 	Path  string   `json:"path"`
 	Tasks []string `json:"tasks,omitempty"`
 }
 
-// ShowArgument is that of waza.showRun.
+// ShowArgument is the argument of waza.showRun.
 type ShowArgument struct {
 	RunID  string `json:"runId"`
-	Path   string `json:"path,omitempty"` // of the suite
+	Path   string `json:"path,omitempty"` // path of the suite
 	TaskID string `json:"taskId,omitempty"`
 }
 
-// Lenses are what stands above the suite and the tasks that are in a document: run,
-// debug and, where there is one, the last result. standing may be nil.
+// Lenses returns the lenses above the suite and the tasks in a document: run, debug and, if
+// there is one, the last result. standing may be nil.
 func Lenses(doc *Document, suite *eval.Suite, standing *catalog.SuiteStanding) []protocol.CodeLens {
 	if standing == nil {
 		standing = &catalog.SuiteStanding{}
@@ -66,8 +66,7 @@ func Lenses(doc *Document, suite *eval.Suite, standing *catalog.SuiteStanding) [
 
 var nameKey = regexp.MustCompile(`^["']?name["']?\s*:`)
 
-// nameLine is the line of a suite's name or, where it has none, the first one that
-// says something.
+// nameLine returns the line of a suite's name or, without a name, the first line with content.
 func nameLine(t *Text) int {
 	first := -1
 	for n := range t.Lines() {
@@ -83,7 +82,7 @@ func nameLine(t *Text) int {
 	return max(0, first)
 }
 
-// lensLine is a line that lenses stand above.
+// lensLine is a line with lenses above it.
 type lensLine struct {
 	doc   *Document
 	line  int
@@ -94,7 +93,7 @@ func (l lensLine) lenses(what string, tasks []string, s *catalog.Standing, resul
 	run := RunArgument{Path: l.suite, Tasks: tasks}
 	list := []protocol.CodeLens{
 		l.lens("▶ Run", "Run "+what, CommandRun, run),
-		l.lens("Debug", "Run one trial of "+what+", and log all it does", CommandDebug, run),
+		l.lens("Debug", "Run one trial of "+what+", with verbose logs", CommandDebug, run),
 	}
 	if s != nil && s.Now != nil {
 		show := ShowArgument{RunID: s.Now.RunID, Path: l.suite}
@@ -116,7 +115,7 @@ func (l lensLine) lens(title, tooltip, command string, argument any) protocol.Co
 	}
 }
 
-// taskResult tells of a task's trials: "7/10 [0.40–0.89] ▼ from 10/10".
+// taskResult describes a task's trials: "7/10 [0.40–0.89] ▼ from 10/10".
 func taskResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
@@ -129,7 +128,7 @@ func taskResult(s *catalog.Standing) string {
 	return line + trend(s, share)
 }
 
-// suiteResult tells of a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
+// suiteResult describes a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
 func suiteResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
@@ -144,8 +143,8 @@ func suiteResult(s *catalog.Standing) string {
 
 func share(c record.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
 
-// rate is the interval of a pass rate or, while some wait for a person's score, the
-// rates it can become.
+// rate returns the interval of a pass rate or, while trials wait for a person's score, the
+// possible rates.
 func rate(r *catalog.LastResult) string {
 	i := r.PassRateInterval
 	if r.PassRateBounds != nil {
@@ -164,7 +163,7 @@ func reviews(c record.Counts) string {
 	return fmt.Sprintf(", %d to review", c.NeedsReview)
 }
 
-// trend tells which way the pass rate went; nothing where it is the same.
+// trend describes the change of the pass rate; it returns "" if the rate is unchanged.
 func trend(s *catalog.Standing, share func(record.Counts) string) string {
 	switch s.Trend() {
 	case 1:
@@ -182,8 +181,8 @@ func verdictWord(v record.Verdict) string {
 	return string(v)
 }
 
-// Patterns gives the globs that match the tasks of an argument: an id of the
-// suite's means that task, whatever characters it has.
+// Patterns returns the globs for the tasks of an argument. An id of a task in the suite matches
+// only that task, whatever characters it contains.
 func (a RunArgument) Patterns(suite *eval.Suite) []string {
 	var list []string
 	for _, task := range a.Tasks {

@@ -9,8 +9,8 @@ import (
 	"waza/eval/assist"
 )
 
-// Hover gives an explanation in Markdown, or as plain text to a client that says
-// that it takes no Markdown.
+// Hover returns an explanation in Markdown, or as plain text if the client does not support
+// Markdown.
 func Hover(doc *Document, e *assist.Explanation, c Client) *protocol.Hover {
 	at := doc.Range(e.Range.Start, e.Range.End)
 	kind := protocol.MarkupKindMarkdown
@@ -22,8 +22,8 @@ func Hover(doc *Document, e *assist.Explanation, c Client) *protocol.Hover {
 	return &protocol.Hover{Contents: &protocol.MarkupContent{Kind: kind, Value: e.Markdown}, Range: &at}
 }
 
-// Definition gives the places of a definition: as links, which tell what leads to
-// them, if the client takes these.
+// Definition returns the locations of a definition: as links, which include the origin, if the
+// client supports them.
 func Definition(doc *Document, d *assist.Definition, c Client) protocol.DefinitionResult {
 	td := c.Capabilities.TextDocument
 	if td == nil || td.Definition == nil || td.Definition.LinkSupport == nil || !*td.Definition.LinkSupport {
@@ -42,13 +42,13 @@ func Definition(doc *Document, d *assist.Definition, c Client) protocol.Definiti
 	return links
 }
 
-// lineRange is the begin of a line.
+// lineRange returns the empty range at the start of a line.
 func lineRange(line int) protocol.Range {
 	at := protocol.Position{Line: uint32(line)}
 	return protocol.Range{Start: at, End: at}
 }
 
-// Links gives the links of a document.
+// Links returns the links of a document.
 func Links(doc *Document, list []assist.Link) []protocol.DocumentLink {
 	out := make([]protocol.DocumentLink, 0, len(list))
 	for _, l := range list {
@@ -58,8 +58,8 @@ func Links(doc *Document, list []assist.Link) []protocol.DocumentLink {
 	return out
 }
 
-// Symbols gives the outline of a document: as a tree, or as a flat list to a
-// client that takes no tree.
+// Symbols returns the outline of a document: as a tree, or as a flat list if the client does not
+// support trees.
 func Symbols(doc *Document, list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
 	td := c.Capabilities.TextDocument
 	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil && *td.DocumentSymbol.HierarchicalDocumentSymbolSupport {

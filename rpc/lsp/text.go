@@ -8,23 +8,21 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Text is the text of a document with what it takes to find places in it. It
-// never changes, so all may read it at once.
+// A Text is the text of a document with an index of its lines. It is immutable and safe for
+// concurrent use.
 //
-// Three ways to name a place meet here. Editors count lines from 0 and, in a
-// line, the code units of the [Encoding] that was agreed upon; findings count
-// lines and characters from 1; Go counts bytes. Every conversion takes any
-// numbers, also those of no place: they mean the nearest there is.
+// It converts between three kinds of positions. Editors count lines from 0 and, in a line, the
+// code units of the negotiated [Encoding]. Findings count lines and characters from 1. Go counts
+// bytes. Every conversion accepts any numbers: an invalid position means the nearest valid one.
 type Text struct {
 	content string
-	lines   []int // offset of the begin of each line
+	lines   []int // offset of the start of each line
 }
 
-// NewText makes a text. Lines end as the Language Server Protocol has it: with
-// LF, CR LF or CR.
+// NewText returns a Text. As in the Language Server Protocol, lines end with LF, CR LF or CR.
 func NewText(content string) *Text {
 	t := &Text{content: content, lines: make([]int, 1, 1+strings.Count(content, "\n"))}
-	if strings.IndexByte(content, '\r') < 0 { // as most are: this is made anew with every key
+	if strings.IndexByte(content, '\r') < 0 { // the common case: NewText runs for every key
 		for i := 0; ; {
 			end := strings.IndexByte(content[i:], '\n')
 			if end < 0 {
@@ -42,13 +40,13 @@ func NewText(content string) *Text {
 	return t
 }
 
-// String gives the whole text.
+// String returns the whole text.
 func (t *Text) String() string { return t.content }
 
-// Lines says how many lines there are; at least one, which may be empty.
+// Lines returns the number of lines: at least one, which may be empty.
 func (t *Text) Lines() int { return len(t.lines) }
 
-// Line gives a line counted from 0, without its end; "" where there is none.
+// Line returns line n, counted from 0, without its end, or "" if it does not exist.
 func (t *Text) Line(n int) string {
 	if n < 0 || n >= len(t.lines) {
 		return ""
@@ -57,7 +55,7 @@ func (t *Text) Line(n int) string {
 	return t.content[begin:end]
 }
 
-// span gives where a line begins and where its end-of-line does.
+// span returns the offsets of a line's start and of its end-of-line.
 func (t *Text) span(n int) (begin, end int) {
 	begin, end = t.lines[n], len(t.content)
 	if n+1 < len(t.lines) {
@@ -69,8 +67,8 @@ func (t *Text) span(n int) (begin, end int) {
 	return begin, end
 }
 
-// Offset gives the byte that a position of the editor's means: the begin of the
-// character, where it points into one.
+// Offset returns the byte offset of an editor's position. A position within a character means
+// the start of the character.
 func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	if int64(p.Line) >= int64(len(t.lines)) {
 		return len(t.content)
@@ -87,8 +85,8 @@ func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	return end
 }
 
-// Position gives a byte's position as the editor counts it. A byte within a
-// character means the begin of it, one within the end of a line that end.
+// Position returns the editor's position of a byte offset. A byte within a character means its
+// start. A byte within an end-of-line means the end of the line.
 func (t *Text) Position(offset int, e Encoding) protocol.Position {
 	line := t.lineAt(offset)
 	begin, end := t.span(line)
@@ -104,18 +102,18 @@ func (t *Text) Position(offset int, e Encoding) protocol.Position {
 	return protocol.Position{Line: uint32(line), Character: uint32(units)}
 }
 
-// lineAt gives the line that holds a byte.
+// lineAt returns the line that contains a byte.
 func (t *Text) lineAt(offset int) int {
 	return max(0, sort.SearchInts(t.lines, offset+1)-1)
 }
 
-// Range gives the range from one byte to another.
+// Range returns the range between two byte offsets.
 func (t *Text) Range(begin, end int, e Encoding) protocol.Range {
 	return protocol.Range{Start: t.Position(begin, e), End: t.Position(end, e)}
 }
 
-// Place gives the byte at a line and a column as findings count them: both from
-// 1, the column in characters, a byte order mark not among them.
+// Place returns the byte offset of a line and column of a finding. Both count from 1; the column
+// counts characters, without a byte order mark.
 func (t *Text) Place(line, column int) int {
 	if line < 1 {
 		return 0
@@ -134,8 +132,8 @@ func (t *Text) Place(line, column int) int {
 	return begin
 }
 
-// Edit gives the text with what stands in a range replaced. A range that ends
-// before it begins is taken the other way round.
+// Edit returns the text with a range replaced. It swaps the ends of a range whose end comes
+// first.
 func (t *Text) Edit(r protocol.Range, e Encoding, with string) *Text {
 	begin, end := t.Offset(r.Start, e), t.Offset(r.End, e)
 	if end < begin {

@@ -27,7 +27,7 @@ func TestPositions(t *testing.T) {
 		offset  int
 		e       Encoding
 		want    protocol.Position
-		inexact bool // the position does not lead back
+		inexact bool // the position does not lead back to the offset
 	}{
 		{0, UTF16, at(0, 0), false},
 		{1, UTF16, at(0, 1), false},
@@ -48,7 +48,7 @@ func TestPositions(t *testing.T) {
 			require.Equal(t, c.offset, text.Offset(c.want, c.e), "%+v", c)
 		}
 	}
-	require.Equal(t, 1, text.Offset(at(0, 2), UTF16), "half of a character means its begin")
+	require.Equal(t, 1, text.Offset(at(0, 2), UTF16), "a position within a character means its start")
 	require.Equal(t, 7, text.Offset(at(0, 1<<31), UTF16), "beyond a line means its end")
 	require.Equal(t, 14, text.Offset(at(1<<31, 7), UTF16), "beyond the text means its end")
 }
@@ -75,10 +75,10 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// reference is a text as its code units, which is how the protocol tells of edits.
+// reference is a text as code units, in which the protocol describes edits.
 type reference []uint16
 
-// lines gives where each line begins, and where its end-of-line does.
+// lines returns the starts of all lines, and of their ends-of-line.
 func (r reference) lines() (begins, ends []int) {
 	begins = []int{0}
 	for i := 0; i < len(r); i++ {
@@ -116,15 +116,15 @@ func (r reference) edit(rng protocol.Range, with string) reference {
 	return append(out, r[end:]...)
 }
 
-// FuzzEdits applies changes with any ranges, and compares what comes out with what
-// the protocol says: whatever a client sends, its text and ours are the same.
+// FuzzEdits applies changes with arbitrary ranges, and compares the result with the protocol's
+// rules: client and server always have the same text.
 func FuzzEdits(f *testing.F) {
 	f.Add("a😀b\r\nc\rd\n", "x", uint32(0), uint32(2), uint32(1), uint32(9))
 	f.Add("", "😀\n", uint32(5), uint32(5), uint32(0), uint32(0))
 	f.Add("\r\n\r\n", "\r", uint32(1), uint32(0), uint32(0), uint32(0))
 	f.Add("key: \ufeffé\n", "", uint32(0), uint32(1<<31), uint32(1<<31), uint32(0))
 	f.Fuzz(func(t *testing.T, text, with string, line, character, endLine, endCharacter uint32) {
-		text, with = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(with, "?") // as JSON has it
+		text, with = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(with, "?") // as in JSON
 		rng := protocol.Range{Start: at(line, character), End: at(endLine, endCharacter)}
 		want := string(utf16.Decode(reference(utf16.Encode([]rune(text))).edit(rng, with)))
 		edited := NewText(text).Edit(rng, UTF16, with)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkRoundTrip sends ping over a pair of pipes, with so many requests in
-// flight, through the library's connection. One operation is one round trip.
+// BenchmarkRoundTrip sends ping over a pair of pipes, with several requests in flight, through
+// the library's connection. One operation is one round trip.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, inFlight := range []int{1, 64} {
 		b.Run(strconv.Itoa(inFlight), func(b *testing.B) {

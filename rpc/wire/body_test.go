@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bodyStream connects a stream whose requests are replied to with a body of size
-// bytes, a JSON string.
+// bodyStream connects a stream that replies to requests with a body of size bytes, a JSON
+// string.
 func bodyStream(t *testing.T, all *Bodies, size int) (s *Stream, in io.WriteCloser, out io.ReadCloser) {
 	t.Helper()
 	r, in := io.Pipe()
@@ -34,7 +34,7 @@ func bodyStream(t *testing.T, all *Bodies, size int) (s *Stream, in io.WriteClos
 			t.Error(err)
 		}
 		if second, err := all.New(); err != nil || s.ReplyBody(req.ID, second) == nil {
-			t.Error("it was replied to twice: ", err)
+			t.Error("the request got two replies: ", err)
 		}
 		return true
 	}})
@@ -66,7 +66,7 @@ func TestAttackLargeRepliesWaitInFiles(t *testing.T) {
 			first := make([]byte, 1) // the reply is queued
 			_, err := io.ReadFull(out, first)
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, s.Queued(), size, "it counts as unread output")
+			require.GreaterOrEqual(t, s.Queued(), size, "the reply counts as unread output")
 			require.GreaterOrEqual(t, all.used.Load(), int64(size))
 			rest, err := io.ReadAll(out)
 			require.NoError(t, err)
@@ -74,12 +74,12 @@ func TestAttackLargeRepliesWaitInFiles(t *testing.T) {
 			require.Zero(t, all.used.Load())
 			names, err := os.ReadDir(dir)
 			require.NoError(t, err)
-			require.Empty(t, names, "nothing is left")
+			require.Empty(t, names, "no file remains")
 		})
 	}
 }
 
-// What a client leaves unread is freed when it goes, and the bytes of all are bounded.
+// Unread output is freed when the client disconnects, and its total size is limited.
 func TestUnreadRepliesAreFreed(t *testing.T) {
 	t.Parallel()
 	all := NewBodies(t.TempDir(), 250_000)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asking is a peer whose handler asks it something: whoever sends a request gets
-// the outcome of a Call as the reply.
+// asking returns a peer whose handler sends a request back: its reply to each request is the
+// outcome of a Call.
 func asking(t *testing.T) *peer {
 	var p *peer
 	p = newPeer(t, Options{}, func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
@@ -55,7 +55,7 @@ func TestCall(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","id":2,"result":{"code":-32601,"message":"no"}}`, p.line())
 }
 
-// Nobody waits for the answer of a client whose input has ended.
+// Call does not wait for the answer of a client whose input has ended.
 func TestCallAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	p := asking(t)
@@ -65,7 +65,7 @@ func TestCallAfterTheEnd(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":"client does not answer"}`, p.line())
 }
 
-// A client that never answers is not asked for ever.
+// The number of unanswered requests to a client is limited.
 func TestCallsUnanswered(t *testing.T) {
 	t.Parallel()
 	p := asking(t)

@@ -18,8 +18,8 @@ func invalidID(id string) string {
 	return strings.Replace(invalidErr, "null", id, 1)
 }
 
-// cases are exchanges on a fresh connection. Before the input ends a probe is
-// sent, and must be answered last, unless cut is set.
+// cases are exchanges on a fresh connection. Before the input ends, the test sends a probe,
+// which must be answered last, unless cut is set.
 var cases = []struct {
 	name string
 	in   string
@@ -149,7 +149,7 @@ func TestCases(t *testing.T) {
 				t.Parallel()
 				in, want := c.in, c.out
 				if c.name == "duplicate ids in flight" {
-					in += probe // its answer comes first: the others wait for the end
+					in += probe // the probe is answered first, because the others wait for the end
 					want = []string{probed, slowDone("1"), slowDone("1"), slowDone("1")}
 				} else if !c.cut {
 					in, want = in+probe, append(want[:len(want):len(want)], probed)
@@ -161,7 +161,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// Ids come back byte for byte, which comparing decoded replies would not show.
+// Ids come back byte for byte. Comparing decoded replies would not show that.
 func TestIDBytes(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{`"é<1>&"`, `"\u00e9\/"`, `-0`, `1.50`, `1E+2`, `1180591620717411303424`, `"\ud800"`, `null`} {
@@ -170,7 +170,7 @@ func TestIDBytes(t *testing.T) {
 	}
 }
 
-// nested is a request with params of the given depth.
+// nested returns a request with params of the given depth.
 func nested(depth int) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"echo","params":` +
 		strings.Repeat("[", depth) + strings.Repeat("]", depth) + "}\n"
@@ -237,13 +237,13 @@ func (letters) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// padded is a request on a line of n bytes.
+// padded returns a request on a line of n bytes.
 func padded(n int) string {
 	req := strings.TrimSpace(ping("1"))
 	return req + strings.Repeat(" ", n-len(req)) + "\n"
 }
 
-// A last line that is too long, and has no newline, is answered as well.
+// A last line that is too long and has no newline gets a reply, too.
 func TestLongLastLine(t *testing.T) {
 	t.Parallel()
 	in := strings.Repeat("a", 200)

@@ -8,66 +8,65 @@ import (
 	"unicode/utf8"
 )
 
-// kind says what a message, or a member of a batch, is.
+// A kind is the kind of a message, or of a member of a batch.
 type kind int
 
 const (
-	invalid      kind = iota // answered by the stream, with err
-	request                  // owed exactly one reply
-	notification             // never answered
-	response                 // of the client's, to what it was asked, see Stream.Call
+	invalid      kind = iota // the stream replies with err
+	request                  // gets exactly one reply
+	notification             // gets no reply
+	response                 // the client's response to a request of Stream.Call
 )
 
-// An envelope is one message taken apart. Its slices are parts of the message
-// as it was read.
+// An envelope is a message split into its members. Its slices are parts of the message as it was
+// read.
 type envelope struct {
 	kind   kind
-	id     json.RawMessage // as the client wrote it; nil when absent or not usable
+	id     json.RawMessage // as the client wrote it; nil if absent or invalid
 	method json.RawMessage // a JSON string
-	params json.RawMessage // an object or array; nil when absent
-	result json.RawMessage // of a response; nil when it has none
-	fault  json.RawMessage // of a response: its error; nil when it has none
+	params json.RawMessage // an object or array; nil if absent
+	result json.RawMessage // of a response; nil if absent
+	fault  json.RawMessage // error of a response; nil if absent
 	size   int             // bytes of the message
 	err    *Error          // why the envelope is invalid
 }
 
-// owed says whether the client must get a reply.
+// owed reports whether the client must get a reply.
 func (e *envelope) owed() bool { return e.kind == request || e.kind == invalid }
 
-// detach copies what the envelope refers to, so that a small member does not
-// keep a large message in memory.
+// detach copies the slices of the envelope, so that a small member does not keep a large message
+// in memory.
 func (e *envelope) detach() {
 	e.id, e.method, e.params = bytes.Clone(e.id), bytes.Clone(e.method), bytes.Clone(e.params)
 	e.result, e.fault = bytes.Clone(e.result), bytes.Clone(e.fault)
 }
 
-// maxUnknown is how many members an envelope may have beside those of the
-// specification. They are ignored, but their names are compared.
+// maxUnknown limits the members of an envelope that the specification does not define. They are
+// ignored, but their names are compared.
 const maxUnknown = 32
 
-// A parser takes messages apart. Its memory is used again by the next message,
-// except what the envelopes refer to.
+// A parser splits messages. The next message reuses its memory, except for the slices of the
+// envelopes.
 type parser struct {
 	scanner
 	seen members
 	list []envelope
-	// nullParams reports whether params of null mean absent ones for a method, which
-	// is a JSON string. Nil means never.
+	// nullParams reports whether a method, which is a JSON string, treats params of null as
+	// absent. Nil means that no method does.
 	nullParams func(method json.RawMessage) bool
 }
 
-// members are the parts of one envelope as they were found.
+// members are the members of one envelope as found.
 type members struct {
 	jsonrpc, method, params, id, result, err json.RawMessage
 
-	idTwice bool   // then there is no telling which id to answer
-	fault   string // the first thing found wrong, "" so far if nothing is
+	idTwice bool   // so it is unclear which id the reply needs
+	fault   string // first error found, or ""
 	unknown [][]byte
 }
 
-// parse takes a message apart: the envelopes of a batch or the one it is. The
-// list is good until the next call. The error, if any, is the one reply that
-// the whole message gets.
+// parse splits a message into the envelopes of a batch, or its only envelope. The list is valid
+// until the next call. If fault is not nil, it is the only reply to the whole message.
 func (p *parser) parse(data []byte, maxBatch int) (list []envelope, batch bool, fault *Error) {
 	if !utf8.Valid(data) {
 		return nil, false, parseError("message is not valid UTF-8")
@@ -99,7 +98,7 @@ func (p *parser) parse(data []byte, maxBatch int) (list []envelope, batch bool, 
 	return p.list, batch, nil
 }
 
-// forget lets go of the last message.
+// forget drops the references to the last message.
 func (p *parser) forget() {
 	p.data = nil
 	p.seen = members{}
@@ -113,14 +112,14 @@ func notJSON(data []byte, at int) *Error {
 	return parseError(fmt.Sprintf("unexpected %q at byte %d", firstRune(data[at:]), at+1))
 }
 
-// firstRune gives the first character of b, which is not empty.
+// firstRune returns the first character of b, which must not be empty.
 func firstRune(b []byte) string {
 	_, n := utf8.DecodeRune(b)
 	return string(b[:n])
 }
 
-// batch reads the array that begins at i, keeps its first maxBatch members and
-// counts all of them.
+// batch reads the array that starts at i, keeps its first maxBatch members and counts all of
+// them.
 func (p *parser) batch(i, maxBatch int) (count, end int, ok bool) {
 	i = p.space(i + 1)
 	if p.at(i) == ']' {
@@ -143,7 +142,7 @@ func (p *parser) batch(i, maxBatch int) (count, end int, ok bool) {
 	}
 }
 
-// element reads one value and, if asked, keeps its envelope.
+// element reads one value and keeps its envelope if keep is set.
 func (p *parser) element(i int, keep bool) (end int, ok bool) {
 	if p.at(i) != '{' || !keep {
 		end, _, ok = p.value(i)
@@ -163,7 +162,7 @@ func (p *parser) element(i int, keep bool) (end int, ok bool) {
 	return end, ok
 }
 
-// object reads the object that begins at i into p.seen.
+// object reads the object that starts at i into p.seen.
 func (p *parser) object(i int) (end int, ok bool) {
 	i = p.space(i + 1)
 	if p.at(i) == '}' {
@@ -195,8 +194,7 @@ func (p *parser) object(i int) (end int, ok bool) {
 	}
 }
 
-// add notes one member. Names count by what they say, however escaped, and in
-// their exact letter case.
+// add stores one member. Names are compared after unescaping, and are case-sensitive.
 func (m *members) add(rawName, value []byte, depth int) {
 	if depth >= MaxDepth {
 		m.blame(fmt.Sprintf("message nests deeper than %d", MaxDepth))
@@ -208,13 +206,13 @@ func (m *members) add(rawName, value []byte, depth int) {
 		m.addUnknown(name)
 	case *slot != nil:
 		m.idTwice = m.idTwice || slot == &m.id
-		m.blame(fmt.Sprintf("member %q is there twice", name))
+		m.blame(fmt.Sprintf("member %q occurs twice", name))
 	default:
 		*slot = value
 	}
 }
 
-// slot gives the place of the member with this name, or nil.
+// slot returns the field for the member with this name, or nil.
 func (m *members) slot(name []byte) *json.RawMessage {
 	switch string(name) {
 	case "jsonrpc":
@@ -239,7 +237,7 @@ func (m *members) addUnknown(name []byte) {
 		return
 	}
 	if slices.ContainsFunc(m.unknown, func(n []byte) bool { return bytes.Equal(n, name) }) {
-		m.blame("a member is there twice")
+		m.blame("a member occurs twice")
 	}
 	m.unknown = append(m.unknown, name)
 }
@@ -250,7 +248,7 @@ func (m *members) blame(fault string) {
 	}
 }
 
-// envelope says what the members make.
+// envelope returns the envelope that the members make.
 func (m *members) envelope() envelope {
 	if m.method == nil && (m.result != nil || m.err != nil) {
 		return envelope{kind: response, id: m.id, result: m.result, fault: m.err}
@@ -271,7 +269,7 @@ func (m *members) envelope() envelope {
 	return e
 }
 
-// check blames what the specification forbids.
+// check records the first violation of the specification.
 func (m *members) check() {
 	switch {
 	case m.jsonrpc == nil:
@@ -293,7 +291,7 @@ func usableID(id []byte) bool {
 	return id[0] == '"' || id[0] == '-' || id[0] == 'n' || digit(id[0])
 }
 
-// unquote gives what a JSON string says; other values come back as they are.
+// unquote returns the decoded text of a JSON string, and other values unchanged.
 func unquote(raw []byte) []byte {
 	if len(raw) < 2 || raw[0] != '"' {
 		return raw

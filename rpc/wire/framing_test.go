@@ -13,7 +13,7 @@ func framed(body string) string {
 	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// unframe takes framed output apart.
+// unframe splits framed output.
 func unframe(t *testing.T, out string) []string {
 	var bodies []string
 	for out != "" {
@@ -75,8 +75,8 @@ func TestContentLength(t *testing.T) {
 	}
 }
 
-// Input of other protocols got a parse error, and its next line was served: a TLS
-// session ticket, which browsers send back, could hold requests.
+// Input of other protocols got a parse error, and its next line was served. That line could be a
+// TLS session ticket, which browsers send back and which can contain requests.
 func TestAttackRefuseForeign(t *testing.T) {
 	t.Parallel()
 	for in, refused := range map[string]bool{

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzScan holds the scanner to what encoding/json calls valid, at depths that
-// encoding/json reads.
+// FuzzScan compares the scanner with encoding/json, at depths that encoding/json reads.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,-0,1.5e+9,"\u00e9\n",true,false,null,{}],"b":{"c":[]}}`, `[`, `]`, `{"a"`, `{"a":}`, `[1,]`, `01`, `1.`, `1e`, `-`,
@@ -33,20 +32,20 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzServe sends any bytes and then a probe. Each line that comes back must be
-// a reply or a batch of replies, there must be as many as are owed, and the
-// probe must be answered last.
+// FuzzServe sends arbitrary bytes and then a probe. Each output line must be a reply or a batch
+// of replies, the number of replies must match the requests, and the probe must be answered
+// last.
 func FuzzServe(f *testing.F) {
 	for _, c := range cases {
 		f.Add([]byte(c.in))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) >= MaxDepth/2 {
-			t.Skip("encoding/json, which counts what is owed, may not read this")
+			t.Skip("encoding/json, which counts the expected replies, may not read this")
 		}
 		want, ok := owed(data)
 		if !ok {
-			t.Skip("speaks Content-Length")
+			t.Skip("uses Content-Length")
 		}
 		in := string(data) + "\n" + probe
 		got := talkInLine(t, in)
@@ -60,7 +59,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// talkInLine is talk with a handler that answers everything at once, "slow" too.
+// talkInLine is like talk, but its handler answers everything at once, even "slow".
 func talkInLine(t *testing.T, in string) []string {
 	r, w, cw, cr := ioPipe(t)
 	s := NewStream(r, w, Options{})
@@ -79,8 +78,8 @@ func talkInLine(t *testing.T, in string) []string {
 	return lines(data)
 }
 
-// countReplies checks a line of output and gives how many replies it has: 0 for
-// one that is not in an array.
+// countReplies checks a line of output and returns its number of replies: 0 for a reply that is
+// not in an array.
 func countReplies(t *testing.T, line string) int {
 	require.True(t, utf8.ValidString(line))
 	if !strings.HasPrefix(line, "[") {
@@ -116,9 +115,9 @@ func checkReply(t *testing.T, raw []byte) {
 	}
 }
 
-// owed gives for each reply that the lines of data ask for how many members it
-// has, 0 for one alone; by the means of encoding/json. It says false for data
-// that begins with a header.
+// owed uses encoding/json to find the replies that the lines of data require. For each reply it
+// returns the number of members, 0 for a single reply. ok is false for data that starts with a
+// header.
 func owed(data []byte) (replies []int, ok bool) {
 	first := true
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
@@ -163,8 +162,8 @@ func owedTo(line []byte) []int {
 	return []int{n}
 }
 
-// owesOne says whether a message is owed a reply: all are, but for valid
-// notifications and for responses.
+// owesOne reports whether a message must get a reply. All messages must, except valid
+// notifications and responses.
 func owesOne(message []byte) bool {
 	if message[0] != '{' {
 		return true

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const probe = `{"jsonrpc":"2.0","id":"probe","method":"ping"}` + "\n"
 const probed = `{"jsonrpc":"2.0","id":"probe","result":"pong"}`
 
-// handler serves a few methods as rpc would: quick ones in line, "slow" in a
-// goroutine that waits until the input has ended.
+// handler serves a few methods like package rpc: quick ones directly, "slow" in a goroutine that
+// waits until the input has ended.
 type handler struct {
 	eof   <-chan struct{}
 	extra func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) (handled bool)
@@ -91,7 +91,7 @@ func arithmetic(req *jsonrpc2.Request) int {
 	return total
 }
 
-// eofReader closes eof when its reader is at the end.
+// eofReader closes eof when its reader reaches the end.
 type eofReader struct {
 	io.Reader
 	once sync.Once
@@ -111,7 +111,7 @@ func (r *eofReader) Close() error {
 	return nil
 }
 
-// A transport makes both ends of a connection whose directions close apart.
+// A transport makes both ends of a connection whose directions close separately.
 type transport func(t *testing.T) (serverIn io.Reader, serverOut io.Writer, clientOut io.WriteCloser, clientIn io.Reader)
 
 var transports = map[string]transport{
@@ -170,8 +170,7 @@ func tcpPair(t testing.TB) (server, client *net.TCPConn) {
 	return s.(*net.TCPConn), c.(*net.TCPConn)
 }
 
-// talk sends all of in, ends the input, and gives every line that comes back
-// until the server closes.
+// talk sends all of in, closes the input, and returns every output line until the server closes.
 func talk(t *testing.T, tr transport, opts Options, in io.Reader) []string {
 	t.Helper()
 	out, _, err := session(t, tr, opts, in)
@@ -203,8 +202,8 @@ func lines(data []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// simplify gives a reply with its members in order and without error data,
-// which must be an object.
+// simplify returns a reply with its members in order and without error data, which must be an
+// object.
 func simplify(t testing.TB, line string) string {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(line))
@@ -242,7 +241,7 @@ func simplifyAll(t testing.TB, in []string) []string {
 	return out
 }
 
-// A peer is a client that a test drives by hand, over os.Pipe.
+// A peer is a client that a test controls step by step, over os.Pipe.
 type peer struct {
 	*testing.T
 	s    *Stream

@@ -6,90 +6,81 @@ import (
 	"time"
 )
 
-// Options sets the limits of a Stream. The zero value serves a trusted client
-// on stdio.
+// Options sets the limits of a Stream. The zero value suits a trusted client on stdio.
 type Options struct {
-	// MaxLine is the longest message read, in bytes; a longer one is skipped
-	// and answered with -32600. 0 means DefaultMaxLine. Stream.SetMaxLine
-	// changes it later.
+	// MaxLine limits the bytes of a message. A longer message is skipped and gets the error
+	// -32600. 0 means DefaultMaxLine. Stream.SetMaxLine changes it later.
 	MaxLine int
 
-	// MaxInFlight is how many requests may be without their reply at once;
-	// more are answered with -32005. 0 means 256.
+	// MaxInFlight limits the requests without a reply. More requests get the error -32005. 0
+	// means 256.
 	MaxInFlight int
 
-	// MaxInFlightBytes is how many bytes of their messages the requests in
-	// flight may hold together; one that exceeds it, and is not the only one,
-	// is answered with -32005. 0 means 32 MiB.
+	// MaxInFlightBytes limits the total bytes of the messages of requests in flight. A request
+	// that exceeds it, and is not the only one, gets the error -32005. 0 means 32 MiB.
 	MaxInFlightBytes int
 
-	// MaxBatch is the most members a batch may have; a longer one is answered
-	// with one -32005 and none of it is carried out. 0 means 100.
+	// MaxBatch limits the members of a batch. A longer batch gets one error -32005 and none of
+	// it is executed. 0 means 100.
 	MaxBatch int
 
-	// MaxQueued is how many bytes of output may wait for a client that does
-	// not read before its further requests are answered with -32005.
-	// 0 means 8 MiB.
+	// MaxQueued limits the bytes of unread output. While they are exceeded, further requests of
+	// the client get the error -32005. 0 means 8 MiB.
 	MaxQueued int
 
-	// NotifyQueued is how many bytes of output may wait before Notify blocks
-	// its caller. It bounds how long a reply can stand behind notifications,
-	// so it is small. 0 means 64 KiB.
+	// NotifyQueued limits the bytes of waiting output, beyond which Notify blocks its caller.
+	// Notifications before a reply delay it, so this limit is small. 0 means 64 KiB.
 	NotifyQueued int
 
-	// WriteTimeout is how long the writing of one message may take before the
-	// output counts as broken, where the writer has a SetWriteDeadline. 0
-	// means no limit: right for stdio, whose client may be stopped in a
-	// debugger, and wrong for TCP.
+	// WriteTimeout limits the time for writing one message, after which the output counts as
+	// broken. It applies if the writer has a SetWriteDeadline. 0 means no limit. That is right
+	// for stdio, whose client may be stopped in a debugger, and wrong for TCP.
 	WriteTimeout time.Duration
 
-	// DrainTimeout is how long replies in flight are waited for once the
-	// input has ended. 0 means one minute.
+	// DrainTimeout limits the wait for replies in flight after the input has ended. 0 means one
+	// minute.
 	DrainTimeout time.Duration
 
-	// CloseTimeout is how long Close waits for queued output to get out.
-	// 0 means one second.
+	// CloseTimeout limits the time for Close to write queued output. 0 means one second.
 	CloseTimeout time.Duration
 
-	// RefuseForeign ends the stream with ErrForeign, after one -32700, when the
-	// input begins with another protocol: its first byte begins no JSON text and
-	// no header, or its first line is neither. Set it on sockets. Otherwise the
-	// stream would continue with the next line, which a web page controls: the
-	// body of a POST, or a TLS session ticket that a browser sends back.
+	// RefuseForeign ends the stream with ErrForeign, after one error -32700, if the input starts
+	// with another protocol: neither a JSON text nor a header can start with its first byte, or
+	// its first line is neither. Set it on sockets. Otherwise the stream would continue with the
+	// next line, which a web page controls: the body of a POST, or a TLS session ticket that a
+	// browser sends back.
 	RefuseForeign bool
 
-	// NullParams lists methods for which params of null mean absent params. JSON-RPC
-	// knows no such params, but language clients send them. Where the stream speaks
-	// Content-Length, as those clients do, null means absent for all methods.
+	// NullParams lists methods for which params of null mean absent params. JSON-RPC does not
+	// allow such params, but language clients send them. If the stream uses Content-Length, as
+	// those clients do, null means absent for all methods.
 	NullParams []string
 
-	// OnEOF, if not nil, is called once, when the input has ended and the
-	// replies in flight are out (or DrainTimeout has passed). The end of the
-	// input is reported to the connection only after it has returned and all
-	// queued output is written; so it is where to wait for the client's runs.
-	// Its ctx ends when the output breaks or the stream is closed.
+	// OnEOF, if not nil, is called once, when the input has ended and the replies in flight are
+	// written (or DrainTimeout has passed). The connection learns of the end only after OnEOF
+	// has returned and all queued output is written. So OnEOF is the place to wait for the
+	// client's runs. Its ctx ends when the output breaks or the stream is closed.
 	OnEOF func(ctx context.Context)
 }
 
 const (
-	// DefaultMaxLine is the longest message of a client that is trusted: 16 MiB.
+	// DefaultMaxLine is the maximum size of a trusted client's message: 16 MiB.
 	DefaultMaxLine = 16 << 20
-	// MaxLineBeforeAuth is the longest message to allow a client that has not
-	// shown its token yet: 64 KiB.
+	// MaxLineBeforeAuth is the recommended maximum size of a message from a client that has not
+	// sent its token yet: 64 KiB.
 	MaxLineBeforeAuth = 64 << 10
-	// MaxDepth is how deep a message may nest: as deep as encoding/json reads.
+	// MaxDepth limits the nesting depth of a message, like encoding/json.
 	MaxDepth = 10_000
 
-	// maxOwnQueued is how many bytes of the stream's own error replies may
-	// wait before reading pauses: the only time the reader waits for the
-	// writer without a limit.
+	// maxOwnQueued limits the unwritten bytes of the stream's own error replies. Beyond it, the
+	// reader waits for the writer. This is the only time when it waits without a time limit.
 	maxOwnQueued = 1 << 20
-	// stallTime is how long a request may wait for room in the output before
-	// it is refused; once, until the client reads something again.
+	// stallTime limits the time that a request waits for room in the output before it is
+	// refused. It waits only once until the client reads again.
 	stallTime = 250 * time.Millisecond
 )
 
-// withDefaults replaces each zero limit by what it stands for.
+// withDefaults replaces each zero limit by its default.
 func (o Options) withDefaults() Options {
 	o.MaxLine = cmp.Or(o.MaxLine, DefaultMaxLine)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 256)

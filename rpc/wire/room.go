@@ -2,17 +2,16 @@ package wire
 
 import "context"
 
-// Queued is how many bytes of output wait to be written, or are being written.
+// Queued returns the number of bytes of output that are queued or being written.
 func (s *Stream) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queued
 }
 
-// Room waits until a notification could be sent: for whoever is about to make a
-// large reply and should not pile it upon output that the client leaves unread.
-// It does not wait for batches, which may be waiting for that very reply: when
-// they hold too much, it fails with an *Error.
+// Room waits until a notification could be sent. Call it before making a large reply, to avoid
+// adding to output that the client leaves unread. Room does not wait for batches, which may be
+// waiting for that very reply. If they hold too much, it fails with an *Error.
 func (s *Stream) Room(ctx context.Context) error {
 	full := false
 	err := s.wait(ctx, func() bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Room waits for the client to read, and fails where waiting could be for ever:
-// while a batch holds much.
+// Room waits for the client to read. While a batch holds much, it fails, because the wait could
+// last forever.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	room := make(chan error, 1)

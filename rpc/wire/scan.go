@@ -2,19 +2,18 @@ package wire
 
 import "bytes"
 
-// A scanner walks over JSON text without building values. encoding/json can
-// say whether a text is valid, but then refuses the whole message when it
-// nests too deep, id and all; and decoding it merges duplicate members. The
-// scanner keeps its own stack, so depth costs a byte a level and no recursion.
-// It accepts exactly what json.Valid accepts (a fuzz test holds them together),
-// at any depth.
+// A scanner walks over JSON text without building values. encoding/json can check whether a text
+// is valid, but it refuses the whole message when it nests too deep, including its id. Decoding
+// with it merges duplicate members. The scanner keeps its own stack, so each level costs a byte
+// and no recursion. It accepts exactly what json.Valid accepts (checked by a fuzz test), at any
+// depth.
 type scanner struct {
 	data []byte
 	open []byte // the closing brackets that value still expects
 }
 
-// at gives the byte at i, or 0 past the end; 0 is not valid anywhere outside
-// of strings, so no caller needs to tell the two apart.
+// at returns the byte at i, or 0 past the end. 0 is not valid anywhere outside of strings, so
+// callers need not distinguish the two.
 func (s *scanner) at(i int) byte {
 	if i < len(s.data) {
 		return s.data[i]
@@ -22,7 +21,7 @@ func (s *scanner) at(i int) byte {
 	return 0
 }
 
-// space gives the index of the first byte from i on that is not white space.
+// space returns the index of the first byte from i on that is not white space.
 func (s *scanner) space(i int) int {
 	for data := s.data; i < len(data); {
 		switch data[i] {
@@ -35,12 +34,12 @@ func (s *scanner) space(i int) int {
 	return i
 }
 
-// value reads the value that begins at i, exactly. It gives the index after
-// it and how many brackets were open at the deepest place.
+// value reads the value that starts exactly at i. It returns the index after the value and the
+// maximum number of open brackets.
 func (s *scanner) value(i int) (end, depth int, ok bool) {
 	s.open = s.open[:0]
 	for {
-		finished := true // whether a value, or an empty container but for its bracket, ends here
+		finished := true // whether a value, or an empty container except its bracket, ends here
 		switch s.at(i) {
 		case '{':
 			s.open, i = append(s.open, '}'), s.space(i+1)
@@ -69,9 +68,8 @@ func (s *scanner) value(i int) (end, depth int, ok bool) {
 	}
 }
 
-// after stands behind a finished value, or in front of the bracket that closes
-// an empty container. It closes what closes there and says whether another
-// value begins at the index it gives.
+// after continues after a finished value, or before the closing bracket of an empty container.
+// It reads closing brackets and reports whether another value starts at the index it returns.
 func (s *scanner) after(i int) (next int, more, ok bool) {
 	for len(s.open) > 0 {
 		i = s.space(i)
@@ -151,8 +149,7 @@ func (s *scanner) str(i int) (int, bool) {
 	return i, false
 }
 
-// escape gives the length of the escape whose backslash stands before i, or 0
-// when it is none.
+// escape returns the length of the escape whose backslash is before i, or 0 if it is invalid.
 func (s *scanner) escape(i int) int {
 	switch s.at(i) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

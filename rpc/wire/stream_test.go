@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// held is a handler's extra that keeps requests to "hold" for the test.
+// held returns a handler's extra that passes requests to "hold" to the test.
 func held() (func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool, chan *jsonrpc2.Request) {
 	c := make(chan *jsonrpc2.Request, 1000)
 	return func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
@@ -33,7 +33,7 @@ func held() (func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool, chan
 
 func hold(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"hold"}` }
 
-// What follows a reply must follow the batch that the reply is part of.
+// Output after a reply follows the whole batch that contains the reply.
 func TestRepliedInBatch(t *testing.T) {
 	t.Parallel()
 	extra, reqs := held()
@@ -55,11 +55,11 @@ func TestRepliedInBatch(t *testing.T) {
 	require.Equal(t, `[{"jsonrpc":"2.0","id":1,"result":"first"},{"jsonrpc":"2.0","id":2,"result":"second"}]`, p.line())
 	require.Equal(t, `{"jsonrpc":"2.0","method":"after"}`, p.line())
 	<-p.s.Replied(one.ID)        // answered long ago
-	<-p.s.Replied(jsonrpc2.ID{}) // as notifications have it
+	<-p.s.Replied(jsonrpc2.ID{}) // the id of notifications
 }
 
-// Whoever waits for a reply is let go when the stream ends, also where the
-// reply is given and its batch is not complete.
+// The end of the stream releases goroutines that wait for a reply, even if the reply is ready
+// and its batch is not complete.
 func TestRepliedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	extra, reqs := held()
@@ -110,7 +110,7 @@ func TestBusyInFlight(t *testing.T) {
 	require.Equal(t, pong("5")[0], p.line())
 }
 
-// Requests in flight keep their messages; a few large ones are enough to be busy.
+// Requests in flight keep their messages, so a few large ones make the stream busy.
 func TestBusyBytes(t *testing.T) {
 	t.Parallel()
 	extra, reqs := held()
@@ -126,8 +126,8 @@ func TestBusyBytes(t *testing.T) {
 	<-reqs
 }
 
-// A small member of a large message does not keep the whole of it. Not
-// parallel, like every test that measures memory.
+// A small member does not keep its large message in memory. Like every test that measures
+// memory, this test is not parallel.
 func TestDetach(t *testing.T) {
 	const size = 6 << 20
 	for name, in := range map[string]string{
@@ -150,7 +150,7 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// heap gives the bytes in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -158,15 +158,15 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A client that sends and never reads is refused, then not read any more. Its
-// notifications arrive while it is refused, memory stays bounded, and once it
-// reads it gets a reply to everything.
+// The requests of a client that sends and never reads are first refused and then no longer read.
+// Its notifications arrive while requests are refused, and memory stays bounded. Once it reads,
+// it gets a reply to everything.
 func TestNeverReads(t *testing.T) {
 	before := heap()
 	extra, reqs := held()
 	p := newPeer(t, Options{}, extra)
-	const enough = 9_000 // beyond MaxQueued, by some 1,000 refusals
-	const more = 10_000  // beyond what refusals may pile up to
+	const enough = 9_000 // exceeds MaxQueued by about 1,000 refusals
+	const more = 10_000  // exceeds the limit of refusals
 	params := `["` + strings.Repeat("x", 1000) + `"]`
 	one := `{"jsonrpc":"2.0","id":1,"method":"echo","params":` + params + "}\n"
 	thousand := strings.TrimSpace(strings.Repeat(one, 1000))
@@ -240,7 +240,7 @@ func TestNotifyBlocks(t *testing.T) {
 	full := func() bool { return p.s.queued >= p.s.opts.NotifyQueued }
 	require.NoError(t, p.s.wait(t.Context(), full))
 	require.ErrorIs(t, p.conn.Notify(t.Context(), "x", nil), ErrFull)
-	p.send(ping("1")) // served all the same
+	p.send(ping("1")) // still served
 	require.NoError(t, p.s.wait(t.Context(), func() bool { return p.s.lastID == 1 && len(p.s.pending) == 0 }))
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
@@ -282,7 +282,7 @@ func TestWrongReplies(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","id":5,"result":null}`, p.line())
 }
 
-// The client is gone: known at the next write, and the input is closed.
+// The next write detects that the client is gone, and the input is closed.
 func TestBrokenOutput(t *testing.T) {
 	t.Parallel()
 	r, w, cw, cr := osPipe(t)
@@ -293,7 +293,7 @@ func TestBrokenOutput(t *testing.T) {
 	<-s.Done()
 	require.ErrorContains(t, s.Err(), "broken pipe")
 	require.Error(t, s.Notify(t.Context(), "x", nil))
-	<-c.DisconnectNotify() // the reader was let go, although cw is open
+	<-c.DisconnectNotify() // the reader was released, although cw is open
 	require.NoError(t, cw.Close())
 	require.ErrorContains(t, s.Err(), "broken pipe")
 }
@@ -345,7 +345,7 @@ func TestOnEOF(t *testing.T) {
 	require.Equal(t, ErrClosed, s.Err())
 }
 
-// A handler that never replies keeps nobody longer than DrainTimeout.
+// A handler that never replies delays the end by at most DrainTimeout.
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestDrainTimeout(t *testing.T) {
 	})
 }
 
-// Close gives what is queued a moment, and no more.
+// Close waits a limited time until queued output is written.
 func TestCloseFlushes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -409,7 +409,7 @@ func TestSetMaxLine(t *testing.T) {
 	require.Equal(t, pong("1")[0], p.line())
 }
 
-// sync makes sure that the reader has taken all that was sent.
+// sync waits until the reader has received all sent messages.
 func (p *peer) sync() {
 	p.send(ping("0"))
 	require.Equal(p, pong("0")[0], p.line())

@@ -13,27 +13,26 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// ErrFull is what Conn.Notify gives when too much output waits for the client.
+// ErrFull is the error of Conn.Notify when too much output waits for the client.
 var ErrFull = errors.New("client does not read: too much output waits")
 
-// An outgoing is a message in the queue.
+// outgoing is a message in the queue.
 type outgoing struct {
-	payload      // with its framing
-	own     bool // an error of the stream's own
+	payload      // including its framing
+	own     bool // an error reply of the stream itself
 }
 
-// cost is what the message counts for against the limits: its bytes and about
-// what keeping it takes. Bodies count, too, although they are not kept in memory, so
-// that a client which does not read cannot pile them up.
+// cost returns the size of the message for the limits: its bytes and about the overhead of
+// storing it. Bodies count, too, although they are not in memory, so that a client that does not
+// read cannot accumulate them.
 func (o *outgoing) cost() int { return o.size() + 64 }
 
-// deadliner is a writer that can give up: a socket.
+// deadliner is a writer with a deadline, such as a socket.
 type deadliner interface{ SetWriteDeadline(time.Time) error }
 
-// Notify sends a notification. It blocks while Options.NotifyQueued bytes of
-// output wait, and fails when ctx or the stream ends; otherwise the
-// notification is queued when it returns. params is encoded with Encode, and
-// must make an object or an array; nil leaves them out.
+// Notify sends a notification. It blocks while Options.NotifyQueued bytes of output wait, and
+// fails when ctx or the stream ends; otherwise the notification is queued when it returns.
+// params is encoded with Encode, and must become an object or an array; nil omits it.
 func (s *Stream) Notify(ctx context.Context, method string, params any) error {
 	var raw json.RawMessage
 	if params != nil {
@@ -77,7 +76,7 @@ func (s *Stream) notify(req *jsonrpc2.Request) error {
 
 func encodeNotification(method string, params json.RawMessage) []byte {
 	name, err := Encode(method)
-	if err != nil { // cannot be: any string can be encoded
+	if err != nil { // never happens: any string can be encoded
 		name = json.RawMessage(`""`)
 	}
 	out := make([]byte, 0, len(name)+len(params)+44)
@@ -90,7 +89,7 @@ func encodeNotification(method string, params json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// queueLocked frames a message and hands it to the writer.
+// queueLocked frames a message and passes it to the writer.
 func (s *Stream) queueLocked(t payload, own bool) {
 	if s.err != nil {
 		t.discard()
@@ -112,7 +111,7 @@ func (s *Stream) queueLocked(t payload, own bool) {
 	s.changedLocked()
 }
 
-// Flush waits until all output queued by now is written, as far as w goes.
+// Flush waits until all output that is queued now is written to w.
 func (s *Stream) Flush(ctx context.Context) error {
 	return s.wait(ctx, func() bool { return s.queued == 0 })
 }
@@ -163,7 +162,7 @@ func discardAll(list []outgoing) {
 
 // writeOne writes one message, with one Write unless it has a body.
 func (w *writer) writeOne(m outgoing) error {
-	cost := m.cost() // the bodies are gone afterwards
+	cost := m.cost() // computed first, because writing frees the bodies
 	if err := w.writeBytes(m.data); err != nil {
 		return err
 	}
