@@ -15,7 +15,8 @@ import (
 	"waza/runner/record"
 )
 
-// A transcript is bounded and says what it dropped; nothing comes after its end.
+// TestTranscriptIsBounded checks that a transcript is bounded, reports what it dropped, and
+// takes nothing after its end.
 func TestTranscriptIsBounded(t *testing.T) {
 	t.Parallel()
 	tr := executor.NewTranscript()
@@ -75,8 +76,8 @@ func TestRegistry(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, r.Names())
 }
 
-// An agent may report absurd costs; their sum became infinite, which cannot be
-// recorded, and the run failed.
+// An agent can report absurd costs. Their sum once became infinite, which cannot be recorded,
+// and the run failed.
 func TestUsageStaysFinite(t *testing.T) {
 	t.Parallel()
 	u := record.Usage{InputTokens: math.MaxInt64, OutputTokens: 2, CostUSD: math.MaxFloat64}
@@ -85,8 +86,8 @@ func TestUsageStaysFinite(t *testing.T) {
 	require.EqualValues(t, math.MaxInt64, sum.Total())
 }
 
-// Only texts, arguments and results counted against the limit of a transcript,
-// so that long names of tools could exhaust memory.
+// Once, only texts, arguments and results counted towards the limit of a transcript, so that
+// long tool names could exhaust memory.
 func TestTranscriptCountsNames(t *testing.T) {
 	t.Parallel()
 	tr := executor.NewTranscript()
@@ -100,7 +101,8 @@ func TestTranscriptCountsNames(t *testing.T) {
 	require.Equal(t, record.EntryDropped, entries[3].Type)
 }
 
-// A call that goes on stands where it began, with what was known of it last.
+// TestTranscriptTrack checks that a running call keeps its position in the transcript and shows
+// its latest state.
 func TestTranscriptTrack(t *testing.T) {
 	t.Parallel()
 	tr := executor.NewTranscript()

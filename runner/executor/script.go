@@ -9,14 +9,14 @@ import (
 	"waza/eval"
 )
 
-// interpreters are programs whose first plain argument is a script.
+// interpreters are programs that take a script as their first plain argument.
 var interpreters = []string{"python", "python2", "python3", "node", "deno", "bun", "bash", "sh", "zsh", "dash", "ruby", "perl", "php", "pwsh"}
 
-// scriptEndings are those of files that are scripts and nothing else.
+// scriptEndings are the file name endings that only scripts have.
 var scriptEndings = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".ps1"}
 
-// ScriptIndex returns which of the arguments of an interpreter, args[0], is its
-// script, or 0 when none is or args[0] is no interpreter that is known.
+// ScriptIndex returns the index of the script in the arguments of an interpreter, args[0]. It
+// returns 0 if there is no script or args[0] is not a known interpreter.
 func ScriptIndex(args []string) int {
 	if len(args) == 0 || !slices.Contains(interpreters, strings.TrimSuffix(filepath.Base(args[0]), ".exe")) {
 		return 0
@@ -32,9 +32,9 @@ func ScriptIndex(args []string) int {
 	return 0
 }
 
-// MissingScript returns which of args is a script that an interpreter, args[0],
-// will not find, with the places where resolve looked for it, or 0 when none is
-// or it is unknown: a hook may write it, or a task put it into the workspace.
+// MissingScript returns the index of a script in args that the interpreter args[0] will not
+// find, and the places where resolve looked for it. It returns 0 if no script is missing or this
+// cannot be known: a hook can write the script, or a task can put it into the workspace.
 func MissingScript(suite *eval.Suite, args []string, resolve func(rel string) (abs string, tried []string, ok bool)) (index int, tried []string) {
 	index = ScriptIndex(args)
 	if index == 0 {

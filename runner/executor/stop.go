@@ -7,19 +7,19 @@ import (
 	"waza/runner/provider"
 )
 
-// StopError says that no further trial will fare better, so that the run should
-// stop instead of failing each: a key that is refused, a budget that is used up.
+// StopError means that every further trial would fail in the same way, so the run stops.
+// Examples are a rejected key and an exhausted budget.
 type StopError struct {
 	Err error
-	// Orderly: trials that are under way may end; no more are started. If
-	// not, all ends at once and the run has failed.
+	// Orderly means that running trials can finish and no more are started. Otherwise all trials
+	// end at once and the run fails.
 	Orderly bool
 }
 
 func (e *StopError) Error() string { return e.Err.Error() }
 func (e *StopError) Unwrap() error { return e.Err }
 
-// AsStop returns the [StopError] that err is or wraps, or nil.
+// AsStop returns the [StopError] in err, or nil.
 func AsStop(err error) *StopError {
 	var s *StopError
 	if errors.As(err, &s) {
@@ -28,9 +28,8 @@ func AsStop(err error) *StopError {
 	return nil
 }
 
-// ProviderFault says of an error of package provider what it means for a trial:
-// a [StopError], a timeout, an error that another try would meet again, or one
-// that it may not. Other errors are returned as they are.
+// ProviderFault converts an error of package provider to its meaning for a trial: a [StopError],
+// a timeout, a [Permanent] error, or an error worth a retry. It returns other errors unchanged.
 func ProviderFault(err error) error {
 	switch provider.KindOf(err) {
 	case provider.Refused:

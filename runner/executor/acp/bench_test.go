@@ -13,9 +13,8 @@ import (
 	"waza/runner/record"
 )
 
-// BenchmarkRun is a run of 50 trials on one agent, whose own work takes a known
-// time: what a trial takes beside that is what waza adds, the starts of the
-// agents included.
+// BenchmarkRun runs 50 trials on one agent whose own work takes a known time. The rest of the
+// time is the overhead of waza, including agent starts.
 func BenchmarkRun(b *testing.B) {
 	const trials, workers = 50, 2
 	for _, work := range []time.Duration{0, 20 * time.Millisecond} {
@@ -36,12 +35,12 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportMetric(agent/1e6, "agent-ms/trial")
 			b.ReportMetric((trial-agent)/1e6, "waza-ms/trial")
 			b.ReportMetric(float64(started)/float64(b.N), "starts/run")
-			b.ReportMetric(0, "ns/op") // of a whole run, which says nothing
+			b.ReportMetric(0, "ns/op") // the time of a whole run is not meaningful
 		})
 	}
 }
 
-// ownTime is what the fake agent says it worked.
+// ownTime returns the working time that the fake agent reports.
 func ownTime(t testing.TB, res *ran) time.Duration {
 	var sum time.Duration
 	for _, task := range res.Tasks {

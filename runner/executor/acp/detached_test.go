@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that an agent left in one trial, in a session of its own, lived on until
-// the agent ended, which was many trials later.
+// Once, a process that an agent started in its own process session lived until the agent ended,
+// which was many trials later.
 func TestNothingOfATrialIsLeftBesideTheAgent(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {

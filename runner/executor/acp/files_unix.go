@@ -4,5 +4,5 @@ package acp
 
 import "syscall"
 
-// nonblock keeps a named pipe from holding up who opens it.
+// nonblock keeps open from blocking on a named pipe.
 const nonblock = syscall.O_NONBLOCK

@@ -25,9 +25,9 @@ func newPool(workers int) *pool {
 	return &pool{places: make(chan struct{}, n), size: n}
 }
 
-// gate lets the first agent of a run start alone, until it has a session or has
-// failed: agents set up their home when they first start, and opencodes that do
-// so at once lock each other out of their database.
+// gate lets the first agent of a run start alone, until it has a session or has failed. Agents
+// set up their home directory at their first start, and concurrent first starts of opencode lock
+// each other out of its database.
 type gate struct {
 	taken atomic.Bool
 	once  sync.Once
@@ -36,8 +36,8 @@ type gate struct {
 
 func newGate() *gate { return &gate{open: make(chan struct{})} }
 
-// enter waits for the first agent. The caller that it lets in at once is the
-// first one's, and calls pass whatever comes.
+// enter waits for the first agent. The first caller does not wait, and must call pass in every
+// case.
 func (g *gate) enter(ctx context.Context) error {
 	if g.taken.CompareAndSwap(false, true) {
 		return nil
@@ -50,11 +50,11 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 }
 
-// pass lets all others in.
+// pass lets all other callers in.
 func (g *gate) pass() { g.once.Do(func() { close(g.open) }) }
 
-// poolKey is what must be equal for trials to share a process: what is fixed
-// when it starts.
+// poolKey returns the properties that are fixed when a process starts. Trials can share a
+// process if their keys are equal.
 func poolKey(t *executor.Trial) string {
 	var b strings.Builder
 	b.WriteString(t.Model)
@@ -65,8 +65,8 @@ func poolKey(t *executor.Trial) string {
 	return b.String()
 }
 
-// get takes a place, and an idle agent of that key if there is one; else the
-// caller starts one. What it has in the end it gives back with put.
+// get takes a place, and an idle agent with that key if there is one. Otherwise the caller
+// starts an agent. The caller gives the place and the agent back with put.
 func (p *pool) get(ctx context.Context, key string) (*agent, error) {
 	select {
 	case p.places <- struct{}{}:
@@ -76,7 +76,7 @@ func (p *pool) get(ctx context.Context, key string) (*agent, error) {
 	p.mu.Lock()
 	var found *agent
 	var out []*agent
-	for i := len(p.idle) - 1; i >= 0; i-- { // the last used first: others may be ended
+	for i := len(p.idle) - 1; i >= 0; i-- { // the most recently used agent first, so that others can be ended
 		a := p.idle[i]
 		switch {
 		case a.dead():
@@ -89,7 +89,7 @@ func (p *pool) get(ctx context.Context, key string) (*agent, error) {
 		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 	if found == nil && len(p.idle) > 0 && len(p.idle)+len(p.places) > p.size {
-		out = append(out, p.idle[0]) // its place is needed for one of another key
+		out = append(out, p.idle[0]) // its place is needed for an agent with a different key
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
 	p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *pool) get(ctx context.Context, key string) (*agent, error) {
 	return found, nil
 }
 
-// put gives a place back, and with it an agent that is fit for another trial.
+// put gives a place back, together with an agent that can execute another trial.
 func (p *pool) put(a *agent) {
 	if a != nil && a.dead() {
 		a.kill(errClosed)
@@ -113,7 +113,7 @@ func (p *pool) put(a *agent) {
 	p.mu.Unlock()
 }
 
-// close ends the idle agents, all at once. No agent is in use any more.
+// close ends the idle agents concurrently. All agents must be idle.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -10,16 +10,16 @@ import (
 	"waza/eval/files"
 )
 
-// maxSkill bounds the bytes of one skill directory, maxSkillEntries the files and
-// directories in it.
+// maxSkill is the maximum size of a skill directory in bytes. maxSkillEntries is the maximum
+// number of files and directories in it.
 const (
 	maxSkill        = 64 << 20
 	maxSkillEntries = 20_000
 )
 
-// giveSkills copies skill directories to where the agent looks for skills in
-// the workspace, and returns their names. They are copied, not linked: an agent
-// may change what it is given. A skill that the task's own files put there stays.
+// giveSkills copies skill directories to the place in the workspace where the agent looks for
+// skills, and returns their names. It copies them instead of linking them, because an agent can
+// change them. It does not replace a skill that the task's own files put there.
 func giveSkills(ctx context.Context, workspace, place string, skills []string) ([]string, error) {
 	if len(skills) == 0 || place == "" {
 		return nil, nil
@@ -47,8 +47,8 @@ func giveSkills(ctx context.Context, workspace, place string, skills []string) (
 	return names, nil
 }
 
-// copyTree copies the regular files of a directory. Links are followed as long
-// as they stay inside it. It ends when ctx does.
+// copyTree copies the regular files of a directory. It follows links that stay inside the
+// directory. It stops when ctx ends.
 func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
 	from, err := os.OpenRoot(dir)
 	if err != nil {
@@ -61,7 +61,7 @@ func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
 			return err
 		}
 		if entries++; entries > maxSkillEntries {
-			return fmt.Errorf("more than %d files and directories", maxSkillEntries)
+			return fmt.Errorf("directory has more than %d files and directories", maxSkillEntries)
 		}
 		if d.IsDir() {
 			if d.Name() == ".git" {
@@ -71,10 +71,10 @@ func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
 		}
 		st, err := from.Stat(path)
 		if err != nil || !st.Mode().IsRegular() {
-			return nil // a link that leads out, a socket
+			return nil // a socket, or a link that leads out
 		}
 		if left -= st.Size(); left < 0 {
-			return fmt.Errorf("more than %s", files.Size(maxSkill))
+			return fmt.Errorf("directory is larger than %s", files.Size(maxSkill))
 		}
 		return copyFile(ctx, to, filepath.Join(name, path), from, path)
 	})

@@ -30,7 +30,7 @@ type fixture struct {
 	logs  *strings.Builder
 }
 
-// setup makes a suite with that config and agent.sh beside it.
+// setup creates a suite with that config and agent.sh next to it.
 func setup(t *testing.T, config, agent string) fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func (f fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
 	}
 }
 
-// The prompt gets to the program in each of the ways a suite can ask for.
+// The program gets the prompt in each of the ways a suite can choose.
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	const prompt = "it's \"quoted\" $HOME\nand long"
@@ -131,21 +131,21 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, command.Kind.Preflight(t.Context(), settings(f.suite)))
 }
 
-// A path that leads to no program was found only when trials failed: any name with
-// a slash was taken for one that can be started.
+// Once, a path without a program was found only when trials failed, because every name with a
+// slash counted as a program.
 func TestMissingAbsoluteProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
 	for config, want := range map[string]string{
-		"[/no/such/agent, --fast]":          "config.command: /no/such/agent: no such program, so every trial will end in error",
+		"[/no/such/agent, --fast]":          "config.command: /no/such/agent: no such program; every trial will end in error",
 		"/no/such/agent --fast":             "/no/such/agent: no such program",
 		"[" + dir + "]":                     dir + " is a directory, not a program",
 		"[" + plain + "]":                   plain + " is not executable: chmod +x it",
 		"[/bin/sh, agent.sh]":               "",
 		"/bin/sh agent.sh":                  "",
-		"\"/no/such/$AGENT --fast\"":        "", // the shell's own affair
+		"\"/no/such/$AGENT --fast\"":        "", // left to the shell
 		"test -x /no/such/agent || exit":    "",
 		"\"[ -x /no/such/agent ] || exit\"": "",
 	} {
@@ -161,7 +161,7 @@ func TestMissingAbsoluteProgram(t *testing.T) {
 	}
 }
 
-// A script that is not beside the suite was found missing only when trials failed.
+// Once, a missing script was found only when trials failed.
 func TestMissingScript(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
@@ -170,10 +170,10 @@ func TestMissingScript(t *testing.T) {
 		"  command: [sh, /no/such/gone.sh]\n":                                "no such file: /no/such/gone.sh (tried /no/such/gone.sh)",
 		"  command: [sh, agent.sh, data.py]\n":                               "",
 		"  command: [sh, -c, gone.sh]\n":                                     "",
-		"  command: [sh, gone]\n":                                            "", // it may be anything
-		"  command: [cat, gone.sh]\n":                                        "", // no interpreter
+		"  command: [sh, gone]\n":                                            "", // not clearly a script
+		"  command: [cat, gone.sh]\n":                                        "", // not an interpreter
 		"  command: [sh, '{{name}}.sh']\n":                                   "",
-		"  command: sh gone.sh\n":                                            "", // the shell's own affair
+		"  command: sh gone.sh\n":                                            "", // left to the shell
 		"  command: [sh, gone.sh]\nhooks: {before_run: [{command: make}]}\n": "",
 		"  command: [sh, ./given.sh]\ninputs: {}\n":                          "",
 	} {
@@ -193,7 +193,7 @@ func TestMissingScript(t *testing.T) {
 	}
 }
 
-// An agent that floods costs bounded memory, and the trial goes on.
+// The output of an agent takes bounded memory, and the trial continues after a flood.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	f := setup(t, "  command: [sh, agent.sh]\n", `
@@ -204,7 +204,7 @@ head -c 6000000 /dev/zero | tr '\0' 'x'
 	require.NoError(t, err)
 	require.Len(t, out.Output, executor.MaxOutputBytes)
 	require.EqualValues(t, 6_000_000-executor.MaxOutputBytes, out.OutputDropped)
-	require.Contains(t, f.logs.String(), "a line is too long")
+	require.Contains(t, f.logs.String(), "line is too long")
 	entries := tr.Transcript.Close()
 	require.Equal(t, record.EntrySkill, entries[1].Type)
 }
@@ -219,7 +219,7 @@ func TestFirstEventTimeout(t *testing.T) {
 	_, err := trial(0.1, "sleep 1000")
 	require.ErrorIs(t, err, executor.ErrTimeout)
 	for _, sign := range []string{`echo here`, `echo '{"type":"skill","name":"s"}' >&3`} {
-		for _, seconds := range []float64{0.3, 3, 30} { // a busy machine may not start it in time
+		for _, seconds := range []float64{0.3, 3, 30} { // a busy machine can take too long to start it
 			output, err := trial(seconds, fmt.Sprintf("%s; sleep %v; echo done", sign, 2*seconds))
 			if errors.Is(err, executor.ErrTimeout) && seconds < 30 {
 				continue
@@ -240,9 +240,8 @@ func TestCancel(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Lines that would spoil the run's record are passed over or mended: arguments
-// nested deeper than readers of JSON take, bytes that are no UTF-8, more log
-// lines than anyone reads, and negative counts.
+// Harmful lines are skipped or repaired: deeply nested arguments that JSON parsers reject,
+// invalid UTF-8, too many log lines, and negative counts.
 func TestHostileSideChannel(t *testing.T) {
 	t.Parallel()
 	agent := func(line string) fixture { return setup(t, "  command: [sh, agent.sh]\n", "(\n"+line+"\n) >&3") }
@@ -266,7 +265,7 @@ func TestHostileSideChannel(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[\"\uFFFD\",\"\\\"[[[\"]", string(tr.Transcript.Close()[1].Tool.Arguments))
 
-	// The byte order mark at the beginning of a stream cost its first event.
+	// Once, a byte order mark at the start of the stream invalidated the first event.
 	f = agent(`printf '\357\273\277{"type":"skill","name":"explainer"}\n'`)
 	tr = f.trial(t, "x")
 	_, err = f.exec.Execute(t.Context(), tr)
@@ -280,8 +279,8 @@ func TestHostileSideChannel(t *testing.T) {
 	require.Contains(t, f.logs.String(), "more than 1000 log lines")
 }
 
-// A program that cannot be started for the moment was taken for one that never
-// can, and the trial was not tried again.
+// Once, a program that could not be started temporarily counted as one that can never be
+// started, and the trial was not retried.
 func TestStartFaultThatPasses(t *testing.T) {
 	t.Parallel()
 	f := setup(t, "  command: [./agent.sh]\n", "echo done")

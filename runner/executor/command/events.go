@@ -15,24 +15,25 @@ import (
 )
 
 const (
-	// maxEventLine bounds a line of the side channel; a longer one is passed over.
+	// maxEventLine is the maximum length of a line of the side channel; longer ones are skipped.
 	maxEventLine = 1 << 20
-	// maxEventDepth bounds how deep arguments and results are nested. Within an
-	// event, and that within a result, they must stay below what readers of
-	// JSON take, which is 10,000 levels in Go and 1,000 elsewhere.
+	// maxEventDepth is the maximum nesting of arguments and results. As part of an event, which
+	// is part of a result, they must stay below the limits of JSON parsers: 10,000 levels in Go
+	// and 1,000 elsewhere.
 	maxEventDepth = 500
-	// maxLogs bounds the log lines of one program: each becomes an event of the run.
+	// maxLogs is the maximum number of log lines of one program. Each becomes an event of the
+	// run.
 	maxLogs = 1000
 )
 
-// channel is the side channel of one program: a pipe that is its file
-// descriptor 3, and a goroutine that reads the other end until wait.
+// channel is the side channel of one program: a pipe that the program sees as file descriptor 3,
+// and a goroutine that reads the other end until wait returns.
 type channel struct {
 	read, write *os.File
 	usage       *record.Usage // complete after wait
 	done        chan struct{}
-	bad         bool // a line that is no event was told of
-	logs        int  // log lines so far
+	bad         bool // an invalid line was reported
+	logs        int  // number of log lines until now
 }
 
 // event is a line of the side channel.
@@ -52,8 +53,8 @@ type event struct {
 	// message, thought, error
 	Role    string `json:"role"`
 	Text    string `json:"text"`
-	Content string `json:"content"` // another spelling of text
-	Message string `json:"message"` // another spelling of text
+	Content string `json:"content"` // an alternative to text
+	Message string `json:"message"` // an alternative to text
 
 	// usage
 	InputTokens  int64   `json:"input_tokens"`
@@ -75,8 +76,8 @@ func listen(t *executor.Trial, alive func()) (*channel, error) {
 	return c, nil
 }
 
-// wait lets the goroutine read what is left, no longer than grace when a
-// process that got away holds the other end, and closes the channel.
+// wait lets the goroutine read the rest, but at most for grace if an escaped process holds the
+// other end, and closes the channel.
 func (c *channel) wait(grace time.Duration) {
 	_ = c.read.SetReadDeadline(time.Now().Add(grace))
 	<-c.done
@@ -91,7 +92,7 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 			alive()
 			if problem := c.take(t, line); problem != nil && !c.bad {
 				c.bad = true
-				t.Logf("warning", "file descriptor 3: %v; the line is passed over", problem)
+				t.Logf("warning", "file descriptor 3: %v; the line is skipped", problem)
 			}
 		}
 		if err != nil {
@@ -101,14 +102,14 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 }
 
 var (
-	errLongLine = errors.New("a line is too long")
-	errDeepLine = fmt.Errorf("a line is nested more than %d levels deep", maxEventDepth)
+	errLongLine = errors.New("line is too long")
+	errDeepLine = fmt.Errorf("line is nested more than %d levels deep", maxEventDepth)
 	errManyLogs = fmt.Errorf("more than %d log lines", maxLogs)
 	errUsage    = errors.New("usage: counts must not be negative")
 )
 
-// readLine returns a line without its newline; one beyond the limit comes back
-// cut off, which no parser takes for an event.
+// readLine returns a line without its newline. It truncates a line beyond the limit, so that it
+// is no longer a valid event.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -132,8 +133,8 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	if jsonwalk.Depth(line) > maxEventDepth {
 		return errDeepLine
 	}
-	line = bytes.TrimPrefix(line, []byte("\ufeff"))  // some programs begin a stream with a byte order mark
-	line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // arguments and results are passed on as they are
+	line = bytes.TrimPrefix(line, []byte("\ufeff"))  // some programs start a stream with a byte order mark
+	line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // arguments and results are recorded unchanged otherwise
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("not a JSON event: %w", err)
@@ -172,7 +173,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 		}
 		t.Logf("info", "%s", text)
 	default:
-		return fmt.Errorf("unknown type %q; known are tool_call, message, thought, usage, skill, error, log", e.Type)
+		return fmt.Errorf("unknown type %q; known types: tool_call, message, thought, usage, skill, error, log", e.Type)
 	}
 	return nil
 }

@@ -11,20 +11,22 @@ import (
 	"waza/eval/decode"
 )
 
-// Options are the keys of a suite's config that belong to the command executor.
+// Options are the keys of a suite's config for the command executor.
 type Options struct {
-	// Program and arguments as a list, or a text run by sh -c. Files that stand beside the suite are found.
-	Command Line `yaml:"command"`
-	// How the program gets the prompt: on standard input, as its last argument, or in WAZA_PROMPT.
+	// Program and arguments as a list, or a string run by sh -c. Files next to the suite are
+	// found.
+	Command Line `yaml:"command" path:"words"`
+	// How the program gets the prompt: on standard input, as its last argument, or in
+	// WAZA_PROMPT.
 	PromptAs PromptAs `yaml:"prompt_as" jsonschema:"enum=stdin,enum=argument,enum=env,default=stdin"`
 	// Environment variables of the program.
-	Env map[string]string `yaml:"env"`
+	Env map[string]string `yaml:"env" path:"maybe"`
 }
 
-// Environment is what the suite sets for the program.
+// Environment returns the variables that the suite sets for the program.
 func (o *Options) Environment() map[string]string { return o.Env }
 
-// PromptAs says how a program gets the prompt.
+// PromptAs selects how a program gets the prompt.
 type PromptAs string
 
 // The ways a program gets the prompt.
@@ -34,26 +36,26 @@ const (
 	Env      PromptAs = "env"
 )
 
-// Line is a program with its arguments or, when Shell is set, one text for sh -c.
+// Line is a program with its arguments or, if Shell is set, a single string for sh -c.
 type Line struct {
 	Args  []string
 	Shell bool
 }
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a list or a string.
 func (l *Line) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		l.Args, l.Shell = []string{n.Value}, true
 	} else if err := n.Decode(&l.Args); err != nil {
-		return errors.New("command: a list of texts, or one text for the shell, is wanted")
+		return errors.New("command must be a list of strings, or a string for the shell")
 	}
 	if len(l.Args) == 0 || strings.TrimSpace(l.Args[0]) == "" {
-		return errors.New("command: no program to run")
+		return errors.New("command is empty; set it to the program to run")
 	}
 	return nil
 }
 
-// JSONSchema describes both shapes.
+// JSONSchema describes a list or a string.
 func (Line) JSONSchema() *jsonschema.Schema {
 	one := uint64(1)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
@@ -62,7 +64,7 @@ func (Line) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// String names the program in messages.
+// String returns the program for use in messages.
 func (l Line) String() string {
 	if len(l.Args) == 0 {
 		return "command"
@@ -72,11 +74,11 @@ func (l Line) String() string {
 
 func check(c *eval.Check, o *Options) {
 	if len(o.Command.Args) == 0 && !c.Has(decode.At("command")) {
-		c.Errorf(decode.At(), decode.CodeMissingField, "config.command is missing: the program to run, as a list or a text for the shell")
+		c.Errorf(decode.At(), decode.CodeMissingField, "config.command is missing; set it to the program to run, as a list or a string for the shell")
 	}
 	for k := range o.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
-			c.Errorf(decode.At("env", k), decode.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
+			c.Errorf(decode.At("env", k), decode.CodeInvalidValue, "invalid environment variable name %q: it must not be empty or contain '='", k)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestScript(t *testing.T) {
 	require.Equal(t, "no more a", tr.Transcript.Close()[1].Text)
 }
 
-// What is drawn depends on the seed and the trial, not on the order of trials.
+// Random values depend on the seed and the trial, not on the order of trials.
 func TestChance(t *testing.T) {
 	t.Parallel()
 	draw := func(seed int, order []int) map[int]bool {
@@ -151,11 +151,11 @@ func TestLatencyEndsWithContext(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
-		"  mock: {replies: [{match: '('}]}\n":                    "bad regular expression",
-		"  mock: {replies: [{trials: [0]}]}\n":                   "trials are counted from 1",
-		"  mock: {replies: [{files: [{path: ../x}]}]}\n":         "is not inside the workspace",
+		"  mock: {replies: [{match: '('}]}\n":                    "invalid regular expression",
+		"  mock: {replies: [{trials: [0]}]}\n":                   "trial numbers start at 1",
+		"  mock: {replies: [{files: [{path: ../x}]}]}\n":         "must be inside the workspace",
 		"  mock: {latency_ms: fast}\n":                           "a number of milliseconds",
-		"  mock: {latency_ms: -1}\n":                             "must not be negative",
+		"  mock: {latency_ms: -1}\n":                             "must be between 0 and",
 		"  mock: {error_rate: 2}\n":                              "error_rate",
 		"  mock: {replies: [{tool_calls: [{arguments: {}}]}]}\n": "name",
 	} {

@@ -15,41 +15,41 @@ import (
 	"waza/runner/record"
 )
 
-// Options are the keys of a suite's config that belong to the mock executor.
+// Options are the keys of a suite's config for the mock executor.
 type Options struct {
-	// What the mock says and does; without it, every reply is "Mock response for: <prompt>".
+	// Behavior of the mock. Without it, every reply is "Mock response for: <prompt>".
 	Mock *Script `yaml:"mock"`
 }
 
-// Script is a part that the mock plays.
+// Script defines the behavior of the mock.
 type Script struct {
-	// Milliseconds before each reply: a number, or {min, max} to draw from.
+	// Milliseconds before each reply: a number, or {min, max} for a random delay.
 	LatencyMS Latency `yaml:"latency_ms"`
-	// Seed of all that is drawn; the same seed gives the same run.
+	// Seed of all random values. The same seed gives the same run.
 	Seed uint64 `yaml:"seed"`
-	// Share of trials, 0 to 1, that end as error.
+	// Share of trials that end in error, 0 to 1.
 	ErrorRate float64 `yaml:"error_rate" jsonschema:"minimum=0,maximum=1"`
-	// Replies, of which the first that matches is given.
+	// Replies to prompts. The first one that matches is used.
 	Replies []Reply `yaml:"replies"`
 }
 
-// Reply is what the mock says and does when a prompt matches.
+// Reply is the behavior of the mock for matching prompts.
 type Reply struct {
-	// Regular expression (RE2) on the prompt; absent matches every prompt.
+	// Regular expression (RE2) for the prompt. By default every prompt matches.
 	Match string `yaml:"match"`
-	// Numbers of the trials the reply is for; all when absent.
+	// Numbers of the trials to which the reply applies; all by default.
 	Trials []int `yaml:"trials"`
-	// What the mock answers. May use template variables.
+	// Answer of the mock. Template variables are expanded.
 	Output string `yaml:"output"`
 	// Tool calls to record.
 	ToolCalls []ToolCall `yaml:"tool_calls"`
-	// Files to write into the workspace.
+	// Files to write to the workspace.
 	Files []File `yaml:"files"`
 	// Tokens to report.
 	Usage *Usage `yaml:"usage"`
 	// Skills to report as used.
 	Skills []string `yaml:"skills"`
-	// Ends the trial as error, with this text.
+	// Text of an error with which the trial ends.
 	Error string `yaml:"error"`
 }
 
@@ -59,7 +59,7 @@ type ToolCall struct {
 	Name string `yaml:"name" jsonschema:"required"`
 	// Arguments of the call.
 	Arguments map[string]any `yaml:"arguments"`
-	// What the tool answered.
+	// Answer of the tool.
 	Result any `yaml:"result"`
 }
 
@@ -67,15 +67,15 @@ type ToolCall struct {
 type File struct {
 	// Path in the workspace.
 	Path string `yaml:"path" jsonschema:"required"`
-	// Text of the file. May use template variables.
+	// Text of the file. Template variables are expanded.
 	Content string `yaml:"content"`
 }
 
-// Usage are tokens to report.
+// Usage is the number of tokens to report.
 type Usage struct {
-	// Tokens read.
+	// Number of input tokens.
 	InputTokens int64 `yaml:"input_tokens" jsonschema:"minimum=0"`
-	// Tokens written.
+	// Number of output tokens.
 	OutputTokens int64 `yaml:"output_tokens" jsonschema:"minimum=0"`
 	// Cost in US dollars.
 	CostUSD float64 `yaml:"cost_usd" jsonschema:"minimum=0"`
@@ -91,34 +91,34 @@ type Latency struct {
 	Max float64
 }
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a number or a map.
 func (l *Latency) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		if err := n.Decode(&l.Min); err != nil {
-			return errors.New("latency_ms: a number of milliseconds or a map of min and max is wanted")
+			return errors.New("latency_ms must be a number of milliseconds, or a map with min and max")
 		}
 		l.Max = l.Min
 	} else {
 		r := struct{ Min, Max float64 }{}
 		if err := n.Decode(&r); err != nil {
-			return errors.New("latency_ms: a number of milliseconds or a map of min and max is wanted")
+			return errors.New("latency_ms must be a number of milliseconds, or a map with min and max")
 		}
 		l.Min, l.Max = r.Min, max(r.Min, r.Max)
 	}
 	if !(l.Min >= 0 && l.Max <= float64(math.MaxInt32)) {
-		return errors.New("latency_ms: must not be negative")
+		return errors.New("latency_ms must be between 0 and 2147483647")
 	}
 	return nil
 }
 
-// JSONSchema describes both shapes.
+// JSONSchema describes a number or a map.
 func (Latency) JSONSchema() *jsonschema.Schema {
 	number := func(meaning string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number", Minimum: "0", Description: meaning}
 	}
 	props := jsonschema.NewProperties()
-	props.Set("min", number("Least number of milliseconds."))
-	props.Set("max", number("Most milliseconds; min when that is more."))
+	props.Set("min", number("Minimum in milliseconds."))
+	props.Set("max", number("Maximum in milliseconds; min if min is greater."))
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{number(""), {
 		Type: "object", Properties: props, AdditionalProperties: jsonschema.FalseSchema,
 	}}}
@@ -141,12 +141,12 @@ func check(c *eval.Check, o *Options) {
 		c.Regexp(at("match"), r.Match)
 		for j, n := range r.Trials {
 			if n < 1 {
-				c.Errorf(at("trials", j), decode.CodeInvalidValue, "trials are counted from 1")
+				c.Errorf(at("trials", j), decode.CodeInvalidValue, "trial numbers start at 1")
 			}
 		}
 		for j, f := range r.Files {
 			if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
-				c.Errorf(at("files", j, "path"), decode.CodeEscapingPath, "file %q is not inside the workspace", f.Path)
+				c.Errorf(at("files", j, "path"), decode.CodeEscapingPath, "file %q must be inside the workspace", f.Path)
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func TestLiveToolFails(t *testing.T) {
 	require.NotContains(t, s.bodies[1], `"content":"list"`)
 }
 
-// A conversation that reaches its limit keeps what was said and can continue.
+// A conversation that reaches its limit keeps its messages and can continue.
 func TestLiveTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(_ http.ResponseWriter, n int) []string {

@@ -9,7 +9,7 @@ import (
 	"waza/runner/executor"
 )
 
-// Words of filler texts. All are common, and one token each for the tokenizers of most
+// Words of filler texts. All are common words, and one token each for the tokenizers of most
 // models.
 var (
 	fillerAdjectives = strings.Fields("old small quiet early bright heavy careful open simple narrow warm distant green common recent strong")
@@ -19,8 +19,8 @@ var (
 	fillerTimes      = strings.Fields("today again later often soon always once early twice slowly")
 )
 
-// fillerSentences are sentences by the lists that their words are of; other words stand
-// as they are.
+// fillerSentences are sentence templates. Letters are replaced by a word from their list; other
+// words are kept.
 var fillerSentences = [][]string{
 	strings.Fields("The A N V the A N P the N ."),
 	strings.Fields("One A N V the N T ."),
@@ -29,12 +29,12 @@ var fillerSentences = [][]string{
 	strings.Fields("They V the N P the A N ."),
 }
 
-// fillerParagraph is how many sentences a paragraph has.
+// fillerParagraph is the number of sentences in a paragraph.
 const fillerParagraph = 10
 
-// filler is plausible prose of n tokens. It counts each word, each full stop and each
-// break between paragraphs as one. The tokenizers cl100k_base and o200k_base count 99 % of
-// that; how many tokens a model has read is in its usage. Equal seeds give equal texts.
+// filler returns plausible prose of n tokens. It counts each word, full stop and paragraph break
+// as one token. The tokenizers cl100k_base and o200k_base count 99 % of that; the usage of a
+// trial contains the real number. Equal seeds give equal texts.
 func filler(n int, seed uint64) string {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	lists := map[string][]string{"N": fillerNouns, "V": fillerVerbs, "P": fillerPlaces, "T": fillerTimes, "A": fillerAdjectives}
@@ -57,7 +57,7 @@ func filler(n int, seed uint64) string {
 			switch {
 			case n == 1 && i > 0:
 				word = "."
-			case n == 2 && word == ".": // a last word would be alone
+			case n == 2 && word == ".": // otherwise the last word would be alone
 				b.WriteString(" now")
 				n--
 			}
@@ -74,8 +74,8 @@ func filler(n int, seed uint64) string {
 	return b.String()
 }
 
-// seed is that of a trial's filler text. Attempts differ as well: a provider may have kept
-// what the one before sent.
+// seed returns the seed of a trial's filler text. Attempts have different seeds, because a
+// provider could have cached the text of an earlier attempt.
 func (m *model) seed(t *executor.Trial) uint64 {
 	h := fnv.New64a()
 	if !m.options.ContextShared {

@@ -12,10 +12,10 @@ import (
 	"waza/eval/text"
 )
 
-// fillerTokens counts as filler says it does.
+// fillerToken matches the tokens that filler counts.
 var fillerToken = text.Pattern(`[A-Za-z]+|\.|\n\n`)
 
-// A filler has exactly the length that is asked for, by its own rule, and is prose.
+// A filler is prose of exactly the requested length, as filler counts tokens.
 func TestFiller(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 3, 11, 100, 5000, 100_000} {
@@ -32,8 +32,8 @@ func TestFiller(t *testing.T) {
 	}
 }
 
-// The filler comes before the first prompt alone, differs between trials and attempts, and
-// is not recorded.
+// The filler precedes only the first prompt, differs between trials and attempts, and is not
+// recorded.
 func TestContextTokens(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(http.ResponseWriter, int) []string { return []string{says("fine")} }}

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-secret-0123456789"
 
-// server answers chat completions with the deltas that answer gives for each
-// request, the last with the finish reason of a stop.
+// server answers chat completions with the deltas that answer returns for each request. The last
+// delta has the finish reason stop.
 type server struct {
 	answer func(w http.ResponseWriter, n int) []string
 
@@ -66,7 +66,7 @@ func calls(name, args string) string {
 	return string(b)
 }
 
-// setup opens the executor for a suite whose config has the given lines.
+// setup opens the executor for a suite with the given config lines.
 func setup(t *testing.T, s *server, config string) (executor.Executor, *eval.Suite, error) {
 	t.Helper()
 	srv := httptest.NewServer(s)
@@ -104,7 +104,8 @@ func trial(t *testing.T, suite *eval.Suite, followUps ...string) *executor.Trial
 	}
 }
 
-// A conversation with tools and a follow-up: what is sent, recorded and measured.
+// TestConversation checks what a conversation with tools and a follow-up sends, records and
+// measures.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(_ http.ResponseWriter, n int) []string {
@@ -122,7 +123,7 @@ func TestConversation(t *testing.T) {
   params: {temperature: 0}
   system_prompt: You live in {{city}}.
   tools:
-    - {name: weather, description: tells, parameters: {type: object}, result: {in: "{{city}}", celsius: -3}}
+    - {name: weather, description: reports, parameters: {type: object}, result: {in: "{{city}}", celsius: -3}}
 `)
 	require.NoError(t, err)
 	tr := trial(t, suite, "thanks")
@@ -176,7 +177,7 @@ func TestSkillsAreLeftOut(t *testing.T) {
 	require.NotContains(t, s.bodies[0], "Rhyme")
 }
 
-// The suite's instruction files stand in the system prompt, before the skills.
+// The system prompt contains the suite's instruction files before the skills.
 func TestInstructionFiles(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(http.ResponseWriter, int) []string { return []string{says("ok")} }}
@@ -198,7 +199,8 @@ func TestInstructionFiles(t *testing.T) {
 	require.Regexp(t, `(?s)Be brief\..*You have the skill`, body.Messages[0].Content)
 }
 
-// A model that calls tools for ever is stopped, which is its own shortcoming.
+// A model that calls tools forever is stopped. The trial is graded, because this is a weakness
+// of the model.
 func TestTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(http.ResponseWriter, int) []string { return []string{calls("again", "{}")} }}
@@ -234,7 +236,7 @@ func TestFilesAreShown(t *testing.T) {
 	require.Contains(t, body.Messages[1].Content, "gone (cannot be read)")
 }
 
-// What becomes of a trial when the provider does not play along.
+// TestProviderFaults checks the errors of trials whose provider fails.
 func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	status := func(code int) func(http.ResponseWriter, int) []string {
@@ -288,12 +290,12 @@ func TestChecks(t *testing.T) {
 		"base_url: 127.0.0.1:8080":                                      "must be an http or https URL",
 		"base_url: http://u:p@h/v1":                                     "keys do not belong",
 		"api_key_env: sk-abcdef":                                        "looks like a key",
-		"params: {messages: []}":                                        "waza sets it itself",
-		"tools: [{name: a b}]":                                          "cannot be the name of a tool",
-		"tools: [{name: a}, {name: a}]":                                 "another tool is called",
+		"params: {messages: []}":                                        "cannot be set: waza sets it itself",
+		"tools: [{name: a b}]":                                          "invalid tool name",
+		"tools: [{name: a}, {name: a}]":                                 "duplicate tool name",
 		"tools: [{name: a, parameters: {type: string}}]":                "must be object",
 		"tools: [{name: a, parameters: {type: object, properties: 3}}]": "not a valid JSON Schema",
-		"api_key_command: []":                                           "is wanted",
+		"api_key_command: []":                                           "must be a list",
 		"max_turns: 0":                                                  "max_turns",
 		"max_cost: -1":                                                  "max_cost",
 	} {

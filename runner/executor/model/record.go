@@ -9,17 +9,17 @@ import (
 	"waza/runner/record"
 )
 
-// recorder notes what happens in the conversation of a trial.
+// recorder records the conversation of a trial.
 type recorder struct {
 	model   *model
 	trial   *executor.Trial
 	output  string
 	usage   provider.Usage
 	speed   record.Speed
-	writing time.Duration // spent between the first token of each answer and its end
+	writing time.Duration // time between the first token and the end of each answer
 }
 
-// replied notes a reply, also what came of one that broke off.
+// replied records a reply, including the incomplete reply of a failed request.
 func (r *recorder) replied(reply *provider.Reply, err error) {
 	r.usage = r.usage.Add(reply.Usage)
 	if reply.Tries > 0 {
@@ -45,13 +45,13 @@ func (r *recorder) replied(reply *provider.Reply, err error) {
 	r.output = r.model.clean(reply.Message.Text)
 	switch reply.Stop {
 	case provider.StopLength:
-		r.trial.Logf("warning", "the answer was cut off at the limit of tokens (config.params.max_tokens)")
+		r.trial.Logf("warning", "the answer was truncated at the token limit (config.params.max_tokens)")
 	case provider.StopRefusal:
 		r.trial.Logf("warning", "the model or its provider refused to answer")
 	}
 }
 
-// called notes the call of a tool.
+// called records a tool call.
 func (r *recorder) called(call provider.Call, answer ToolResult) {
 	redactor := r.model.pool.Redactor()
 	status := "completed"

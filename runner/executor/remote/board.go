@@ -14,18 +14,18 @@ import (
 	"waza/runner/pause"
 )
 
-// When a run reports what its trials wait for: after firstReport if nobody is there who
-// could do them, and every reportInterval.
+// A run reports waiting trials after firstReport if no connected agent can execute them, and
+// every reportInterval.
 const (
 	firstReport    = time.Second
 	reportInterval = 30 * time.Second
-	// agentsTimeout bounds how long the server may take to list its agents.
+	// agentsTimeout is the time limit for the server to list its agents.
 	agentsTimeout = 5 * time.Second
-	// maxReported bounds the sorts of trials that one report names.
+	// maxReported is the maximum number of kinds of trials that one report names.
 	maxReported = 4
 )
 
-// boards are those of the runs of this process. It is safe for concurrent use.
+// boards holds the boards of the runs of this process. It is safe for concurrent use.
 type boards struct {
 	hub Hub
 
@@ -33,8 +33,8 @@ type boards struct {
 	runs map[string]*board
 }
 
-// board is what the trials of a run wait for. Its goroutine reports it as long as some
-// wait; leave ends it.
+// board counts the waiting trials of a run. Its goroutine reports them as long as there are any;
+// leave ends it.
 type board struct {
 	hub   Hub
 	runID string
@@ -47,10 +47,10 @@ type board struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[*Want]struct{}
-	reports bool // the goroutine runs
+	reports bool // the goroutine is running
 }
 
-// join returns the board of a run; the caller leaves it.
+// join returns the board of a run. The caller must call leave.
 func (bs *boards) join(runID string, logf func(level, format string, args ...any)) *board {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
@@ -81,7 +81,7 @@ func (bs *boards) leave(b *board) {
 	}
 }
 
-// wait counts a trial among those that wait, until the function it returns is called.
+// wait counts a trial as waiting until the returned function is called.
 func (b *board) wait(w *Want) (left func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *board) wait(w *Want) (left func()) {
 	}
 }
 
-// report says what trials wait for, until none does or the run is over.
+// report repeatedly logs the waiting trials, until none is waiting or the run is over.
 func (b *board) report() {
 	next := firstReport
 	for first := true; ; first = false {
@@ -118,7 +118,7 @@ func (b *board) report() {
 	}
 }
 
-// wants returns what is waited for; nil when nothing is, and then the report has ended.
+// wants returns the wants of waiting trials, or nil if no trial waits, which ends the reports.
 func (b *board) wants() []*Want {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *board) wants() []*Want {
 	return slices.Collect(maps.Keys(b.waiting))
 }
 
-// line is a report. urgent leaves out what passes by itself.
+// line returns a report. An urgent report omits reasons that pass by themselves.
 func (b *board) line(wants []*Want, urgent bool) (level, line string) {
 	ctx, cancel := context.WithTimeout(b.ctx, agentsTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (b *board) line(wants []*Want, urgent bool) (level, line string) {
 	case errors.Is(err, ErrNoServer):
 		return "warning", fmt.Sprintf("%s: %v", count, err)
 	case err != nil:
-		return "warning", fmt.Sprintf("%s: the waza server does not list its agents: %v", count, err)
+		return "warning", fmt.Sprintf("%s: cannot list the agents of the waza server: %v", count, err)
 	}
 	agents = slices.DeleteFunc(slices.Clone(agents), func(a *Agent) bool { return a.State == Gone })
 	if len(agents) == 0 {
@@ -152,7 +152,7 @@ func (b *board) line(wants []*Want, urgent bool) (level, line string) {
 	return describe(wants, agents)
 }
 
-// waits counts trials that wait.
+// waits returns the number of waiting trials as text.
 func waits(n int) string {
 	if n == 1 {
 		return "1 trial waits for an agent"
@@ -160,7 +160,7 @@ func waits(n int) string {
 	return fmt.Sprintf("%d trials wait for an agent", n)
 }
 
-// describe says for which agents trials wait, and why they are not served.
+// describe returns which agents trials wait for, and why these cannot execute them.
 func describe(wants []*Want, agents []*Agent) (level, line string) {
 	type sort struct {
 		*Want
@@ -193,19 +193,19 @@ func describe(wants []*Want, agents []*Agent) (level, line string) {
 		}
 	}
 	if more := len(sorts) - maxReported; more > 0 {
-		lines = append(lines, text.Count(more, "other choice of agents", "other choices of agents"))
+		lines = append(lines, text.Count(more, "other selection of agents", "other selections of agents"))
 	}
 	return level, strings.Join(lines, "; ")
 }
 
-// named names the tools that an agent must have.
+// named returns the names of the tools that an agent must have.
 func (w *Want) named() string {
 	tools := append([]string{w.Tool}, w.Tools...)
 	return fmt.Sprintf("the %s %s", text.Plural(len(tools), "tool", "tools"), text.Names(tools))
 }
 
-// why says what keeps all agents from doing the evaluation, and whether that passes by
-// itself.
+// why returns the reason why no agent can do the evaluation, and reports whether the reason
+// passes by itself.
 func (w *Want) why(agents []*Agent) (why string, passes bool) {
 	chosen := agents
 	if len(w.Clients) > 0 {
@@ -224,15 +224,15 @@ func (w *Want) why(agents []*Agent) (why string, passes bool) {
 	}
 	switch n := len(fit); {
 	case n == 0 && len(chosen) == 1:
-		return "the agent that is connected does not have it", false
+		return "the connected agent does not have it", false
 	case n == 0:
-		return fmt.Sprintf("none of the %d agents that are connected has it", len(chosen)), false
+		return fmt.Sprintf("none of the %d connected agents has it", len(chosen)), false
 	case states[Ready] > 0 && n == 1:
-		return "the agent that has it is busy", true
+		return "the agent with it is busy", true
 	case states[Ready] > 0:
-		return fmt.Sprintf("all %d agents that have it are busy", n), true
+		return fmt.Sprintf("all %d agents with it are busy", n), true
 	case states[Paused] > 0:
-		return "the agents that have it asked for a pause", true
+		return "the agents with it are paused", true
 	}
-	return "the agents that have it have not said that they are ready", false
+	return "the agents with it are not ready yet", false
 }

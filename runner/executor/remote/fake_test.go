@@ -22,13 +22,13 @@ import (
 	"waza/runner/runnertest"
 )
 
-// fakeHub is a server whose agents are what the test says.
+// fakeHub is a server with the agents of the test.
 type fakeHub struct {
 	// answer answers an evaluation; nil means success with the tool's name.
 	answer func(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error)
-	// closed keeps Reserve waiting until it is closed; nil never does.
+	// closed makes Reserve wait until it is closed, unless it is nil.
 	closed chan struct{}
-	// came gets a value for each call of Reserve; nil gets none.
+	// came receives a value for each call of Reserve, unless it is nil.
 	came chan struct{}
 	// refuse is the error of Reserve.
 	refuse error
@@ -100,7 +100,7 @@ func (s *fakeSlot) Evaluate(ctx context.Context, e *remote.Evaluation, status fu
 	return &remote.Answer{ClientID: "c1", Result: json.RawMessage(`{"status":"success","output":"` + e.Tool + `"}`)}, nil
 }
 
-// answering is a hub whose agent gives a result or, when that is empty, an error.
+// answering returns a hub whose agent answers with a result or, if that is empty, with an error.
 func answering(result, fault string) *fakeHub {
 	return &fakeHub{answer: func(context.Context, *remote.Evaluation, func(remote.Status)) (*remote.Answer, error) {
 		a := &remote.Answer{ClientID: "c1", Result: json.RawMessage(result)}
@@ -114,7 +114,7 @@ func answering(result, fault string) *fakeHub {
 	}}
 }
 
-// newRunner is a runner that knows the hub's agents.
+// newRunner returns a runner that uses the agents of the hub.
 func newRunner(t *testing.T, hub remote.Hub) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(remote.New(hub))})
@@ -132,7 +132,7 @@ func run(t *testing.T, hub remote.Hub, suite string) (runnertest.Result, []*reco
 	return runnertest.ResultOf(t, live), events
 }
 
-// findings are those about a suite in a txtar.
+// findings returns the findings about a suite in a txtar archive.
 func findings(t *testing.T, files, executorName string, kinds ...eval.Kind) (list []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,7 +152,7 @@ func findings(t *testing.T, files, executorName string, kinds ...eval.Kind) (lis
 	return list
 }
 
-// admission is an attempt of a run whose reports go to logf.
+// admission returns an attempt of a run whose reports go to logf.
 func admission(n int, logf func(level, format string, args ...any), in eval.Inputs) *executor.Admission {
 	return &executor.Admission{
 		Order: &record.Order{RunID: "r", TaskID: "a", Num: n, Task: &eval.Task{ID: "a", Inputs: in}, Timeout: time.Minute}, Attempt: 1, Logf: logf,
