@@ -7,20 +7,20 @@ import (
 	"waza/runner/record"
 )
 
-// What an agent leaves is bounded, and what goes beyond is dropped. Nothing can be
-// concluded from its absence in the rest: a forbidden word may stand behind the
-// cut, and so may one that is required. Such a check is undecided, which makes the
+// waza keeps a limited part of what an agent produces and drops the rest. A check cannot
+// conclude anything from what it does not find in the kept part: a forbidden word may be behind
+// the cut, and so may a required one. Such a check is undecided. An undecided check makes the
 // trial an error, unless another check of the grader failed for certain.
 
-// OutputCut says that a part of the output was dropped; nil when it is whole.
+// OutputCut returns an error if a part of the output was dropped.
 func (s *Subject) OutputCut() error {
 	if s.OutputDropped <= 0 {
 		return nil
 	}
-	return fmt.Errorf("the output was cut after %d bytes, and the rest (%d bytes) was dropped", len(s.Output), s.OutputDropped)
+	return fmt.Errorf("the output was cut after %d bytes (%d bytes dropped)", len(s.Output), s.OutputDropped)
 }
 
-// ShownOutput is the output as people and judges see it.
+// ShownOutput returns the output as people and judges see it: a note replaces the dropped part.
 func (s *Subject) ShownOutput() string {
 	if s.OutputDropped <= 0 {
 		return s.Output
@@ -28,16 +28,16 @@ func (s *Subject) ShownOutput() string {
 	return fmt.Sprintf("%s\n[%d more bytes were dropped]", s.Output, s.OutputDropped)
 }
 
-// TranscriptCut says that entries of the transcript were dropped, tool calls or
-// skills maybe; nil when it is whole.
+// TranscriptCut returns an error if entries of the transcript were dropped. Those may have been
+// tool calls or skills.
 func (s *Subject) TranscriptCut() error {
 	if s.entriesDropped == "" {
 		return nil
 	}
-	return errors.New("the transcript is not whole: " + s.entriesDropped)
+	return errors.New("the transcript is incomplete: " + s.entriesDropped)
 }
 
-// dropped returns what the transcript says of entries that were dropped.
+// dropped returns the transcript's note about dropped entries, or an empty text.
 func dropped(transcript []record.Entry) string {
 	for i := range transcript {
 		if e := &transcript[i]; e.Type == record.EntryDropped {

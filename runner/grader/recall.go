@@ -7,33 +7,33 @@ import (
 	"waza/runner/record"
 )
 
-// Asker is a [Grader] that asks models, so that its results cost money and may
-// be others the next time. Grading a recorded trial anew takes them over as long
-// as it would ask the same.
+// An Asker is a [Grader] that asks models. Its results cost money and can change when it asks
+// again. Regrading a recorded trial therefore reuses them as long as the question would be the
+// same.
 type Asker interface {
 	Grader
-	// Asks is all that the answer depends on besides what is recorded of the
-	// trial. It must encode as JSON.
+	// Asks returns everything that the answer depends on besides the recorded trial. It must
+	// encode as JSON.
 	Asks(s *Subject) any
 }
 
-// hash names what the grader asks; empty when it asks nobody.
+// hash identifies the question that the grader asks; it is empty if the grader asks no model.
 func (b *Bound) hash(s *Subject) string {
 	g, ok := b.grader.(Asker)
-	if !ok || s.Destroyed != "" { // nobody is asked
+	if !ok || s.Destroyed != "" { // no model is asked
 		return ""
 	}
 	data, err := json.Marshal([]any{b.Type, g.Asks(s)})
 	if err != nil {
-		return "" // as if it had never asked the like
+		return "" // as if the question were new
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Recall finds among results of the same trial one that need not be asked for
-// again: of a grader that asks models, and asked the same. It gets the name and
-// the weight that the grader has now. The index is that of the result, -1 for none.
+// Recall finds a result to reuse among earlier results of the same trial: one without an error
+// from a grader that asked the same question. The result gets the current name and weight of the
+// grader. index is the position of the result in before, or -1 for none.
 func (b *Bound) Recall(s *Subject, before []record.Grade) (r record.Grade, index int) {
 	hash := b.hash(s)
 	if hash == "" {

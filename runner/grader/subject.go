@@ -8,7 +8,7 @@ import (
 	"waza/runner/record"
 )
 
-// Expanded fills the template variables of a text of the suite.
+// Expanded returns a text of the suite with its template variables filled in.
 func (s *Subject) Expanded(text string) string {
 	if s.Expand == nil {
 		return text
@@ -16,7 +16,7 @@ func (s *Subject) Expanded(text string) string {
 	return s.Expand(text)
 }
 
-// ToolNames are the names of the tools that were called, in order.
+// ToolNames returns the names of the called tools, in order.
 func (s *Subject) ToolNames() []string {
 	names := make([]string, len(s.ToolCalls))
 	for i := range s.ToolCalls {
@@ -25,7 +25,7 @@ func (s *Subject) ToolNames() []string {
 	return names
 }
 
-// CountCalls counts the calls of a tool.
+// CountCalls returns the number of calls of a tool.
 func (s *Subject) CountCalls(tool string) int {
 	n := 0
 	for i := range s.ToolCalls {
@@ -36,11 +36,11 @@ func (s *Subject) CountCalls(tool string) int {
 	return n
 }
 
-// CalledTools lists the tools that were called, for a feedback.
+// CalledTools lists the called tools for a feedback.
 func (s *Subject) CalledTools() string { return ListNames(s.ToolNames()) }
 
-// Turns counts the messages of the agent. An answer without a recorded message
-// is one turn.
+// Turns returns the number of messages of the agent. An answer without a recorded message is one
+// turn.
 func (s *Subject) Turns() int {
 	n := 0
 	for i := range s.Transcript {
@@ -51,7 +51,7 @@ func (s *Subject) Turns() int {
 	return max(n, 1)
 }
 
-// ListNames gives names for a feedback: each once, in order of appearance.
+// ListNames joins names for a feedback: each once, in order of appearance.
 func ListNames(names []string) string {
 	var once []string
 	for _, n := range names {

@@ -1,21 +1,21 @@
-// Package assertion evaluates assertions of the code grader: expressions of Python
-// or JavaScript over a trial. Each language has workers, processes that stay
-// between assertions and that are killed when one takes too long or too much. Make
-// a [Pool]; a program that evaluates JavaScript calls [Main] first.
+// Package assertion evaluates the assertions of the code grader: expressions in Python or
+// JavaScript about a trial. Workers are processes that evaluate assertions of one language. They
+// stay between assertions, and are killed when one takes too much time or memory. Programs
+// create a [Pool]; a program that evaluates JavaScript calls [Main] first.
 //
 //	grader ─► Pool ─► worker ══ request, a line of JSON ══► process: python.py, or Main of this program
 //	                         ◄═ reply per assertion ══════
 //
-// Assertions belong to the suite and may do what programs of the suite may do; the
-// process is no wall against them. It keeps an expression that runs away with
-// what an agent wrote from taking the daemon with it, and holds no secrets.
+// Assertions belong to the suite and can do whatever other programs of the suite can do; the
+// process is not a sandbox against them. It prevents an expression that gets out of hand on an
+// agent's output from stopping the daemon. The process holds no secrets.
 package assertion
 
 import (
 	"fmt"
 )
 
-// Language says how the workers of one language are started. Use [Python] or [JavaScript].
+// A Language describes how to start the workers of one language. Use [Python] or [JavaScript].
 type Language struct {
 	name string
 	// find returns the programs to try, in order.
@@ -23,13 +23,13 @@ type Language struct {
 	// args is the command line of a worker, and env its environment.
 	args func(program string) []string
 	env  func() []string
-	// firstLine: the reason of a crash is the first line on stderr, and not the last.
+	// firstLine: the first line on stderr is the reason of a crash; otherwise the last line is.
 	firstLine bool
-	// accept says why a worker that is ready is of no use; nil when it is.
+	// accept returns an error if a worker that is ready cannot be used.
 	accept func(*reply) error
 }
 
-// Fault is a syntax error of an assertion. Line and Column are 1-based, 0 when unknown.
+// A Fault is a syntax error of an assertion. Line and Column are 1-based; 0 means unknown.
 type Fault struct {
 	Message string `json:"message"`
 	Line    int    `json:"line"`
@@ -46,29 +46,29 @@ func (f *Fault) Error() string {
 	return f.Message
 }
 
-// request is a line that a worker reads: assertions to evaluate over a subject, or
-// to check.
+// A request is a line that a worker reads. It contains assertions to evaluate about a subject,
+// or assertions to check.
 type request struct {
-	// Subject holds the names that assertions see, as one JSON object.
+	// Subject holds the names that assertions can use, as one JSON object.
 	Subject    any      `json:"subject,omitempty"`
 	Assertions []string `json:"assertions,omitempty"`
-	// CPUSeconds is how much processor time each assertion may take.
+	// CPUSeconds is the most processor time that each assertion can take.
 	CPUSeconds int `json:"cpuSeconds,omitempty"`
-	// Check are sources to compile, and not to run.
+	// Check lists sources to compile without running them.
 	Check []string `json:"check,omitempty"`
 }
 
-// reply is a line that a worker writes.
+// A reply is a line that a worker writes.
 type reply struct {
-	// Ready is the first reply. It comes with Executable, the path of the real
-	// interpreter, and its Version.
+	// Ready marks the first reply, with Executable, the path of the real interpreter, and its
+	// Version.
 	Ready      bool   `json:"ready,omitempty"`
 	Executable string `json:"executable,omitempty"`
 	Version    []int  `json:"version,omitempty"`
-	// Complaint says what is wrong with an assertion; empty when it is true.
+	// Complaint is the reason why an assertion failed; empty if it is true.
 	Complaint *string `json:"complaint,omitempty"`
-	// Faults has an entry for each source of Check, nil for one without a fault.
+	// Faults has an entry for each source of Check; nil if the source has no fault.
 	Faults []*Fault `json:"faults,omitempty"`
-	// Fault says why the request could not be read.
+	// Fault is the reason why the worker could not read the request.
 	Fault string `json:"fault,omitempty"`
 }

@@ -9,8 +9,8 @@ import (
 //go:embed python.py
 var pythonScript string
 
-// Python is the language Python. want is the interpreter, a path or a name on PATH;
-// empty means $WAZA_PYTHON, else python3, else python.
+// Python returns the language Python. want is the interpreter, a path or a name on PATH; empty
+// means $WAZA_PYTHON, else python3, else python.
 func Python(want string) *Language {
 	return &Language{
 		name: "Python",
@@ -21,7 +21,7 @@ func Python(want string) *Language {
 		env: pythonEnv,
 		accept: func(r *reply) error {
 			if slices.Compare(r.Version, []int{3, 7}) < 0 {
-				return fmt.Errorf("it is version %v, and 3.7 or later is needed", r.Version)
+				return fmt.Errorf("version %v is too old, 3.7 or later is required", r.Version)
 			}
 			return nil
 		},

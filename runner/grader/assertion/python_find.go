@@ -12,16 +12,16 @@ import (
 	"waza/runner/proc"
 )
 
-// pythonVariable names the interpreter for Python assertions in the environment.
+// pythonVariable is the environment variable that names the interpreter for Python assertions.
 const pythonVariable = "WAZA_PYTHON"
 
-// FindPython returns the interpreters to try, in order. want is a path or a name
-// on PATH; empty means $WAZA_PYTHON, and without that any python3.
+// FindPython returns the interpreters to try, in order. want is a path or a name on PATH; empty
+// means $WAZA_PYTHON, and without that any python3.
 //
-// A python3 that is a script is a shim of a version manager, which takes longer
-// to find the interpreter than that takes to start. Assertions use nothing but
-// the language, so that an interpreter further along PATH does as well, and the
-// shim is tried last. The error says what to install.
+// A python3 that is a script is the shim of a version manager. A shim needs longer to find the
+// interpreter than the interpreter needs to start. Assertions use only the language itself, so
+// any other interpreter on PATH will do, and the shim is tried last. The error names what to
+// install.
 func FindPython(want string) ([]string, error) {
 	if want = cmp.Or(want, os.Getenv(pythonVariable)); want != "" {
 		path, err := proc.LookPath(want, os.Environ())
@@ -46,11 +46,11 @@ func FindPython(want string) ([]string, error) {
 }
 
 func noPython(name string) error {
-	return fmt.Errorf("Python assertions need an interpreter, and %s is not found: install Python 3.7 or later, "+
-		"set %s to one, or write the assertions in JavaScript (language: javascript)", name, pythonVariable)
+	return fmt.Errorf("Python assertions need an interpreter, but %s is not found: install Python 3.7 or later, "+
+		"set %s to an interpreter, or write the assertions in JavaScript (language: javascript)", name, pythonVariable)
 }
 
-// onPath lists every program of that name on PATH.
+// onPath lists all programs of that name on PATH.
 func onPath(name string) []string {
 	var found []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

@@ -18,7 +18,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// A shim of a version manager is slow; it is used only when nothing else works.
+// FindPython puts the slow shim of a version manager last.
 func TestFindPython(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -54,8 +54,8 @@ func TestFindPython(t *testing.T) {
 	require.Equal(t, []string{at("old/python")}, found)
 }
 
-// A program that does not start as an interpreter is passed over for the one that a
-// shell would start.
+// A program that does not start as an interpreter is skipped in favor of the one that a shell
+// would start.
 func TestPythonCandidates(t *testing.T) {
 	found, err := FindPython("")
 	if err != nil {

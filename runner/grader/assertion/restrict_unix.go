@@ -13,20 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restrict bounds what this process, a worker, can take: memory, core files, files
-// that it writes, and descriptors that it was started with. A limit that the system
-// does not have is left out.
+// restrict limits what this process, a worker, can take: memory, core files and the files it
+// writes. It also closes inherited descriptors. It skips limits that the system does not have.
 func restrict() {
 	closeInherited()
 	lower(unix.RLIMIT_CORE, 0)
 	lower(unix.RLIMIT_FSIZE, 0)
 	if raceDetector {
-		return // whose shadow of the memory is many times as large
+		return // its shadow memory is many times larger
 	}
 	lower(unix.RLIMIT_DATA, dataInUse()+hardLimit)
 }
 
-// lower sets a limit, unless there is a lower one.
+// lower sets a limit unless a lower one is set.
 func lower(resource int, most uint64) {
 	var l unix.Rlimit
 	if unix.Getrlimit(resource, &l) != nil {
@@ -36,8 +35,8 @@ func lower(resource int, most uint64) {
 	_ = unix.Setrlimit(resource, &l)
 }
 
-// closeInherited closes the descriptors that the program which started waza left open. Those
-// that the runtime of Go opened are closed on exec, which others are not.
+// closeInherited closes the descriptors that the program which started waza left open. The Go
+// runtime closes its own descriptors on exec, but not inherited ones.
 func closeInherited() {
 	dir, err := os.Open("/dev/fd")
 	if err != nil {
@@ -56,7 +55,7 @@ func closeInherited() {
 	}
 }
 
-// watchCPU ends the process when its limit of processor time is reached.
+// watchCPU ends the process when it reaches its limit of processor time.
 var watchCPU = sync.OnceFunc(func() {
 	exceeded := make(chan os.Signal, 1)
 	signal.Notify(exceeded, syscall.SIGXCPU)
@@ -66,8 +65,7 @@ var watchCPU = sync.OnceFunc(func() {
 	}()
 })
 
-// limitCPU lets this process use so many more seconds of processor time; 0 means
-// that there is no limit.
+// limitCPU lets this process use that many more seconds of processor time; 0 means no limit.
 func limitCPU(seconds int) {
 	var used unix.Rusage
 	var l unix.Rlimit
@@ -79,7 +77,7 @@ func limitCPU(seconds int) {
 	_ = unix.Setrlimit(unix.RLIMIT_CPU, &l)
 }
 
-// dataInUse is the size of the memory that counts for RLIMIT_DATA.
+// dataInUse returns the size of the memory that counts for RLIMIT_DATA.
 func dataInUse() uint64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -18,25 +18,26 @@ import (
 	"waza/runner/grader/match"
 )
 
-// ArgMatcher says what an argument of a tool call must be. In YAML it is a map
-// with one of the keys below, or a plain value, which means equals.
+// An ArgMatcher is a condition on an argument of a tool call. In YAML it is a map with one of
+// the keys below, or a plain value, which is short for equals.
 type ArgMatcher struct {
-	// Value that the argument must equal. A value in place of the map means the same.
+	// Value that the argument must equal. A plain value instead of the map means the same.
 	Equals any `yaml:"equals"`
-	// Regular expression (RE2), in any letter case, that must match somewhere in the argument's text: a text itself,
-	// anything else as JSON.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the argument.
+	// An argument that is not a text is matched as JSON.
 	Regex string `yaml:"regex"`
-	// Text that the argument's text must contain, letter case included.
+	// Text that the argument must contain, in the same letter case. An argument that is not a
+	// text is searched as JSON.
 	Contains string `yaml:"contains"`
-	// Bounds of a number.
+	// Limits of a number.
 	Range *ArgRange `yaml:"range"`
 	// JSON Schema that the argument must satisfy.
 	Schema map[string]any `yaml:"json_schema"`
 
-	kind string // the key that is given
+	kind string // the given key
 }
 
-// ArgRange bounds a number; bounds that are absent are not checked.
+// An ArgRange limits a number; absent limits are not checked.
 type ArgRange struct {
 	// At least.
 	GTE *float64 `yaml:"gte"`
@@ -50,7 +51,7 @@ type ArgRange struct {
 
 var matcherKeys = []string{"equals", "regex", "contains", "range", "json_schema"}
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a map or a plain value.
 func (m *ArgMatcher) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -64,7 +65,7 @@ func (m *ArgMatcher) UnmarshalYAML(n *yaml.Node) error {
 	}
 	key := n.Content[0].Value
 	if !slices.Contains(matcherKeys, key) {
-		return fmt.Errorf("unknown matcher %q (known: %s)", key, strings.Join(matcherKeys, ", "))
+		return fmt.Errorf("unknown matcher %q; known matchers: %s", key, strings.Join(matcherKeys, ", "))
 	}
 	type plain ArgMatcher // without this method
 	if err := strictDecode(n, (*plain)(m)); err != nil {
@@ -74,14 +75,14 @@ func (m *ArgMatcher) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// UnmarshalYAML refuses bounds that are misspelt.
+// UnmarshalYAML rejects unknown keys.
 func (r *ArgRange) UnmarshalYAML(n *yaml.Node) error {
 	type plain ArgRange // without this method
 	return strictDecode(n, (*plain)(r))
 }
 
-// strictDecode decodes a map into a struct and refuses keys that it does not
-// have: a misspelt condition would be one that is always met.
+// strictDecode decodes a map into a struct and rejects unknown keys. Without that, a misspelled
+// condition would always be met.
 func strictDecode(n *yaml.Node, out any) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New("must be a map")
@@ -94,14 +95,14 @@ func strictDecode(n *yaml.Node, out any) error {
 		}
 		hint := ""
 		if near := decode.Nearest(key, known); near != "" {
-			hint = fmt.Sprintf(", did you mean %q?", near)
+			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return fmt.Errorf("unknown key %q (known: %s%s)", key, strings.Join(known, ", "), hint)
+		return fmt.Errorf("unknown key %q; known keys: %s%s", key, strings.Join(known, ", "), hint)
 	}
 	return n.Decode(out)
 }
 
-// check reports what is wrong with a matcher.
+// check reports faults of a matcher.
 func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
 	switch {
 	case m.kind == "regex" && c.Regexp(append(at[:len(at):len(at)], "regex"), m.Regex) == nil:
@@ -110,13 +111,13 @@ func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
 			c.Errorf(append(at[:len(at):len(at)], "json_schema"), decode.CodeBadSchema, "%s: %s", at, err)
 		}
 	case m.kind == "regex" && m.Regex == "", m.kind == "contains" && m.Contains == "":
-		c.Errorf(at, decode.CodeInvalidValue, "%s is empty, and matches everything", at)
+		c.Errorf(at, decode.CodeInvalidValue, "%s is empty and would match everything", at)
 	case m.kind == "range" && (m.Range == nil || *m.Range == ArgRange{}):
 		c.Errorf(at, decode.CodeInvalidValue, "%s: range needs gte, lte, gt or lt", at)
 	}
 }
 
-// argTest is a matcher ready for use: it says what is wrong with a value, or nothing.
+// An argTest tests the value of an argument. It returns a complaint, or an empty text.
 type argTest func(value any) string
 
 func (m *ArgMatcher) compile() (argTest, error) {
@@ -181,8 +182,7 @@ func schemaComplaint(schema *jsonschema.Schema, v any) string {
 	return ""
 }
 
-// normalJSON gives a value the types of encoding/json, so that 5 of YAML equals
-// 5 of JSON.
+// normalJSON converts a value to the types of encoding/json, so that 5 in YAML equals 5 in JSON.
 func normalJSON(v any) any {
 	var out any
 	if json.Unmarshal([]byte(jsonText(v)), &out) != nil {
@@ -199,7 +199,7 @@ func jsonText(v any) string {
 	return string(data)
 }
 
-// argText is the text of a value: a string itself, anything else as JSON.
+// argText returns the text of a value: a string itself, anything else as JSON.
 func argText(v any) string {
 	if s, ok := v.(string); ok {
 		return s

@@ -48,7 +48,7 @@ func TestBehavior(t *testing.T) {
 func TestBehaviorOptions(t *testing.T) {
 	t.Parallel()
 	gradertest.RunOptions(t, "behavior", []gradertest.OptionCase{
-		{"well", "max_tool_calls: 0", "", nil},
+		{"well", "max_tool_calls: 0", "other-meaning: max_tool_calls: 0 allows no tool call", nil},
 		{"nothing", "{}", "checks-nothing: nothing to check", nil},
 		{"no limit at all", "max_tokens: 0", "checks-nothing: nothing to check", nil},
 		{"no limit", "max_tokens: 0\nmax_tool_calls: 1", "no-effect: max_tokens: 0 means no limit", nil},

@@ -10,7 +10,7 @@ import (
 	"waza/runner/grader/match"
 )
 
-// exactJSON decodes a JSON text and keeps numbers as they are written.
+// exactJSON decodes a JSON text and keeps numbers as written.
 func exactJSON(data string) (any, bool) {
 	dec := json.NewDecoder(strings.NewReader(data))
 	dec.UseNumber()
@@ -22,7 +22,7 @@ func exactJSON(data string) (any, bool) {
 	return v, err == io.EOF
 }
 
-// exactValue gives a value of a suite the types of exactJSON.
+// exactValue converts a value of a suite to the types that exactJSON returns.
 func exactValue(v any) any {
 	data, err := match.EncodeJSON(match.PlainJSON(v))
 	if err != nil {
@@ -34,8 +34,8 @@ func exactValue(v any) any {
 	return v
 }
 
-// sameValue compares values of exactJSON: numbers by their value, objects whatever the
-// order of their members.
+// sameValue reports whether two values of exactJSON are equal. It compares numbers by value and
+// ignores the order of an object's members.
 func sameValue(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

@@ -6,12 +6,12 @@ import (
 	"waza/runner/grader/match"
 )
 
-// overlap compares the multisets of two lists.
+// An overlap compares two lists as multisets.
 type overlap struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
-	// Expected and Actual are the lists that were compared, Actual up to maxListed.
+	// Expected and Actual are the compared lists; Actual has at most maxListed entries.
 	Expected []string `json:"expected"`
 	Actual   []string `json:"actual"`
 	missing  []string // of Expected, not in Actual
@@ -51,7 +51,7 @@ func newOverlap(expected, actual []string) overlap {
 	return o
 }
 
-// isSubsequence reports whether all of want is in have, in order.
+// isSubsequence reports whether have contains all of want in order.
 func isSubsequence(want, have []string) bool {
 	for _, h := range have {
 		if len(want) > 0 && want[0] == h {

@@ -13,7 +13,7 @@ func TestActionSequence(t *testing.T) {
 	anyOrder := "matching_mode: any_order_match\nexpected_actions: [view, edit, view]"
 	gradertest.RunCases(t, "action_sequence", []gradertest.Case{
 		{"exact", exact, nil, gradertest.Subject("", gradertest.Calling("view", "edit", "view")), gradertest.Passes()},
-		{"exact with more", exact, nil, gradertest.Subject("", gradertest.Calling("view", "edit", "view", "bash")), gradertest.Scores(6./7, "more than expected: bash")},
+		{"exact with more", exact, nil, gradertest.Subject("", gradertest.Calling("view", "edit", "view", "bash")), gradertest.Scores(6./7, "not expected: bash")},
 		{"exact in another order", exact, nil, gradertest.Subject("", gradertest.Calling("view", "view", "edit")),
 			gradertest.Scores(1, "not in the expected order", "expected (exact): view → edit → view", "actual: view → view → edit")},
 		{"in order", inOrder, nil, gradertest.Subject("", gradertest.Calling("view", "bash", "edit", "bash", "view")), gradertest.Verdict{Score: 0.75, Passed: true}},
@@ -36,7 +36,7 @@ func TestSkillInvocation(t *testing.T) {
 	gradertest.RunCases(t, "skill_invocation", []gradertest.Case{
 		{"exact", "mode: exact_match\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("a", "b")), gradertest.Passes()},
 		{"in order", "mode: in_order\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("a", "x", "b")), gradertest.Verdict{Score: 0.8, Passed: true}},
-		{"extra", "mode: in_order\nallow_extra: false\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("a", "x", "b")), gradertest.Scores(0.8, "more than allowed: x")},
+		{"extra", "mode: in_order\nallow_extra: false\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("a", "x", "b")), gradertest.Scores(0.8, "not allowed: x")},
 		{"any order", "mode: any_order\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("b", "a")), gradertest.Passes()},
 		{"missing", "mode: any_order\nrequired_skills: [a, b]", nil, gradertest.Subject("", gradertest.Using("b")), gradertest.Scores(2./3, "missing: a")},
 		{"none", "required_skills: [a]", nil, gradertest.Subject("", gradertest.Using()), gradertest.Scores(0, "actual: (none)")},

@@ -4,13 +4,13 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// JSONSchemaExtend lets the schema take a text, too.
+// JSONSchemaExtend makes the schema accept a text, too.
 func (ToolSpec) JSONSchemaExtend(s *jsonschema.Schema) { orText(s) }
 
-// JSONSchemaExtend lets the schema take a text, too.
+// JSONSchemaExtend makes the schema accept a text, too.
 func (CallPattern) JSONSchemaExtend(s *jsonschema.Schema) { orText(s) }
 
-// JSONSchemaExtend lets the schema take a plain value, too, and wants one key of a map.
+// JSONSchemaExtend makes the schema accept a plain value, too, and require one key of a map.
 func (ArgMatcher) JSONSchemaExtend(s *jsonschema.Schema) {
 	object, one := *s, uint64(1)
 	object.MinProperties, object.MaxProperties = &one, &one
@@ -18,7 +18,7 @@ func (ArgMatcher) JSONSchemaExtend(s *jsonschema.Schema) {
 	*s = jsonschema.Schema{AnyOf: []*jsonschema.Schema{value, &object}}
 }
 
-// JSONSchemaExtend marks the schema as one of a type that decodes itself.
+// JSONSchemaExtend marks the schema as the schema of a type that decodes itself.
 func (ArgRange) JSONSchemaExtend(*jsonschema.Schema) {}
 
 func orText(s *jsonschema.Schema) {

@@ -11,8 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The JSON Schemas of types that are written in several shapes accept what their
-// decoders do, and nothing else.
+// The JSON Schemas of types with several YAML shapes accept exactly what their decoders accept.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

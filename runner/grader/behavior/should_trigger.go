@@ -8,21 +8,20 @@ import (
 	"waza/runner/grader"
 )
 
-// nameShouldTrigger is the name of the grader of expected.should_trigger and of
-// trigger tests.
+// nameShouldTrigger is the name of the grader of expected.should_trigger and of trigger tests.
 const nameShouldTrigger = "_should_trigger"
 
-// shouldTrigger is whether the agent should use the skill under test. Where none
-// is named, any skill counts.
+// A shouldTrigger grades whether the agent used the skill under test when it should, and only
+// then. If no skill is named, any skill counts.
 type shouldTrigger struct {
 	should bool
-	// skill is that of the trigger tests; empty means the suite's.
+	// skill is the skill of the trigger tests; empty means the suite's.
 	skill string
 }
 
-// ForTrigger returns the grader of a trigger test: whether the agent used the
-// skill, or left it alone when it should not. An empty skill means the suite's or,
-// where that names none, any.
+// ForTrigger returns the grader of a trigger test. If should is true, a trial passes if the
+// agent used the skill; otherwise it passes if the agent did not. An empty skill means the
+// suite's skill or, if the suite names none, any skill.
 func ForTrigger(skill string, should bool) *grader.Bound {
 	return grader.NewBound(nameShouldTrigger, "skill_invocation", 1, shouldTrigger{should, skill})
 }
@@ -42,14 +41,14 @@ func (g shouldTrigger) Grade(_ context.Context, s *grader.Subject) (grader.Score
 	case triggered == g.should:
 		return grader.Score{Score: 1, Passed: true}, nil
 	case triggered:
-		return grader.Score{Feedback: fmt.Sprintf("the agent used a skill and should not have: %s", grader.ListNames(s.Skills))}, nil
+		return grader.Score{Feedback: fmt.Sprintf("the agent should not have used a skill, but used: %s", grader.ListNames(s.Skills))}, nil
 	case skill != "":
 		return grader.Score{Feedback: fmt.Sprintf("the agent did not use skill %q; used: %s", skill, grader.ListNames(s.Skills))}, nil
 	}
 	return grader.Score{Feedback: "the agent used no skill"}, nil
 }
 
-// invoked reports whether the agent used a skill, by whichever of its names.
+// invoked reports whether the agent used a skill, by any of the skill's names.
 func invoked(s *grader.Subject, skill string) bool {
 	names := []string{skill}
 	if s.Suite != nil {
@@ -58,5 +57,5 @@ func invoked(s *grader.Subject, skill string) bool {
 	return slices.ContainsFunc(s.Skills, func(used string) bool { return slices.Contains(names, used) })
 }
 
-// SkillsOnly holds always: an agent without skills invokes none.
+// SkillsOnly returns true, because an agent without skills invokes none.
 func (g shouldTrigger) SkillsOnly() bool { return true }

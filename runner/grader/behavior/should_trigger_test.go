@@ -8,7 +8,7 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-// The tests of a skill are for that skill, whatever the suite is for.
+// Trigger tests grade their own skill, even if the suite is about another one.
 func TestForTrigger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -15,20 +15,21 @@ import (
 // SkillInvocation checks which skills the agent used, and in which order.
 var SkillInvocation = grader.KindOf(eval.Kind{
 	Name:    "skill_invocation",
-	Summary: "Compares the skills that were invoked with those required. The score is the F1 of the overlap; the mode says what passes.",
+	Summary: "Compares the invoked skills with the required skills. The score is the F1 of the overlap; the mode decides what passes.",
 	Options: func() any { return &SkillInvocationOptions{Mode: modeInOrder, AllowExtra: true} },
 }, checkSkillInvocation, newSkillInvocation)
 
-// SkillInvocationOptions are the options of the skill_invocation grader.
+// SkillInvocationOptions holds the options of the skill_invocation grader.
 type SkillInvocationOptions struct {
-	// Skills that must be invoked.
+	// Skills that the agent must invoke.
 	RequiredSkills []string `yaml:"required_skills" jsonschema_extras:"x-refers=skill"`
-	// Skills that must not be invoked; one that is makes the score 0.
+	// Skills that the agent must not invoke; if it invokes one, the score is 0.
 	ForbiddenSkills []string `yaml:"forbidden_skills" jsonschema_extras:"x-refers=skill"`
-	// What passes: exact_match (just these, in this order), in_order (these in this order, others between them) or
-	// any_order (each of these as often as it is listed).
+	// Condition of passing: exact_match (exactly these skills, in this order), in_order (these skills in
+	// this order, with others between them) or any_order (each skill at least as often as it is
+	// listed). Other skills also need allow_extra.
 	Mode string `yaml:"mode" jsonschema:"enum=exact_match,enum=in_order,enum=any_order,enum=exact,enum=in_order_match,enum=any_order_match"`
-	// Whether other skills may be invoked as well.
+	// Whether the agent can invoke other skills as well.
 	AllowExtra bool `yaml:"allow_extra"`
 }
 
@@ -63,7 +64,7 @@ type skillGrader struct {
 	allowExtra bool
 }
 
-var errNoSkills = errors.New("skills cannot be checked: the executor does not report which skills are invoked")
+var errNoSkills = errors.New("cannot check skills: the executor does not report which skills the agent invokes")
 
 func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
 	if !s.Capabilities.Skills && len(s.Skills) == 0 {
@@ -77,7 +78,7 @@ func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score,
 		extra := newOverlap(g.sequence.expected, actual).extra
 		if len(extra) > 0 && !g.allowExtra && score.Passed {
 			score.Passed = false
-			score.Feedback = "skills more than allowed: " + grader.ListNames(extra)
+			score.Feedback = "skills not allowed: " + grader.ListNames(extra)
 		}
 	}
 	for _, skill := range g.forbidden {
@@ -85,11 +86,11 @@ func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score,
 			return grader.Score{Feedback: fmt.Sprintf("forbidden skill %q was invoked; invoked: %s", skill, sequence(actual)), Details: score.Details}, nil
 		}
 	}
-	if cut != nil { // the score is of all skills
+	if cut != nil { // the score needs all skills
 		return grader.Score{}, cut
 	}
 	return score, nil
 }
 
-// SkillsOnly holds always: an agent without skills invokes none.
+// SkillsOnly returns true, because an agent without skills invokes none.
 func (o *SkillInvocationOptions) SkillsOnly() bool { return true }

@@ -15,7 +15,7 @@ import (
 
 func share(x float64) *float64 { return &x }
 
-// The scores are those of the examples that Scores explains, and others computed by hand.
+// The tests contain the examples in the comment of Scores and others computed by hand.
 func TestToolScores(t *testing.T) {
 	t.Parallel()
 	const weather = "{tool: get_weather, arguments: {city: Paris, unit: C, days: 3, hourly: true, lang: fr}}"
@@ -35,23 +35,23 @@ func TestToolScores(t *testing.T) {
 		{"not made", "[{tool: a, arguments: {n: 5}}]", []string{"b", "A"}, 0, share(0), 0, -1, false, "no call of a with n; called: b, A"},
 		{"nothing was called", "[{tool: a, arguments: {n: 5}}]", nil, 0, share(0), 0, -1, false, "called: (none)"},
 		{"no arguments are listed", "[{tool: a}, {tool: b}, {pattern: ^c}]", []string{"a", "cc"}, 2. / 3, nil, 2. / 3, 0, false, "no call of b"},
-		{"a text is no number", "[{tool: a, arguments: {n: '5'}}]", []string{`a {"n":5}`}, 1, share(0), 0.5, 0, false, `argument n is 5, not "5"`},
+		{"a text is not a number", "[{tool: a, arguments: {n: '5'}}]", []string{`a {"n":5}`}, 1, share(0), 0.5, 0, false, `argument n is 5, not "5"`},
 		{"a missing argument", "[{tool: a, arguments: {n: 5, m: null}}]", []string{`a {"m":null}`}, 1, share(0.5), 0.75, 0, false, "has no argument n"},
 		{"large numbers are exact", "[{tool: a, arguments: {id: 9007199254740993}}]", []string{`a {"id":9007199254740992}`, `a {"id":9007199254740993}`}, 1, share(1), 1, 1, true, ""},
 		{"the best call counts", "[{tool: a, arguments: {n: 1, m: 2}}]", []string{`a {"n":1}`, `a {"n":1,"m":2}`, "a"}, 1, share(1), 1, 1, true, ""},
 		{"a call meets one of them", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 0.5, share(0.5), 0.5, 0, false, "no call of a"},
-		{"matched for the most", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1, m: 2}}]", []string{`a {"n":1,"m":2}`, `a {"n":1,"m":3}`}, 1, share(1), 1, 1, true, ""},
-		{"rather made than right", "[{pattern: a|b}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`, "b"}, 1, share(1), 1, 0, true, ""},
-		{"a pattern may share", "[{pattern: a}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 0.5, share(1), 0.75, 0, true, ""},
+		{"most calls are matched", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1, m: 2}}]", []string{`a {"n":1,"m":2}`, `a {"n":1,"m":3}`}, 1, share(1), 1, 1, true, ""},
+		{"made calls before right arguments", "[{pattern: a|b}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`, "b"}, 1, share(1), 1, 0, true, ""},
+		{"a pattern can share calls", "[{pattern: a}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 0.5, share(1), 0.75, 0, true, ""},
 		{"count", "[{tool: a, count: 4, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":1}`, `a {"n":2}`}, 0.75, share(0.5), 0.625, 0, false, "3 calls of a with n, fewer than 4"},
 		{"count and wrong arguments", "[{tool: a, count: 2, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":2}`}, 1, share(0.5), 0.75, 0, false, "argument n is 2, not 1"},
 		{"a pattern on arguments", "[{tool: a, args_pattern: rain, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":2,"x":"RAIN"}`}, 1, share(0), 0.5, 1, false, "argument n is 2, not 1"},
 		{"into maps", "[{tool: a, arguments: {o.p: 1}}]", []string{`a {"o":{"p":1}}`}, 1, share(1), 1, 0, true, ""},
 		{"arguments in a text", "[{tool: a, arguments: {n: 1}}]", []string{`a "{\"n\":1}"`}, 1, share(1), 1, 0, true, ""},
-		{"no JSON", "[{tool: a, arguments: {n: 1}}]", []string{`a [1]`}, 1, share(0), 0.5, 0, false, "has no argument n"},
+		{"not JSON", "[{tool: a, arguments: {n: 1}}]", []string{`a [1]`}, 1, share(0), 0.5, 0, false, "has no argument n"},
 		{"variables", "[{tool: '{{tool}}', arguments: {city: '{{city}}', list: ['{{city}}']}}]", []string{`get {"city":"Oslo","list":["Oslo"]}`}, 1, share(1), 1, 0, true, ""},
 		{"forbidden", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}, {tool: A}]", []string{`a {"n":2}`}, 1, nil, 1, 0, true, ""},
-		{"forbidden and made", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 1, nil, 1, 0, false, "which must not be"},
+		{"forbidden and made", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 1, nil, 1, 0, false, "which is forbidden"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,13 +89,13 @@ func TestToolScores(t *testing.T) {
 	require.Nil(t, b.WithoutCalls())
 	gradertest.RunOptions(t, "tool_calls", []gradertest.OptionCase{
 		{"most", "required: [{tool: a, count: 150}, {pattern: b, count: 50}]", "", nil},
-		{"too many", "required: [{tool: a, count: 150}, {tool: b, count: 51}]", "too-large: required asks for more than 200 calls", nil},
-		{"far too many", "required: [{tool: a, count: 9223372036854775807}]", "too-large: required asks for more than 200 calls", nil},
+		{"too many", "required: [{tool: a, count: 150}, {tool: b, count: 51}]", "too-large: required lists more than 200 calls", nil},
+		{"far too many", "required: [{tool: a, count: 9223372036854775807}]", "too-large: required lists more than 200 calls", nil},
 		{"nothing", "required: [{count: 1}]", "missing-field: required[0]: tool or pattern is missing", nil},
 	})
 }
 
-// What the transcript lacks may have been the call that was expected.
+// The dropped part of the transcript may contain the expected call.
 func TestNoToolScoresOfACutTranscript(t *testing.T) {
 	t.Parallel()
 	b, _ := gradertest.Bind(t, "tool_calls", "required: [{tool: a}]\nmax_calls: 1", nil)
@@ -110,7 +110,7 @@ func TestNoToolScoresOfACutTranscript(t *testing.T) {
 	require.Nil(t, g.Tools)
 }
 
-// No other way to give rows their columns weighs more.
+// assign finds the assignment with the largest weight.
 func TestAssignIsBest(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -139,7 +139,7 @@ func TestAssignIsBest(t *testing.T) {
 	}
 }
 
-// best tries all ways.
+// best tries all assignments.
 func best(rows []int, weights [][]float64, used []bool) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -155,7 +155,7 @@ func best(rows []int, weights [][]float64, used []bool) float64 {
 	return most
 }
 
-// Values are equal as JSON has them, whatever the form of numbers and the order of members.
+// sameValue compares values like JSON, whatever the form of numbers and the order of members.
 func TestSameValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestSameValue(t *testing.T) {
 	}
 }
 
-// A value is the same as itself, also after it was encoded again.
+// A value equals itself, even after it is encoded and decoded again.
 func FuzzSameValue(f *testing.F) {
 	f.Add(`{"a":[1,1.0,1e400,"x",null,true]}`)
 	f.Fuzz(func(t *testing.T, text string) {

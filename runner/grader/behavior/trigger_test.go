@@ -25,16 +25,16 @@ Runs azd and watches the resource group.
 	gradertest.RunCases(t, "trigger", []gradertest.Case{
 		{"triggers", positive, files, asking("Please deploy the applications to Azure!"), gradertest.Passes()},
 		{"by a phrase", positive, files, asking("publish this thing quickly on a website tomorrow, friend"), gradertest.Passes()},
-		{"does not", positive, files, asking("What about billing questions?"), gradertest.Scores(0, "less than the threshold 0.60")},
-		{"rightly does not", negative, files, asking("Tell a joke about cats"), gradertest.Passes()},
-		{"wrongly does", negative, files, asking("deploy to azure"), gradertest.Scores(0, "should not")},
+		{"does not trigger", positive, files, asking("What about billing questions?"), gradertest.Scores(0, "expected at least the threshold 0.60")},
+		{"correctly does not trigger", negative, files, asking("Write a joke about cats"), gradertest.Passes()},
+		{"wrongly triggers", negative, files, asking("deploy to azure"), gradertest.Scores(0, "expected less than the threshold 0.60")},
 		{"threshold", positive + "\nthreshold: 0.3", files, asking("deploy cats tomorrow"), gradertest.Verdict{Score: 0.5, Passed: true}},
 		{"no prompt", positive, files, asking(""), gradertest.Scores(0, "(none)")},
 	})
 	gradertest.RunOptions(t, "trigger", []gradertest.OptionCase{
 		{"well", positive, "", files},
 		{"no skill", "mode: positive", "missing-field: skill_path", nil},
-		{"missing", "skill_path: nowhere", "missing-skill: no SKILL.md there", nil},
+		{"missing", "skill_path: nowhere", "missing-skill: no SKILL.md found", nil},
 		{"no words", positive, "missing-skill: no words", map[string]string{"skills/deploy/SKILL.md": "---\n---\n"}},
 		{"mode", positive + "\nmode: neutral", "invalid-value: positive, negative", files},
 		{"threshold", positive + "\nthreshold: 1.5", "invalid-value: between 0 and 1", files},
@@ -42,7 +42,8 @@ Runs azd and watches the resource group.
 	})
 }
 
-// The same letters made a prompt and a skill share no word.
+// Letters outside ASCII were not folded, so a prompt and a skill with the same letters shared no
+// word.
 func TestTriggerFoldsEveryAlphabet(t *testing.T) {
 	t.Parallel()
 	for _, pair := range gradertest.Spellings {

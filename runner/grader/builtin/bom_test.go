@@ -6,8 +6,8 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-// A byte order mark, which programs of Windows write before a text, made valid
-// JSON "not one JSON text", and kept a schema file from being read.
+// Programs on Windows write a byte order mark before a text. It once made valid JSON "not one
+// JSON text", and kept a schema file from being read.
 func TestJSONWithByteOrderMark(t *testing.T) {
 	t.Parallel()
 	const bom = "\ufeff"

@@ -1,5 +1,5 @@
-// Package builtin lists the graders of this program, each a line of [Graders], and builds those that follow from what a task expects ([ForExpected]).
-// Call [Graders].Bind to build a grader of a suite.
+// Package builtin provides the registry of this program's graders, [Graders]. [ForExpected]
+// builds the graders that follow from what a task expects.
 package builtin
 
 import (
@@ -11,14 +11,14 @@ import (
 	"waza/runner/grader/program"
 )
 
-// Judges reports whether graders of a type, by any of its names, leave the score
-// to a model or a person.
+// Judges reports whether graders of a type, given by any of its names, leave the score to a
+// model or a person.
 func Judges(typ string) bool {
 	return judge.Prompt.Is(typ) || person.Human.Is(typ) || person.HumanCalibration.Is(typ)
 }
 
-// Graders holds the graders of this program, in the order reference documents
-// list them.
+// Graders holds the graders of this program, in the order in which reference documents list
+// them.
 var Graders = grader.NewRegistry(
 	output.Text,
 	program.Code,

@@ -14,7 +14,7 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-// Every type of the format is there, with what suites may write about it.
+// Every type of the format is registered with its options.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{
@@ -34,7 +34,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// requireKeys checks that every exported field of options has a key in YAML.
+// requireKeys checks that every exported field of options has a YAML key.
 func requireKeys(t *testing.T, typ reflect.Type) {
 	t.Helper()
 	for i := range typ.NumField() {
@@ -54,7 +54,7 @@ func TestUngradable(t *testing.T) {
 	require.ErrorContains(t, err, "cannot grade with type")
 	require.True(t, executor.IsPermanent(err))
 	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "zzz"}, grader.NewEnv(&eval.Suite{}, 1))
-	require.ErrorContains(t, err, `unknown type "zzz" (known: text,`)
+	require.ErrorContains(t, err, `unknown type "zzz"; known types: text,`)
 	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "text"}, grader.NewEnv(&eval.Suite{}, 1))
 	require.ErrorContains(t, err, "options of type text are missing")
 	gradertest.RunOptions(t, "prompt", []gradertest.OptionCase{

@@ -13,20 +13,20 @@ import (
 	"waza/runner/record"
 )
 
-// cutOutput says that the output had more than was kept of it.
+// cutOutput marks the end of the output as dropped.
 func cutOutput(s *grader.Subject) { s.OutputDropped = 7 }
 
-// cutTranscript says that the transcript had more entries than were kept.
+// cutTranscript marks entries of the transcript as dropped.
 func cutTranscript(s *grader.Subject) {
 	s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryDropped, Text: "3 entries were dropped"})
 }
 
-// A forbidden word behind the cut of a long output was taken for absent, and so was
-// one that is required: the trial passed, or failed, by what nobody had looked at.
+// Checks once ignored that a long output was cut: a forbidden or required word behind the cut
+// counted as absent, and the trial passed or failed by a part that nobody had checked.
 func TestCutOutput(t *testing.T) {
 	t.Parallel()
 	cut := gradertest.Subject("It is 42.", cutOutput)
-	undecided := gradertest.Errors("cannot be decided: the output was cut after 9 bytes, and the rest (7 bytes) was dropped")
+	undecided := gradertest.Errors("cannot be decided: the output was cut after 9 bytes (7 bytes dropped)")
 	gradertest.RunCases(t, "text", []gradertest.Case{
 		{"not contains", "not_contains: [bye]", nil, cut, undecided},
 		{"not contains cs", "not_contains_cs: [bye]", nil, cut, undecided},
@@ -34,8 +34,8 @@ func TestCutOutput(t *testing.T) {
 		{"older spellings", "must_not_contain: [bye]\nmust_not_match: [bye]", nil, cut, undecided},
 		{"contains and may come", "contains: [bye]", nil, cut, undecided},
 		{"regex match and may come", "regex_match: [bye]", nil, cut, undecided},
-		{"contains and is there", "contains: [IT]\nregex_match: ['\\d+']", nil, cut, gradertest.Passes()},
-		{"fails for certain", "not_contains: [it, bye]\ncontains: [bye]", nil, cut, gradertest.Scores(0, `contains "it", which it must not`, "not_contains bye cannot be decided")},
+		{"contains and is present", "contains: [IT]\nregex_match: ['\\d+']", nil, cut, gradertest.Passes()},
+		{"fails for certain", "not_contains: [it, bye]\ncontains: [bye]", nil, cut, gradertest.Scores(0, `contains "it", which is forbidden`, "not_contains bye cannot be decided")},
 		{"whole", "not_contains: [bye]", nil, gradertest.Subject("It is 42."), gradertest.Passes()},
 	})
 	gradertest.RunCases(t, "json_schema", []gradertest.Case{{"json", "schema: {type: integer}", nil, gradertest.Subject("42", cutOutput), gradertest.Errors("the output was cut")}})
@@ -66,11 +66,11 @@ func TestCutOutput(t *testing.T) {
 	}
 }
 
-// The same held for calls of tools and skills that a long transcript had no room for.
+// The same happened to calls of tools and skills that were dropped from a long transcript.
 func TestCutTranscript(t *testing.T) {
 	t.Parallel()
 	cut := gradertest.Subject("", gradertest.Using("mine"), gradertest.Calling("bash"), cutTranscript)
-	undecided := gradertest.Errors("the transcript is not whole: 3 entries were dropped")
+	undecided := gradertest.Errors("the transcript is incomplete: 3 entries were dropped")
 	gradertest.RunCases(t, "tool_constraint", []gradertest.Case{
 		{"expected", "expect_tools: [bash]", nil, cut, gradertest.Passes()},
 		{"expected and may come", "expect_tools: [edit]", nil, cut, undecided},

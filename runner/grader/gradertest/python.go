@@ -6,7 +6,7 @@ import (
 	"waza/runner/grader/assertion"
 )
 
-// NeedPython skips the test when the machine has no Python.
+// NeedPython skips the test if the machine has no Python.
 func NeedPython(t testing.TB) {
 	t.Helper()
 	if _, err := assertion.FindPython(""); err != nil {

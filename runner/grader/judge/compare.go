@@ -17,16 +17,16 @@ import (
 	"waza/runner/record"
 )
 
-// Comparer compares the answers of two models as pairwise judges do, and finds what many
-// verdicts have in common. It is safe for concurrent use.
+// A Comparer compares the answers of two models like pairwise judges, and sums up many verdicts.
+// It is safe for concurrent use.
 type Comparer struct{ g *judgeGrader }
 
-// NewComparer makes a comparer of the judges and the criteria of a prompt grader. The
-// error says why its judges cannot be asked.
+// NewComparer returns a Comparer with the judges and criteria of a prompt grader. It returns an
+// error if the judges cannot be asked.
 func NewComparer(spec *eval.Grader, env *grader.Env) (*Comparer, error) {
 	given, ok := spec.Options.(*PromptOptions)
 	if !ok {
-		return nil, fmt.Errorf("grader %q asks no model", spec.Name)
+		return nil, fmt.Errorf("grader %q does not ask a model", spec.Name)
 	}
 	o := *given
 	o.Mode, o.Reference, o.Threshold, o.Files, o.ContinueSession = modePairwise, "", nil, nil, false
@@ -37,7 +37,7 @@ func NewComparer(spec *eval.Grader, env *grader.Env) (*Comparer, error) {
 	return &Comparer{g.(*judgeGrader)}, nil
 }
 
-// Hash names what [Comparer.Compare] would ask about a subject.
+// Hash identifies the questions that [Comparer.Compare] would ask about a subject.
 func (c *Comparer) Hash(s *grader.Subject) (string, error) {
 	data, err := json.Marshal([]any{c.g.Asks(s), s.Prompt, s.Output, s.OutputDropped})
 	if err != nil {
@@ -47,20 +47,19 @@ func (c *Comparer) Hash(s *grader.Subject) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// maxReasoning bounds the bytes of what is recorded of a reasoning.
+// maxReasoning is the most bytes recorded of a reasoning.
 const maxReasoning = 500
 
-// Compare lets all judges compare the output of s, which is that of model A, with its
-// baseline, which is the output of model B, in both orders. It returns a comparison with
-// winner, confidence, reasoning and usage; beside an error, which says why there is no
-// winner, it has the usage alone.
+// Compare lets all judges compare the output of s, by model A, with its baseline, the output of
+// model B, in both orders. It returns a comparison with winner, confidence, reasoning and usage.
+// If it returns an error, there is no winner and only the usage is set.
 //
-// A judge is for the model that it prefers in both orders, and otherwise for a tie. The
-// winner is what more than half of the judges are for, and otherwise a tie. The confidence
-// is the share of the answers, two of each judge, that name the winner.
+// A judge votes for the model that it prefers in both orders, and otherwise for a tie. The
+// winner is the model with the votes of more than half of the judges; otherwise the result is a
+// tie. The confidence is the share of the answers, two per judge, that name the winner.
 //
-// For example, two judges of three name model A in both orders, and one names A, then B.
-// Model A wins; five answers of six name it: the confidence is 0.83.
+// For example, two judges of three name model A in both orders, and one names A, then B. Model A
+// wins. Five of six answers name it, so the confidence is 0.83.
 func (c *Comparer) Compare(ctx context.Context, s *grader.Subject) (record.CaseComparison, error) {
 	score, err := c.g.Grade(ctx, s)
 	r := record.CaseComparison{Usage: score.Usage}
@@ -86,10 +85,10 @@ func (c *Comparer) Compare(ctx context.Context, s *grader.Subject) (record.CaseC
 	return r, nil
 }
 
-// winnerOf are the winners of a comparison with the baseline.
+// winnerOf maps the results of a comparison with the baseline to winners.
 var winnerOf = map[string]record.Winner{"with": record.WinnerA, "without": record.WinnerB, "tie": record.Tie}
 
-// reasoning is that of the first judge who is for the winner.
+// reasoning returns the reason of the first judge who voted for the winner.
 func reasoning(opinions []opinion, winner record.Winner) string {
 	for _, o := range opinions {
 		switch {
@@ -103,19 +102,19 @@ func reasoning(opinions []opinion, winner record.Winner) string {
 	return "the judges disagree"
 }
 
-// Note is a verdict on a case, for [Comparer.Find].
+// A Note is a verdict on a case, for [Comparer.Find].
 type Note struct {
 	Case    string
-	Model   string // may be empty
+	Model   string // can be empty
 	Verdict record.CaseVerdict
 }
 
-// Bounds of what a judge is shown to write its findings, and of these.
+// Limits of what a judge sees to write findings, and of the findings.
 const (
 	MaxNotes     = 200 // verdicts
-	maxNote      = 300 // bytes of one
-	maxFindings  = 6   // of a kind
-	maxFinding   = 200 // bytes of one
+	maxNote      = 300 // bytes of one note
+	maxFindings  = 6   // of each kind
+	maxFinding   = 200 // bytes of one finding
 	maxNoteBytes = 96 << 10
 )
 
@@ -137,8 +136,8 @@ var findingsAnswer = provider.Answer{
 	},
 }
 
-// Find lets the first judge say what verdicts have in common, of which it is shown
-// [MaxNotes] at most. The findings have judge and usage, also beside an error.
+// Find lets the first judge sum up verdicts; the judge sees at most [MaxNotes] of them. The
+// findings contain the judge and the usage, even if Find returns an error.
 func (c *Comparer) Find(ctx context.Context, notes []Note) (record.Findings, error) {
 	j := c.g.judges[0]
 	f := &fences{mark: rand.Text(), redact: c.g.redact}
@@ -181,7 +180,7 @@ func (c *Comparer) Find(ctx context.Context, notes []Note) (record.Findings, err
 	return found, nil
 }
 
-// findings bounds and cleans a list.
+// findings limits and cleans a list.
 func (c *Comparer) findings(given []string) []string {
 	list := []string{}
 	for _, s := range given {

@@ -16,7 +16,7 @@ import (
 	"waza/runner/record"
 )
 
-// comparing makes a comparer whose judges are the scripted model.
+// comparing returns a Comparer whose judges are the scripted model.
 func comparing(t *testing.T, s *scripted, config string) *Comparer {
 	t.Helper()
 	suite, diagnostics := gradertest.Load(t, "prompt", config, nil)
@@ -34,7 +34,7 @@ func comparing(t *testing.T, s *scripted, config string) *Comparer {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	// says is what a judge says of the orders A, B and B, A.
+	// says holds a judge's answers for the orders A, B and B, A.
 	by := func(says map[string][2]string) *scripted {
 		return &scripted{answer: func(model, _, text string, _ int) string {
 			order := 0
@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The name of a question changes with the answers and the criteria, and with nothing else.
+// The hash of a question depends on the answers and the criteria, and on nothing else.
 func TestCompareHash(t *testing.T) {
 	t.Parallel()
 	s := says(`{"winner":"A"}`)

@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// ByteOrderMark is what some programs put before a text. JSON allows a reader to
-// ignore it, and the decoders of the standard library refuse it.
+// ByteOrderMark is a mark that some programs write before a text. JSON allows readers to ignore
+// it, but the decoders of the standard library reject it.
 const ByteOrderMark = "\ufeff"
 
-// WithoutBOM removes a byte order mark from the beginning of a text.
+// WithoutBOM removes a byte order mark from the start of a text.
 func WithoutBOM(text string) string { return strings.TrimPrefix(text, ByteOrderMark) }

@@ -2,11 +2,11 @@ package match
 
 import "strings"
 
-// JSONText is the part of an output that may be one JSON text: without a byte order mark
+// JSONText returns the part of an output that can be one JSON text, without a byte order mark
 // and without a Markdown fence around it.
 func JSONText(output string) string { return WithoutBOM(StripFence(WithoutBOM(output))) }
 
-// StripFence removes one Markdown fence that encloses the whole text.
+// StripFence removes a Markdown fence that encloses the whole text.
 func StripFence(text string) string {
 	trimmed := strings.TrimSpace(text)
 	mark := fenceMark(trimmed)

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// EncodeJSON is json.Marshal without its escapes for HTML.
+// EncodeJSON is like json.Marshal, but does not escape for HTML.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -18,7 +18,7 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// PlainJSON replaces what JSON cannot say in a value that was read from YAML.
+// PlainJSON replaces values from YAML that JSON cannot represent.
 func PlainJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -24,7 +24,7 @@ func SchemaReader(suite *eval.Suite) func(path string) ([]byte, error) {
 	return func(path string) ([]byte, error) { return suite.ReadFile(path, grader.MaxFileBytes) }
 }
 
-// ReadSchema reads a file that validation found to be one of the suite.
+// ReadSchema reads a file that validation found in the suite.
 func ReadSchema(path string) ([]byte, error) {
 	f, err := files.Open(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func ReadSchema(path string) ([]byte, error) {
 	return files.ReadAll(f, grader.MaxFileBytes)
 }
 
-// Schema compiles a schema given inline, or as a file when schema is nil.
-// References lead to other local files only.
+// Schema compiles an inline schema, or the file at path if schema is nil. References can lead to
+// local files only.
 func Schema(schema any, path string, read func(string) ([]byte, error)) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(schemaLoader{read})
@@ -59,7 +59,7 @@ func Schema(schema any, path string, read func(string) ([]byte, error)) (*jsonsc
 	return compiled, schemaFault(err)
 }
 
-// schemaFault shortens an error of the compiler to what its user can act on.
+// schemaFault reduces an error of the compiler to the parts that a user can act on.
 func schemaFault(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	if !errors.As(err, &invalid) {
@@ -72,7 +72,7 @@ func schemaFault(err error) error {
 	return invalid.Err
 }
 
-// schemaLoader reads the files that schemas refer to, and nothing else.
+// A schemaLoader reads the files that schemas refer to, and nothing else.
 type schemaLoader struct{ read func(string) ([]byte, error) }
 
 func (l schemaLoader) Load(ref string) (any, error) {
@@ -81,7 +81,7 @@ func (l schemaLoader) Load(ref string) (any, error) {
 		return nil, err
 	}
 	if u.Scheme != "file" || u.Host != "" {
-		return nil, fmt.Errorf("%s: schemas are not fetched from the network; refer to a file", ref)
+		return nil, fmt.Errorf("%s: schemas cannot come from the network; refer to a file", ref)
 	}
 	data, err := l.read(filepath.FromSlash(u.Path))
 	if err != nil {
@@ -90,8 +90,8 @@ func (l schemaLoader) Load(ref string) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(bytes.TrimPrefix(data, []byte(ByteOrderMark))))
 }
 
-// Violations lists what is wrong with a document, up to maxListed faults, each with its place as a JSON
-// Pointer ("(root)" for the document itself).
+// Violations lists up to MaxListed faults of a document, each with its place as a JSON Pointer
+// ("(root)" for the document itself).
 func Violations(ve *jsonschema.ValidationError) []string {
 	english := message.NewPrinter(language.English)
 	var out []string
@@ -111,7 +111,7 @@ func Violations(ve *jsonschema.ValidationError) []string {
 	return out
 }
 
-// pointer writes a location as a JSON Pointer.
+// pointer formats a location as a JSON Pointer.
 func pointer(location []string) string {
 	if len(location) == 0 {
 		return "(root)"
@@ -124,5 +124,5 @@ func pointer(location []string) string {
 	return b.String()
 }
 
-// MaxListed bounds how many names a result repeats.
+// MaxListed is the most names that a result lists.
 const MaxListed = 200

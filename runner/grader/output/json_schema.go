@@ -19,20 +19,21 @@ import (
 // JSONSchema checks that the output is JSON that fits a schema.
 var JSONSchema = grader.KindOf(eval.Kind{
 	Name:    "json_schema",
-	Summary: "Takes the output for one JSON text, with or without a Markdown fence around it, and validates it. The score is 1 or 0.",
+	Summary: "Validates the output as one JSON text, with or without a Markdown fence around it. The score is 1 or 0.",
 }, checkJSONSchema, newJSONSchema)
 
-// JSONSchemaOptions are the options of the json_schema grader.
+// JSONSchemaOptions holds the options of the json_schema grader.
 type JSONSchemaOptions struct {
-	// The JSON Schema itself; draft 2020-12 unless it says otherwise.
+	// The JSON Schema itself; draft 2020-12 unless its $schema names another.
 	Schema map[string]any `yaml:"schema"`
-	// File with the JSON Schema: relative to the suite, else to the repository's root, else to the task file, else to the process's directory.
-	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file"`
+	// File with the JSON Schema, relative to the suite, else to the repository's root, else to
+	// the task file, else to the process's directory.
+	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
 
 	eval.Beside `yaml:"-"`
 }
 
-// Refers names the schema.
+// Refers returns the path of the schema.
 func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return grader.ResolveFiles(o.Beside, suite, o.SchemaFile)
 }
@@ -42,7 +43,7 @@ func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 	case o.Schema == nil && o.SchemaFile == "":
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give schema or schema_file")
 	case o.Schema != nil && o.SchemaFile != "":
-		c.Warnf(decode.At("schema_file"), decode.CodeNoEffect, "schema_file has no effect beside schema")
+		c.Warnf(decode.At("schema_file"), decode.CodeNoEffect, "schema_file has no effect because schema is set")
 		fallthrough
 	case o.Schema != nil:
 		if len(o.Schema) == 0 {
@@ -101,7 +102,7 @@ func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 	return grader.Score{Feedback: t.Feedback(), Details: t.Checks}, nil
 }
 
-// jsonFault says what is wrong with a text that is not JSON, and where.
+// jsonFault describes the first fault of a text that is not JSON, with its position.
 func jsonFault(text string, err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -111,7 +112,7 @@ func jsonFault(text string, err error) string {
 		return fmt.Sprintf("%s (line %d, column %d)", syntax, line, column)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "it ends too early"
+		return "unexpected end"
 	}
 	return err.Error()
 }

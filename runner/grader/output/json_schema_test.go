@@ -30,7 +30,7 @@ func TestJSONSchema(t *testing.T) {
 		{"in a fence of tildes", schema, nil, gradertest.Subject("~~~~\n" + good + "\n~~~~"), gradertest.Passes()},
 		{"prose around it", schema, nil, gradertest.Subject("Here:\n```json\n" + good + "\n```\n"), gradertest.Scores(0, "not one JSON text", "line 1, column 1")},
 		{"two texts", schema, nil, gradertest.Subject(good + good), gradertest.Scores(0, "not one JSON text")},
-		{"cut off", schema, nil, gradertest.Subject(`{"status": `), gradertest.Scores(0, "not one JSON text: it ends too early")},
+		{"cut off", schema, nil, gradertest.Subject(`{"status": `), gradertest.Scores(0, "not one JSON text: unexpected end")},
 		{"empty", schema, nil, gradertest.Subject(""), gradertest.Scores(0, "not one JSON text", "output: (nothing)")},
 		{"places", schema, nil, gradertest.Subject(`{"status": "maybe", "data": [{"n": 1}, {"n": 0}, {"n": 1.5}]}`),
 			gradertest.Scores(0, "/status: ", "/data/1/n: ", "/data/2/n: ")},
@@ -52,9 +52,9 @@ func TestJSONSchemaOptions(t *testing.T) {
 		{"bad pattern", "schema: {pattern: '('}", "bad-schema: schema", nil},
 		{"missing file", "schema_file: none.json", "missing-file: no such file: none.json", nil},
 		{"not JSON", "schema_file: s.json", "bad-schema: s.json", map[string]string{"s.json": "{"}},
-		{"network", "schema: {$ref: 'https://example.com/s.json'}", "bad-schema: not fetched from the network", nil},
+		{"network", "schema: {$ref: 'https://example.com/s.json'}", "bad-schema: schemas cannot come from the network", nil},
 		{"missing reference", "schema_file: s.json", "bad-schema: s.json", map[string]string{"s.json": `{"$ref": "gone.json"}`}},
-		{"both", "schema: {type: object}\nschema_file: s.json", "no-effect: no effect beside schema", map[string]string{"s.json": "{}"}},
+		{"both", "schema: {type: object}\nschema_file: s.json", "no-effect: no effect because schema is set", map[string]string{"s.json": "{}"}},
 	})
 }
 
@@ -65,7 +65,7 @@ func FuzzStripFence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got := match.StripFence(text)
 		if !strings.Contains(text, got) {
-			t.Fatalf("%q is no part of %q", got, text)
+			t.Fatalf("%q is not part of %q", got, text)
 		}
 		if strings.ContainsAny(text, "`~") || text == "" {
 			return
@@ -73,7 +73,7 @@ func FuzzStripFence(f *testing.F) {
 		if got != text {
 			t.Fatalf("%q became %q", text, got)
 		}
-		body := strings.TrimRight(text, "\r\n") // what a fence encloses has no line end
+		body := strings.TrimRight(text, "\r\n") // the content of a fence has no final line end
 		if fenced := match.StripFence("```json\n" + text + "\n```"); fenced != body {
 			t.Fatalf("%q came back as %q", body, fenced)
 		}

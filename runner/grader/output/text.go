@@ -1,6 +1,6 @@
-// Package output grades what an agent produced: its answer, and the files it left in the workspace.
-// Use [Text], [File], [Diff] and [JSONSchema] through the registry of [waza/runner/grader/builtin];
-// [NewText] and [NewAnyOf] build the graders of what a task expects.
+// Package output grades what an agent produced: its answer and the files in its workspace. Use
+// [Text], [File], [Diff] and [JSONSchema] through the registry of [waza/runner/grader/builtin].
+// [NewText] and [NewAnyOf] build graders for the expected of a task.
 package output
 
 import (
@@ -20,26 +20,28 @@ import (
 var Text = grader.KindOf(eval.Kind{
 	Name:    "text",
 	Aliases: []string{"regex", "keyword"},
-	Summary: "Looks for texts and patterns in the output. The score is the share of checks met; all must be.",
+	Summary: "Looks for texts and patterns in the output. The score is the share of checks met. Passes if all are met.",
 }, checkText, NewText)
 
-// TextOptions are the options of the text grader.
+// TextOptions holds the options of the text grader.
 type TextOptions struct {
-	// Texts the output must contain, in any letter case. May use template variables.
+	// Texts that the output must contain, in any letter case. Can use template variables.
 	Contains []string `yaml:"contains"`
-	// Texts the output must not contain, in any letter case. May use template variables.
+	// Texts that the output must not contain, in any letter case. Can use template variables.
 	NotContains []string `yaml:"not_contains"`
-	// Texts the output must contain, letter case included. May use template variables.
+	// Texts that the output must contain, in the same letter case. Can use template variables.
 	ContainsCS []string `yaml:"contains_cs"`
-	// Texts the output must not contain, letter case included. May use template variables.
+	// Texts that the output must not contain, in the same letter case. Can use template
+	// variables.
 	NotContainsCS []string `yaml:"not_contains_cs"`
 	// Regular expressions (RE2) that must match somewhere in the output.
 	RegexMatch []string `yaml:"regex_match"`
 	// Regular expressions (RE2) that must not match anywhere in the output.
 	RegexNotMatch []string `yaml:"regex_not_match"`
-	// Older spelling of regex_match, for any letter case, which is compared letter by letter: ß does not match SS.
+	// Older spelling of regex_match. It ignores letter case, letter by letter: ß does not match
+	// SS.
 	MustMatch []string `yaml:"must_match" jsonschema_extras:"deprecated=true"`
-	// Older spelling of regex_not_match, for any letter case.
+	// Older spelling of regex_not_match. It ignores letter case.
 	MustNotMatch []string `yaml:"must_not_match" jsonschema_extras:"deprecated=true"`
 	// Older spelling of contains.
 	MustContain []string `yaml:"must_contain" jsonschema_extras:"deprecated=true"`
@@ -47,7 +49,7 @@ type TextOptions struct {
 	MustNotContain []string `yaml:"must_not_contain" jsonschema_extras:"deprecated=true"`
 }
 
-// textList is one option of the text grader and what it means.
+// A textList is one option of the text grader and its meaning.
 type textList struct {
 	key     string
 	values  []string
@@ -78,7 +80,7 @@ func checkText(c *eval.Check, o *TextOptions) {
 			checks++
 			switch {
 			case v == "":
-				c.Errorf(decode.At(l.key, i), decode.CodeInvalidValue, "%s[%d] is empty, and every output contains that", l.key, i)
+				c.Errorf(decode.At(l.key, i), decode.CodeInvalidValue, "%s[%d] is empty, so every output contains it", l.key, i)
 			case l.pattern:
 				c.Regexp(decode.At(l.key, i), v)
 			}
@@ -110,14 +112,14 @@ func textChecks(o *TextOptions) ([]textCheck, error) {
 	return checks, nil
 }
 
-// textGrader is safe for concurrent use because nothing in it changes.
+// A textGrader is immutable and therefore safe for concurrent use.
 type textGrader struct{ checks []textCheck }
 
-// textCheck is one text or pattern that must, or must not, be in the output.
+// A textCheck is a text or pattern that must, or must not, occur in the output.
 type textCheck struct {
 	label    string
-	want     string // as the suite has it
-	folded   string // want by foldCase, when fold is set and template is not
+	want     string // as written in the suite
+	folded   string // the folded form of want, if fold is set and template is not
 	re       *regexp.Regexp
 	fold     bool
 	absent   bool
@@ -158,8 +160,8 @@ func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 	return score, err
 }
 
-// complaint says what is wrong with the output, or nothing. folded is the
-// output by foldCase, for checks that fold.
+// complaint describes why the check is not met, or returns "". folded is the folded output, for
+// checks that ignore case.
 func (c *textCheck) complaint(s *grader.Subject, folded string) string {
 	if c.re != nil {
 		return c.patternComplaint(s.Output)
@@ -178,7 +180,7 @@ func (c *textCheck) complaint(s *grader.Subject, folded string) string {
 	case found == !c.absent:
 		return ""
 	case c.absent:
-		return fmt.Sprintf("the output contains %q, which it must not", text.Clip(want, grader.ExcerptBytes))
+		return fmt.Sprintf("the output contains %q, which is forbidden", text.Clip(want, grader.ExcerptBytes))
 	default:
 		return fmt.Sprintf("the output does not contain %q", text.Clip(want, grader.ExcerptBytes))
 	}
@@ -192,7 +194,7 @@ func (c *textCheck) patternComplaint(output string) string {
 		return fmt.Sprintf("the output does not match /%s/", text.Clip(c.want, grader.ExcerptBytes))
 	}
 	if m := c.re.FindStringIndex(output); m != nil {
-		return fmt.Sprintf("the output matches /%s/, which it must not: %s", text.Clip(c.want, grader.ExcerptBytes), grader.Excerpt(output[m[0]:m[1]]))
+		return fmt.Sprintf("the output matches /%s/, which is forbidden: %s", text.Clip(c.want, grader.ExcerptBytes), grader.Excerpt(output[m[0]:m[1]]))
 	}
 	return ""
 }

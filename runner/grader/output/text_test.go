@@ -18,13 +18,13 @@ func TestText(t *testing.T) {
 		{"contains in any case", `contains: ["hello", "wÖRLD"]`, nil, greeting, gradertest.Passes()},
 		{"lacks one of two", `contains: [hello, bye]`, nil, greeting, gradertest.Scores(0.5, `does not contain "bye"`, "output: \"Hello")},
 		{"not contains", `not_contains: [bye]`, nil, greeting, gradertest.Passes()},
-		{"contains what it must not", `not_contains: [answer]`, nil, greeting, gradertest.Scores(0, `contains "answer", which it must not`)},
+		{"contains a forbidden text", `not_contains: [answer]`, nil, greeting, gradertest.Scores(0, `contains "answer", which is forbidden`)},
 		{"case matters", `contains_cs: [answer]`, nil, greeting, gradertest.Scores(0, `does not contain "answer"`)},
 		{"case matters and is right", `contains_cs: [ANSWER]`, nil, greeting, gradertest.Passes()},
 		{"absent in this case", `not_contains_cs: [answer]`, nil, greeting, gradertest.Passes()},
-		{"present in this case", `not_contains_cs: [ANSWER]`, nil, greeting, gradertest.Scores(0, "must not")},
+		{"present in this case", `not_contains_cs: [ANSWER]`, nil, greeting, gradertest.Scores(0, "which is forbidden")},
 		{"regex", `regex_match: ['is \d+\.$']`, nil, greeting, gradertest.Passes()},
-		{"regex is for the case it says", `regex_match: ['the answer']`, nil, greeting, gradertest.Scores(0, "does not match /the answer/")},
+		{"regex is case-sensitive", `regex_match: ['the answer']`, nil, greeting, gradertest.Scores(0, "does not match /the answer/")},
 		{"regex must not match", `regex_not_match: ['(?i)answer is \d']`, nil, greeting, gradertest.Scores(0, `"ANSWER is 4"`)},
 		{"regex does not match", `regex_not_match: ['error']`, nil, greeting, gradertest.Passes()},
 		{"older spellings fold", "must_match: [the answer]\nmust_not_match: [ERROR]\nmust_contain: [HELLO]\nmust_not_contain: [bye]", nil, greeting, gradertest.Passes()},
@@ -37,9 +37,9 @@ func TestText(t *testing.T) {
 	})
 }
 
-// Letters that have no counterpart of their own in the other case made two
-// spellings of one word differ: ς at the end of a word, and ß, which is SS in
-// upper case. What must not occur was passed, and what must occur failed.
+// Some letters have no single counterpart in the other case: ς at the end of a word, and ß,
+// which is SS in upper case. Two spellings of one word with such letters once differed, so
+// forbidden texts passed and required texts failed.
 func TestTextFoldsEveryAlphabet(t *testing.T) {
 	t.Parallel()
 	for _, pair := range gradertest.Spellings {
@@ -50,7 +50,7 @@ func TestTextFoldsEveryAlphabet(t *testing.T) {
 			})
 			gradertest.RunCases(t, "text", []gradertest.Case{
 				{"contains " + s.want, "contains: [" + s.want + "]", nil, output, gradertest.Passes()},
-				{"not contains " + s.want, "not_contains: [" + s.want + "]", nil, output, gradertest.Scores(0, `contains "`+s.want+`", which it must not`)},
+				{"not contains " + s.want, "not_contains: [" + s.want + "]", nil, output, gradertest.Scores(0, `contains "`+s.want+`", which is forbidden`)},
 				{"contains cs " + s.want, "contains_cs: [" + s.want + "]", nil, output, gradertest.Scores(0)},
 				{"variable " + s.want, "contains: ['{{word}}']", nil, filled, gradertest.Passes()},
 			})

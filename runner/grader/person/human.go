@@ -1,5 +1,5 @@
-// Package person leaves the score of a trial to a person, and keeps what the person says.
-// [Human] asks for a score; [SetReview] records it once it is given.
+// Package person lets people score trials. Its graders [Human] and [HumanCalibration] ask for a
+// score; [SetReview] records the score that a person gives.
 package person
 
 import (
@@ -14,18 +14,18 @@ import (
 	"waza/runner/record"
 )
 
-// human and humanCalibration leave the score to a person: see [Review].
+// Human and HumanCalibration leave the score to a person: see [SetReview].
 var (
 	Human = grader.KindOf(eval.Kind{
 		Name:    record.TypeHuman,
-		Summary: "Asks a person. The trial waits in state needs_review until someone has given a score, with `waza review` or `run.review`.",
+		Summary: "Asks a person. The trial stays in state needs_review until a person gives a score with `waza review` or `run.review`.",
 		Options: func() any { return &HumanOptions{Threshold: record.DefaultPass} },
 	}, checkHuman, newHuman)
 	HumanCalibration = func() grader.Kind {
 		k := grader.KindOf(eval.Kind{
 			Name: record.TypeHumanCalibration,
-			Summary: "Collects a person's scores to compare another grader's with, mostly a judge's. It has no part in the trial's verdict or score, " +
-				"and no trial waits for it; the run's summary tells how far the two agree.",
+			Summary: "Collects a person's scores and compares them with another grader's, usually a judge's. It does not affect the trial's verdict or score, " +
+				"and no trial waits for it. The run's summary shows how well the two agree.",
 			Options: func() any { return &HumanCalibrationOptions{Threshold: record.DefaultPass} },
 		}, checkHumanCalibration, newHumanCalibration)
 		k.Preflight = preflightCalibration
@@ -33,25 +33,26 @@ var (
 	}()
 )
 
-// HumanOptions are the options of the human grader.
+// HumanOptions holds the options of the human grader.
 type HumanOptions struct {
-	// What the person is to look at. May use template variables.
+	// Instructions for the person. Can use template variables.
 	Instructions string `yaml:"instructions"`
-	// What the person is to judge, one by one. May use template variables.
+	// Criteria that the person should judge, one by one. Can use template variables.
 	Criteria []string `yaml:"criteria"`
-	// Least score, 0 to 1, that passes.
+	// Minimum score, 0 to 1, that passes.
 	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 
-// HumanCalibrationOptions are the options of the human_calibration grader.
+// HumanCalibrationOptions holds the options of the human_calibration grader.
 type HumanCalibrationOptions struct {
 	// Name of the grader whose scores are compared with the person's.
 	CalibrateGrader string `yaml:"calibrate_grader" jsonschema_extras:"x-refers=grader"`
-	// What the person is to look at. May use template variables.
+	// Instructions for the person. Can use template variables.
 	Instructions string `yaml:"instructions"`
-	// What the person is to judge, one by one. May use template variables.
+	// Criteria that the person should judge, one by one. Can use template variables.
 	Criteria []string `yaml:"criteria"`
-	// Least score, 0 to 1, with which the person lets the trial pass: whether the two agree rests on it.
+	// Minimum score, 0 to 1, with which the trial passes in the person's view. It decides
+	// whether the two agree.
 	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 
@@ -70,7 +71,7 @@ func checkPass(c *eval.Check, threshold float64) {
 	}
 }
 
-// personGrader asks for a person's score: it says what is asked, and no more.
+// A personGrader asks for a person's score. It does not score by itself.
 type personGrader struct {
 	instructions string
 	criteria     []string
@@ -94,8 +95,8 @@ func (g *personGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 	return grader.Score{NeedsReview: true, Details: r}, nil
 }
 
-// preflightCalibration finds names that no grader has: their scores would be
-// compared with nothing.
+// preflightCalibration reports calibrated names that no grader has, because nothing could be
+// compared with the person's scores.
 func preflightCalibration(_ context.Context, specs []*eval.Grader, env *grader.Env) []grader.Finding {
 	names := graderNames(env.Suite)
 	var findings []grader.Finding
@@ -115,7 +116,7 @@ func preflightCalibration(_ context.Context, specs []*eval.Grader, env *grader.E
 	return findings
 }
 
-// graderNames are the names of the graders of a suite and its tasks, once each.
+// graderNames returns the names of the graders of a suite and its tasks, once each.
 func graderNames(suite *eval.Suite) []string {
 	var names []string
 	add := func(graders []*eval.Grader) {

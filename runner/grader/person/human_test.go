@@ -37,7 +37,7 @@ func TestHuman(t *testing.T) {
 	}
 }
 
-// reread gives a result as a reader of the record has it.
+// reread encodes and decodes a result, as if it were read from a record.
 func reread(t *testing.T, r record.Grade) *record.Grade {
 	t.Helper()
 	b, err := json.Marshal(r)
@@ -53,7 +53,7 @@ func TestHumanOptions(t *testing.T) {
 		{"nothing", "{}", "", nil},
 		{"always passes", "threshold: 0", "checks-nothing: every score passes", nil},
 		{"too much", "threshold: 1.5", "invalid-value: threshold", nil},
-		{"no list", "criteria: 3", "wrong-type: criteria", nil},
+		{"not a list", "criteria: 3", "wrong-type: criteria", nil},
 		{"unknown", "instruction: x", "unknown-option: instruction", nil},
 	})
 	gradertest.RunOptions(t, "human_calibration", []gradertest.OptionCase{
@@ -101,7 +101,7 @@ func TestSetReview(t *testing.T) {
 	for _, score := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
 		require.ErrorContains(t, SetReview(&r, score, "", "", at), "from 0 to 1")
 	}
-	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "text"}), 1, "", "", at), `grader "x" is of type text, which asks no person`)
+	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "text"}), 1, "", "", at), `grader "x" has type text, which does not ask a person`)
 	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "human", Error: "gone"}), 1, "", "", at), "could not do its work: gone")
 	odd := record.Grade{Name: "h", Type: "human", NeedsReview: true, Details: "rubbish"}
 	require.NoError(t, SetReview(&odd, 0.5, "", "", at))
@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, results[1].Review().Comparison))
 
 	results[1] = *reread(t, results[1])
-	results[0].Score, results[0].Passed = 0.25, false // graded anew
+	results[0].Score, results[0].Passed = 0.25, false // graded again
 	Compare(results)
 	require.Empty(t, cmp.Diff(&record.Calibration{Person: 0.25, Grader: 0.25, Agree: true}, results[1].Review().Comparison))
 
@@ -142,8 +142,8 @@ func TestKeepReviews(t *testing.T) {
 	require.NoError(t, SetReview(&before[1], 0.6, "fine", "Ada", at))
 	before[0] = *reread(t, before[0])
 	results := []record.Grade{
-		pending("a", "human", record.Review{Threshold: 0.8, Instructions: "today's"}), // the suite asks for more now
-		pending("b", "human_calibration", record.Review{Threshold: 0.5}),              // another question
+		pending("a", "human", record.Review{Threshold: 0.8, Instructions: "today's"}), // the suite requires a higher score now
+		pending("b", "human_calibration", record.Review{Threshold: 0.5}),              // a different question
 		pending("c", "human", record.Review{Threshold: 0.5}), pending("d", "human", record.Review{Threshold: 0.5}),
 	}
 	KeepReviews(results, before)
@@ -156,7 +156,7 @@ func TestKeepReviews(t *testing.T) {
 	}
 }
 
-// Of two graders of one name both were given the last one's score.
+// Two graders of one name once both got the score of the last one.
 func TestKeepReviewsOfOneName(t *testing.T) {
 	t.Parallel()
 	ask := func() []record.Grade {

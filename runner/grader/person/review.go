@@ -11,15 +11,15 @@ import (
 	"waza/runner/record"
 )
 
-// maxComment bounds what is kept of a person's comment.
+// maxComment is the most bytes kept of a person's comment.
 const maxComment = 16 << 10
 
-// SetReview gives the result a person's score, which is in [0, 1]. It takes the
-// place of an earlier one. The error says why the result cannot take it.
+// SetReview gives the result a person's score, which must be in [0, 1]. It replaces an earlier
+// score. It returns an error if the result does not ask a person or the score is invalid.
 func SetReview(r *record.Grade, score float64, comment, reviewer string, at time.Time) error {
 	switch {
 	case !r.AsksPerson():
-		return fmt.Errorf("grader %q is of type %s, which asks no person", r.Name, r.Type)
+		return fmt.Errorf("grader %q has type %s, which does not ask a person", r.Name, r.Type)
 	case r.Error != "":
 		return fmt.Errorf("grader %q could not do its work: %s", r.Name, r.Error)
 	}
@@ -34,7 +34,7 @@ func SetReview(r *record.Grade, score float64, comment, reviewer string, at time
 	return nil
 }
 
-// CheckScore says what is wrong with a score that is not in [0, 1].
+// CheckScore returns an error if a score is not in [0, 1].
 func CheckScore(score float64) error {
 	if math.IsNaN(score) || score < 0 || score > 1 {
 		return errors.New("the score must be a number from 0 to 1")
@@ -42,10 +42,10 @@ func CheckScore(score float64) error {
 	return nil
 }
 
-// KeepReviews gives results that ask a person the scores that persons gave
-// before, where the grader of that name asked one then, too: of several of one
-// name the first gets the first's. What is asked is that of results, also what
-// score passes.
+// KeepReviews copies people's scores from the earlier results before to results that ask a
+// person again. It matches graders by name and type; of several with the same name and type the
+// first gets the first's score, and so on. The question and the passing score are those of
+// results.
 func KeepReviews(results, before []record.Grade) {
 	for i := range results {
 		r := &results[i]
@@ -57,12 +57,12 @@ func KeepReviews(results, before []record.Grade) {
 			continue
 		}
 		if review := old.Review(); review.ReviewedAt != nil {
-			_ = SetReview(r, old.Score, old.Feedback, review.Reviewer, *review.ReviewedAt) // it asks a person, and the score was one
+			_ = SetReview(r, old.Score, old.Feedback, review.Reviewer, *review.ReviewedAt) // cannot fail: the grader asks a person, and the score was valid before
 		}
 	}
 }
 
-// namesakes counts the results of the same grader, by name and type.
+// namesakes returns the number of results with the same grader name and type.
 func namesakes(results []record.Grade, r *record.Grade) int {
 	n := 0
 	for i := range results {
@@ -73,7 +73,7 @@ func namesakes(results []record.Grade, r *record.Grade) int {
 	return n
 }
 
-// namesake finds the result of the same grader before which there are skip others; nil for none.
+// namesake returns the result of the same grader after skip others, or nil.
 func namesake(results []record.Grade, r *record.Grade, skip int) *record.Grade {
 	for i := range results {
 		if results[i].Name != r.Name || results[i].Type != r.Type {
@@ -87,7 +87,7 @@ func namesake(results []record.Grade, r *record.Grade, skip int) *record.Grade {
 	return nil
 }
 
-// Compare brings the comparisons among the results of one trial up to date.
+// Compare updates the comparisons among the results of one trial.
 func Compare(results []record.Grade) {
 	for i := range results {
 		r := &results[i]

@@ -11,9 +11,9 @@ import (
 	"waza/runner/grader/assertion"
 )
 
-// preflightCode looks for what evaluates the assertions, and lets Python check the
-// syntax of all of its own at once. The interpreter stays for the run. Assertions
-// of JavaScript were checked with the suite.
+// preflightCode looks for the interpreters of the assertions and checks the syntax of all Python
+// assertions at once. The interpreter stays for the run. JavaScript assertions were checked with
+// the suite.
 func preflightCode(ctx context.Context, specs []*eval.Grader, env *grader.Env) []grader.Finding {
 	var python, javaScript []*eval.Grader
 	for _, spec := range specs {
@@ -66,8 +66,8 @@ func preflightPython(ctx context.Context, specs []*eval.Grader, env *grader.Env)
 	return findings
 }
 
-// unavailable reports of each grader that something it needs is missing. That is
-// a warning: the suite is well, and its trials will be errors that say so.
+// unavailable reports for each grader that its interpreter is missing. That is a warning,
+// because the suite is valid; its trials will be errors with the same text.
 func unavailable(ctx context.Context, specs []*eval.Grader, err error) []grader.Finding {
 	if ctx.Err() != nil {
 		return nil

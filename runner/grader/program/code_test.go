@@ -20,7 +20,7 @@ import (
 	"waza/runner/record"
 )
 
-// assertions builds a code grader of Python, with an environment of its own.
+// assertions builds a code grader for Python with its own environment.
 func assertions(t testing.TB, sources ...string) (*grader.Bound, *grader.Env) {
 	t.Helper()
 	gradertest.NeedPython(t)
@@ -36,7 +36,7 @@ func pythonBound(t testing.TB, env *grader.Env, sources ...string) *grader.Bound
 	return b
 }
 
-// richSubject has something in every name of the scope.
+// richSubject returns a subject with a value in every name of the scope.
 func richSubject(t *testing.T) *grader.Subject {
 	return gradertest.Subject("The answer is 42.\nDone.", gradertest.Workspace(t, map[string]string{"a.txt": "alpha", "sub/b.bin": "\xff\xfe"}), gradertest.Using("explain"),
 		func(s *grader.Subject) {
@@ -133,7 +133,7 @@ func TestPythonShare(t *testing.T) {
 	require.Len(t, got.Details, 4)
 }
 
-// One assertion must not see what another did to its values or to modules.
+// An assertion must not see what another one did to its values or to modules.
 func TestPythonNothingLeaks(t *testing.T) {
 	t.Parallel()
 	b, env := assertions(t,
@@ -157,7 +157,7 @@ func TestPythonNothingLeaks(t *testing.T) {
 func TestPythonTimeout(t *testing.T) {
 	t.Parallel()
 	b, env := assertions(t, "True", "[1 for x in iter(int, 1)]", "output == 'x'", "10**10**10 > 1")
-	// A busy machine may need long for the others, too.
+	// A busy machine can need long for the other assertions, too.
 	for _, env.AssertionTimeout = range []time.Duration{300 * time.Millisecond, 3 * time.Second, time.Minute} {
 		if got, err := b.Grade(context.Background(), gradertest.Subject("x")); err == nil && got.Score == 0.5 {
 			break
@@ -168,14 +168,13 @@ func TestPythonTimeout(t *testing.T) {
 
 func TestPythonCrash(t *testing.T) {
 	t.Parallel()
-	// The way to os that an assertion has without __import__.
+	// An assertion can reach os this way without __import__.
 	exit := "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__['_exit'](3)"
 	b, _ := assertions(t, "True", exit, "output == 'x'")
 	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Verdict{Score: 2. / 3, Feedback: []string{"it crashed the interpreter"}})
 }
 
-// An assertion that finds its way to the replies must not be believed, nor bring
-// anything down.
+// Replies that an assertion forges must not be believed, and must not crash anything.
 func TestPythonRubbishReply(t *testing.T) {
 	t.Parallel()
 	flood := "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__['write']"
@@ -215,7 +214,7 @@ func TestPythonDeepArguments(t *testing.T) {
 	nested := strings.Repeat("[", 900) + strings.Repeat("]", 900)
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Passes())
 	nested = strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Errors("the trial cannot be read"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Errors("cannot read the trial"))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("shallow")), gradertest.Passes())
 }
 
@@ -251,7 +250,7 @@ func TestPythonCancelled(t *testing.T) {
 	require.ErrorIs(t, err, stopped)
 }
 
-// The workspace is made only for assertions that look at files.
+// waza creates the workspace only for assertions that look at files.
 func TestPythonNeedsNoWorkspace(t *testing.T) {
 	t.Parallel()
 	b, env := assertions(t, "output == 'x'")

@@ -15,7 +15,7 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-// javaScript builds a code grader of JavaScript, with an environment of its own.
+// javaScript builds a code grader for JavaScript with its own environment.
 func javaScript(t testing.TB, sources ...string) (*grader.Bound, *grader.Env) {
 	t.Helper()
 	env := gradertest.PatientEnv(1)
@@ -30,7 +30,7 @@ func javaScriptBound(t testing.TB, env *grader.Env, sources ...string) *grader.B
 	return b
 }
 
-// requireJavaScript checks assertions one by one: what is wrong with each, "" for nothing.
+// requireJavaScript checks the complaint about each assertion; "" means that it is true.
 func requireJavaScript(t *testing.T, s *grader.Subject, cases map[string]string) {
 	t.Helper()
 	env := gradertest.PatientEnv(2)
@@ -66,7 +66,7 @@ func TestJavaScript(t *testing.T) {
 		"missing.name":                                  "ReferenceError: missing is not defined",
 		"null.x":                                        "TypeError",
 		"throw new Error('no')":                         "Error: no",
-		"throw {toString() { throw 1 }}":                "a value that cannot be written",
+		"throw {toString() { throw 1 }}":                "a value that cannot be converted to text",
 		"output.includes":                               "is a function",
 		"(function f() { return f() })()":               "too deeply",
 		"leaked = 1":                                    "ReferenceError",
@@ -78,8 +78,8 @@ func TestJavaScript(t *testing.T) {
 	})
 }
 
-// A promise is an object, and objects are true: assertions that are promises passed
-// whatever came of them, and so did iterators, of which nobody asked for an element.
+// Objects are true, and promises and iterators are objects. Assertions with such values once
+// passed, whatever the promise settled to and whatever the iterator contained.
 func TestAttackJavaScriptPromises(t *testing.T) {
 	t.Parallel()
 	requireJavaScript(t, gradertest.Subject("hello"), map[string]string{
@@ -90,7 +90,7 @@ func TestAttackJavaScriptPromises(t *testing.T) {
 		"(async () => { await null; throw new TypeError('no such thing') })()": "the promise was rejected: TypeError: no such thing",
 		"Promise.reject('a reason')":                                           "the promise was rejected: a reason",
 		"Promise.reject()":                                                     "the promise was rejected: undefined",
-		"Promise.reject({toString() { throw 1 }})":                             "the promise was rejected: a value that cannot be written",
+		"Promise.reject({toString() { throw 1 }})":                             "the promise was rejected: a value that cannot be converted to text",
 		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 2)":  "",
 		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 3)":  "is false",
 		"Promise.any([Promise.reject(1), true])":                               "",
@@ -113,7 +113,7 @@ func TestAttackJavaScriptPromises(t *testing.T) {
 	})
 }
 
-// Of Python the same held for iterators other than generators.
+// Python had the same problem with iterators other than generators.
 func TestPythonIterators(t *testing.T) {
 	t.Parallel()
 	b, _ := assertions(t, "map(str.isupper, [output])", "zip()", "iter([])", "any(map(str.isupper, ['X']))")
@@ -123,7 +123,7 @@ func TestPythonIterators(t *testing.T) {
 func TestJavaScriptTimeout(t *testing.T) {
 	t.Parallel()
 	b, env := javaScript(t, "true", "while (true) {}", "(async () => { for (;;) await null })()", "output === 'x'")
-	// A busy machine may need long for the others, too.
+	// A busy machine can need long for the other assertions, too.
 	for _, env.AssertionTimeout = range []time.Duration{300 * time.Millisecond, 3 * time.Second, time.Minute} {
 		if got, err := b.Grade(context.Background(), gradertest.Subject("x")); err == nil && got.Score == 0.5 {
 			break
@@ -132,14 +132,14 @@ func TestJavaScriptTimeout(t *testing.T) {
 	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Scores(0.5, "while (true) {}: timed out after "+env.AssertionTimeout.String(), "await null })(): timed out"))
 }
 
-// What an agent wrote must not exhaust the stack of a process.
+// An agent's output must not exhaust the stack of a process.
 func TestJavaScriptDeepInput(t *testing.T) {
 	t.Parallel()
 	b, env := javaScript(t, "JSON.parse(output)", "tool_calls.length === 1", `JSON.parse('{"a": ["[[\\"[["]}').a.length === 1`)
 	deep := strings.Repeat("[", executor.MaxOutputBytes)
 	gradertest.RequireVerdict(t, b, gradertest.Subject(deep, gradertest.Calling("x "+deep)), gradertest.Scores(2./3, "RangeError: JSON.parse: the text is nested too deeply"))
 	nested := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Errors("the trial cannot be read: tool_calls is nested too deeply"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Errors("cannot read the trial: tool_calls is nested too deeply"))
 	for source, want := range map[string]string{
 		strings.Repeat("(", 1_000_000): "assertions[0]: longer than 16 KiB", strings.Repeat("(", 5000): "(column ",
 	} {

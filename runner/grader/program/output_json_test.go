@@ -9,7 +9,7 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-// An output that is one JSON text is there as a value, in both languages.
+// An output that is one JSON text is available as a value in both languages.
 func TestOutputJSON(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 501) + strings.Repeat("]", 501)

@@ -14,13 +14,13 @@ import (
 	"waza/runner/record"
 )
 
-// Bounds on what assertions see of a workspace. The text of a file beyond them
-// is null, as is that of a binary one, but its path is there.
+// Limits of what assertions see of a workspace. Files beyond them are listed with a null text,
+// and so are binary files.
 const (
 	maxScopeFiles     = 20_000
 	maxScopeFileBytes = 1 << 20
 	maxScopeBytes     = 16 << 20
-	// maxScopeDepth bounds how deep output_json is nested: interpreters recur.
+	// maxScopeDepth is the deepest nesting of output_json, because interpreters recurse.
 	maxScopeDepth = 500
 )
 
@@ -37,7 +37,7 @@ func scopeJSON(ctx context.Context, s *grader.Subject, names []string) (json.Raw
 	return match.EncodeJSON(scope)
 }
 
-// scopeOutputJSON is the value of an output that is one JSON text; null for any other.
+// scopeOutputJSON returns the value of an output that is one JSON text, and null for any other.
 func scopeOutputJSON(s *grader.Subject) json.RawMessage {
 	text := []byte(match.JSONText(s.Output))
 	if jsonwalk.Depth(text) > maxScopeDepth || !json.Valid(text) {
@@ -53,7 +53,7 @@ func scopeOutcome(s *grader.Subject) map[string]any {
 	}
 }
 
-// scopeCall is a tool call as assertions see it.
+// A scopeCall is a tool call as assertions see it.
 type scopeCall struct {
 	Type       string          `json:"type,omitempty"`
 	AtMS       *int64          `json:"at_ms,omitempty"`
@@ -78,7 +78,7 @@ func newScopeCall(c *record.ToolCall) scopeCall {
 	}
 }
 
-// validJSON returns raw, null for nothing, and a JSON string of what is not JSON.
+// validJSON returns raw, null if raw is empty, or a JSON string if raw is not JSON.
 func validJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")
@@ -101,8 +101,7 @@ func scopeToolCalls(s *grader.Subject) []scopeCall {
 	return calls
 }
 
-// scopeEntry is an entry of the transcript, other than a tool call, as
-// assertions see it.
+// A scopeEntry is an entry of the transcript as assertions see it, other than a tool call.
 type scopeEntry struct {
 	Type string `json:"type"`
 	AtMS int64  `json:"at_ms"`
@@ -145,10 +144,10 @@ func scopeFiles(ctx context.Context, s *grader.Subject) (any, error) {
 			return context.Cause(ctx)
 		}
 		if err != nil || !entry.Type().IsRegular() {
-			return nil // what cannot be read is not seen; links are not followed
+			return nil // skip what cannot be read; do not follow links
 		}
 		if len(files) == maxScopeFiles {
-			return fmt.Errorf("the workspace holds more than %d files", maxScopeFiles)
+			return fmt.Errorf("the workspace contains more than %d files", maxScopeFiles)
 		}
 		files[path] = nil
 		info, err := entry.Info()

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// tail keeps the last bytes written to it, so that a program which floods cannot
-// exhaust memory and its last line is still there. It is not safe for concurrent use.
+// A tail keeps the last bytes written to it, so that a program with too much output cannot
+// exhaust memory and its last line is kept. It is not safe for concurrent use.
 type tail struct {
 	max int
 	buf []byte
@@ -23,7 +23,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, as valid text.
+// String returns the kept bytes as valid text.
 func (t *tail) String() string {
 	return strings.ToValidUTF8(string(t.buf[max(0, len(t.buf)-t.max):]), "\uFFFD")
 }
