@@ -8,14 +8,14 @@ import (
 	"waza/runner/record"
 )
 
-// benchmarkDocument is what a benchmark measured, by model and length of the context, and
-// what it skipped; nil of other runs.
+// benchmarkDocument returns a benchmark's measurements, by model and length of the context, and
+// its skipped cells. It returns nil for other runs.
 func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
 	if rec.Benchmark == nil {
 		return nil
 	}
 	d := &document{}
-	title := "Speed, with intervals of the means of 95 %"
+	title := "Speed, with 95 % intervals of the means"
 	s := d.section("")
 	head := []string{"Model", "Context", "Trials", "First token", "95 % interval", "Tokens/s", "95 % interval", "Tokens read", "Tokens written", "Cost/trial"}
 	row := func(cell *record.Cell, name string, b *record.BenchmarkResult) {
@@ -49,7 +49,7 @@ func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
 	return d
 }
 
-// targetName is what a run without a matrix measures.
+// targetName names the model or executor that a run without a matrix measures.
 func targetName(rec *record.Run) string {
 	if rec.Config.Model != "" {
 		return rec.Config.Model
@@ -57,8 +57,8 @@ func targetName(rec *record.Run) string {
 	return rec.Config.Executor
 }
 
-// nameBesideContext is the model of a cell or, where more tells cells apart than model and
-// context, the cell's name.
+// nameBesideContext returns the model of a cell. If cells differ in more than model and context,
+// it returns the cell's name.
 func nameBesideContext(rec *record.Run, c *record.Cell) string {
 	n := len(c.Params)
 	if _, ok := c.Params[record.ParamContext]; ok {
@@ -73,7 +73,7 @@ func nameBesideContext(rec *record.Run, c *record.Cell) string {
 	return targetName(rec)
 }
 
-// mean is that of a measure in a form, a dash without one.
+// mean formats the mean of a measure, or returns a dash if there is no measure.
 func mean(m *record.Measure, form func(float64) string) string {
 	if m == nil {
 		return "–"
@@ -88,7 +88,7 @@ func meanInterval(m *record.Measure, form func(low, high float64) string) string
 	return form(m.MeanInterval.Low, m.MeanInterval.High)
 }
 
-// firstToken gives milliseconds; those of local servers need decimals.
+// firstToken formats milliseconds; short times, as from local servers, need decimals.
 func firstToken(ms float64) string {
 	if ms < 10_000 {
 		return figure.Number(ms) + " ms"
@@ -106,7 +106,7 @@ func (r *Report) benchmark(b *strings.Builder, o Options) {
 		s.narrow(o, read, speedInterval, firstInterval, trials, written)
 	}
 	var text strings.Builder
-	_ = d.text(&text, o) // a Builder takes everything
+	_ = d.text(&text, o) // a Builder never fails
 	if text.Len() > 0 {
 		b.WriteString("\n" + text.String())
 	}

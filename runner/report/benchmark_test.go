@@ -12,8 +12,8 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// A benchmark has a table of what was measured, which narrow terminals see part of, and
-// names what was skipped.
+// A benchmark has a table of its measurements, of which narrow terminals show a part, and lists
+// the skipped cells.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 	measure := func(mean float64) *record.Measure {
@@ -37,7 +37,7 @@ func TestBenchmark(t *testing.T) {
 		text, _, _ = strings.Cut(text, "too long")
 		return "Speed, with" + text
 	}
-	require.Equal(t, `Speed, with intervals of the means of 95 %
+	require.Equal(t, `Speed, with 95 % intervals of the means
 Model                         Context  Trials  First token  95 % interval        Tokens/s  95 % interval     Tokens read  Tokens written  Cost/trial
 m-1                           5000     3       210.00 ms    [209.00, 211.00] ms  110.50    [109.50, 111.50]  5010         60              $0.0129
 m-1,context_tokens=0,top_p=1  0        1       12.3 s       –                    –         –                 –            –               –

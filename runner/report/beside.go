@@ -9,7 +9,7 @@ import (
 	"waza/runner/record"
 )
 
-// baseline tells what difference the skills make.
+// baseline prints the effect of the skills.
 func (r *Report) baseline(b *strings.Builder, o Options) {
 	if r.Summary == nil || r.Summary.Baseline == nil {
 		return
@@ -56,12 +56,12 @@ func baselineRows(base *record.BaselineResult) []row {
 	return rows
 }
 
-// classCounts counts tasks by what skills, or a later run, made of them.
+// classCounts formats the numbers of tasks by class.
 func classCounts(n record.ClassCounts) string {
 	return fmt.Sprintf("%d improved, %d regressed, %d unchanged, %d without a difference, %d undecided", n.Improved, n.Regressed, n.Unchanged, n.NoDifference, n.Undecided)
 }
 
-// gainColour marks a gain whose interval excludes 0.
+// gainColour returns the color of a gain whose interval excludes 0.
 func gainColour(g *record.Gain) colour {
 	switch {
 	case g.Interval == nil:
@@ -73,11 +73,11 @@ func gainColour(g *record.Gain) colour {
 	return 0
 }
 
-// unmeasured is the reason in a note.
+// unmeasured returns the reason in a note.
 func unmeasured(note string) string { return strings.TrimPrefix(Clean(note), "not measured: ") }
 
-// triggers tells how well the agent knew when to use the skill, and which prompts
-// it got wrong.
+// triggers prints how well the agent decided when to use the skill, and which prompts it got
+// wrong.
 func (r *Report) triggers(b *strings.Builder, o Options) {
 	if r.Summary == nil || r.Summary.Triggers == nil {
 		return
@@ -109,7 +109,8 @@ func quotient(x *float64) string {
 	return figure.Score(*x)
 }
 
-// answers says how many prompts were answered rightly, and what became of the others.
+// answers formats how many prompts were answered correctly, and how many others ended
+// differently.
 func answers(t *record.TriggerResult, o Options) string {
 	var c record.Counts
 	for _, p := range t.Results {
@@ -131,10 +132,10 @@ func answers(t *record.TriggerResult, o Options) string {
 	return s
 }
 
-// promptColumns is how much of a prompt is shown at most.
+// promptColumns is the most columns of a prompt that are shown.
 const promptColumns = 60
 
-// promptRows are the prompts that were not all answered rightly.
+// promptRows returns the prompts with wrong or missing answers.
 func promptRows(t *record.TriggerResult) []row {
 	rows := []row{{
 		cells:   []string{"Prompt", "Verdict", "Used it", "Text"},

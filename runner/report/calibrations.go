@@ -8,14 +8,13 @@ import (
 	"waza/runner/figure"
 )
 
-// calibrations tells how far graders agree with the persons who scored the same
-// trials.
+// calibrations prints how well graders agree with the people who scored the same trials.
 func (r *Report) calibrations(b *strings.Builder, o Options) {
 	if r.Summary == nil || len(r.Summary.Calibrations) == 0 {
 		return
 	}
 	b.WriteByte('\n')
-	head := []string{"Agreement with persons", "Trials", "Same verdict", "Kappa", "Scores apart", "Bias"}
+	head := []string{"Agreement with people", "Trials", "Same verdict", "Kappa", "Score difference", "Bias"}
 	rows := []row{{cells: head, colours: []colour{bold, bold, bold, bold, bold, bold}}}
 	pending := 0
 	for _, c := range r.Summary.Calibrations {

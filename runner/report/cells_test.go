@@ -11,7 +11,7 @@ import (
 	"waza/runner/report"
 )
 
-// ofCells is the report of a run of two tasks in three cells each.
+// ofCells returns the report of a run of two tasks in three cells each.
 func ofCells(names ...string) *report.Report {
 	rec := &record.Run{RunID: "r"}
 	rep := &record.Summary{}
@@ -47,14 +47,14 @@ func printed(t *testing.T, r *report.Report, width int) string {
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, report.Options{Width: width}))
 	for line := range strings.Lines(b.String()) {
-		if width > 0 && !strings.Contains(line, "counted trials") { // which is a sentence
+		if width > 0 && !strings.Contains(line, "counted trials") { // a sentence
 			require.LessOrEqual(t, report.Columns(strings.TrimSuffix(line, "\n")), width, line)
 		}
 	}
 	return b.String()
 }
 
-// Columns of tool scores are there where a task or a cell has some.
+// Columns of tool scores exist if a task or a cell has tool scores.
 func TestToolColumns(t *testing.T) {
 	t.Parallel()
 	r, params := ofCells("a", "b"), 0.8
@@ -68,7 +68,7 @@ func TestToolColumns(t *testing.T) {
 	printed(t, r, 80)
 }
 
-// The cells of a task stand below it, and all of them are compared.
+// The cells of a task follow it, and all of them are compared.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `Task                      Verdict  Trials  Score  Pass rate  95 % interval  Time/trial
@@ -90,7 +90,7 @@ llama-3.3-70b-instruct  2/2     10/10   100 %      72–100 %       0.90   1.2 s
 `, printed(t, ofCells("gpt-5-mini", "claude-sonnet-4-5", "llama-3.3-70b-instruct"), 100))
 }
 
-// Where there is little room, columns go first, and then what cells have in common.
+// In narrow terminals, columns are dropped first, and then the common part of cell names.
 func TestCellsInLittleRoom(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -106,7 +106,7 @@ func TestCellsInLittleRoom(t *testing.T) {
 	require.Contains(t, text, "style=terse  2/2")
 }
 
-// The best cell of a tuning is named, and those that may be as good, in lines that fit.
+// The report names the best cell of a tuning and its rivals, in lines that fit.
 func TestTune(t *testing.T) {
 	t.Parallel()
 	r := ofCells("a", "b", "c")
@@ -124,13 +124,13 @@ func TestTune(t *testing.T) {
 	}
 	require.Empty(t, show(nil))
 	require.Equal(t, ": b", show(&record.TuneResult{Best: "b"}))
-	require.Equal(t, ": b May be as good, these trials do not separate them: a; c", show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
+	require.Equal(t, ": b Possibly as good (not separated by these trials): a; c", show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
 	require.Equal(t, ": b too many cells", show(&record.TuneResult{Best: "b", Note: "too many cells"}))
 	many := strings.Split(strings.Repeat("x ", 10), " ")[:10]
 	require.Contains(t, show(&record.TuneResult{Best: "b", Rivals: many}), "x; x and 2 more")
 }
 
-// A system prompt that a model proposed is printed when it is the best.
+// The report prints a system prompt that a model proposed if it is the best.
 func TestTunedPrompt(t *testing.T) {
 	t.Parallel()
 	r := ofCells("given", "proposed")

@@ -42,7 +42,7 @@ func TestNoCommandIsLostInDocuments(t *testing.T) {
 	w := JSONWriter(&b)
 	data, err := json.Marshal(map[string]string{"text": reporttest.Attack + "####[x]#", "#": "##"})
 	require.NoError(t, err)
-	for _, c := range data { // in any pieces
+	for _, c := range data { // write single bytes
 		_, err := w.Write([]byte{c})
 		require.NoError(t, err)
 	}

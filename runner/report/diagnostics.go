@@ -12,9 +12,9 @@ import (
 	"waza/eval/text"
 )
 
-// Diagnostics prints findings as a compiler does: place, severity, message and
-// code, then the source line with the place underlined, then a suggestion. A
-// source that cannot be read is left out.
+// Diagnostics prints findings like a compiler: place, severity, message and code, then the
+// source line with the place underlined, then a suggestion. It omits sources that cannot be
+// read.
 //
 //	evals/demo.yaml:4:3: warning: unknown key "trials_per_tsk" [unknown-key]
 //	    4 |   trials_per_tsk: 3
@@ -30,7 +30,7 @@ func Diagnostics(w io.Writer, ds decode.Diagnostics, o Options) error {
 	return err
 }
 
-// DiagnosticsSummary tells in one line how many findings there are, "" for none.
+// DiagnosticsSummary returns a line with the number of findings, or "" if there are no findings.
 func DiagnosticsSummary(ds decode.Diagnostics) string {
 	n := map[decode.Severity]int{}
 	for _, d := range ds {
@@ -83,24 +83,23 @@ func writeDiagnostic(b *strings.Builder, d decode.Diagnostic, sources sourceLine
 }
 
 const (
-	// defaultSourceColumns is how much of a source line is shown when nothing
-	// says how wide the paper is.
+	// defaultSourceColumns is the most columns shown of a source line if the width of the output
+	// is unknown.
 	defaultSourceColumns = 120
-	// leastSourceColumns is how much is shown however narrow it is.
+	// leastSourceColumns is the fewest columns shown of a source line.
 	leastSourceColumns = 20
 	tabWidth           = 4
 )
 
-// cell is a character of a source line as it is shown.
+// A cell is a displayed character of a source line.
 type cell struct {
 	text string
 	cols int
 }
 
-// excerpt gives what is shown of a source line and what stands below it: a
-// caret under the character at column, and tildes up to end. Columns count
-// characters from 1; end is exclusive, and 0 when it is not known. Lines longer
-// than room are cut on the sides, so that the caret is in sight.
+// excerpt returns the shown part of a source line and the marks below it: a caret under the
+// character at column, and tildes up to end. Columns count characters from 1. end is exclusive;
+// 0 means unknown. Lines longer than room are cut on the sides, so that the caret stays visible.
 func excerpt(line string, column, end, room int) (shown, mark string) {
 	room = max(room, leastSourceColumns)
 	cells := cellsOf(line)
@@ -116,7 +115,7 @@ func excerpt(line string, column, end, room int) (shown, mark string) {
 		s.WriteString(cells[i].text)
 		n := cells[i].cols
 		if i == from {
-			n = max(n, 1) // a combining character has no column of its own
+			n = max(n, 1) // a combining character takes no column
 		}
 		m.WriteString(strings.Repeat(markOf(i, from, to), n))
 	}
@@ -131,7 +130,7 @@ func excerpt(line string, column, end, room int) (shown, mark string) {
 
 func cellsOf(line string) []cell {
 	var cells []cell
-	commands := map[int]bool{} // where the second # of one is
+	commands := map[int]bool{} // positions of the second # of commands
 	for _, found := range hashCommand.FindAllStringIndex(line, -1) {
 		commands[found[0]+1] = true
 	}
@@ -155,8 +154,8 @@ func cellsOf(line string) []cell {
 	return cells
 }
 
-// window chooses which cells are shown: all, or as many as room has around the
-// one at the caret, with a bit more after it than before.
+// window chooses the cells to show: all, or as many as fit into room around the cell at the
+// caret, with a few more after it than before.
 func window(cells []cell, caret, room int) (first, last int) {
 	total := 0
 	for _, c := range cells {
@@ -194,7 +193,7 @@ func markOf(i, from, to int) string {
 	return " "
 }
 
-// singleCaret keeps the first of several carets that a wide character got.
+// singleCaret keeps the first of several carets below a wide character.
 func singleCaret(mark string) string {
 	at := strings.IndexByte(mark, '^')
 	if at < 0 {
@@ -203,11 +202,10 @@ func singleCaret(mark string) string {
 	return mark[:at+1] + strings.ReplaceAll(mark[at+1:], "^", "~")
 }
 
-// maxSourceBytes is the largest file of which lines are shown.
+// maxSourceBytes is the size of the largest file whose lines are shown.
 const maxSourceBytes = 8 << 20
 
-// sourceLines holds the lines of files that findings are about, nil for those
-// that cannot be shown.
+// sourceLines holds the lines of files with findings; nil for files that cannot be shown.
 type sourceLines map[string][]string
 
 func (s sourceLines) line(file string, number int) (string, bool) {

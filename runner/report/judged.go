@@ -10,14 +10,14 @@ import (
 	"waza/runner/record"
 )
 
-// mostComparisons bounds the comparisons of a run that are listed one by one.
+// mostComparisons is the most comparisons of a run in the list.
 const mostComparisons = 50
 
-// judgedDocument is what judges say in a run of the kind judge. Reasons of judges are long,
-// and left out on terminals.
+// judgedDocument returns the judges' results in a run of the kind judge. Judges' reasons are
+// long, so terminals do not show them.
 func judgedDocument(rec *record.Run, j *record.JudgeResult, reasons bool) *document {
 	d := &document{}
-	title := "Judged: no case"
+	title := "Judged: no cases"
 	if j.Report != nil {
 		title = fmt.Sprintf("Judged: grade %s, %s of 100", j.Report.OverallGrade, overall(j.Report.OverallScore))
 	}
@@ -35,7 +35,7 @@ func judgedDocument(rec *record.Run, j *record.JudgeResult, reasons bool) *docum
 	return d
 }
 
-// judgedPairs compares the models.
+// judgedPairs adds the comparisons of models.
 func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
 	s := d.section("")
 	if len(j.Comparisons) > 0 {
@@ -52,14 +52,14 @@ func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
 		s.add(code(p.ModelA+" against "+p.ModelB), plain(strconv.Itoa(p.Wins)), plain(strconv.Itoa(p.Losses)), plain(strconv.Itoa(p.Ties)), plain(rate), plain(in))
 	}
 	if j.Missing > 0 {
-		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "), code("waza runs resume "+rec.RunID), plain(" makes what is missing"))
+		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "), code("waza runs resume "+rec.RunID), plain(" makes the missing ones"))
 	}
 	if j.LeftOut > 0 {
-		s.line(plain(text.Count(j.LeftOut, "comparison is", "comparisons are") + " left out, because there are too many"))
+		s.line(plain(text.Count(j.LeftOut, "comparison is", "comparisons are") + " omitted because there are too many"))
 	}
 }
 
-// judgedCases lists the comparisons.
+// judgedCases lists the comparisons of cases.
 func judgedCases(d *document, rec *record.Run, j *record.JudgeResult, reasons bool) {
 	names := map[string]string{}
 	for i := range rec.Tasks {
@@ -94,7 +94,7 @@ func judgedCases(d *document, rec *record.Run, j *record.JudgeResult, reasons bo
 		}
 	}
 	if n > mostComparisons {
-		s.line(plain(fmt.Sprintf("%d more: ", n-mostComparisons)), code("waza runs show "+rec.RunID+" --json"), plain(" has all"))
+		s.line(plain(fmt.Sprintf("%d more: ", n-mostComparisons)), code("waza runs show "+rec.RunID+" --json"), plain(" shows all"))
 	}
 }
 
@@ -136,7 +136,7 @@ func judgedFindings(d *document, rec *record.Run, j *record.JudgeResult) {
 	}
 }
 
-// overall is an overall score with as many decimals as it has.
+// overall formats an overall score with all its decimals.
 func overall(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
 func (r *Report) judged(b *strings.Builder, o Options) {
@@ -144,7 +144,7 @@ func (r *Report) judged(b *strings.Builder, o Options) {
 		return
 	}
 	b.WriteByte('\n')
-	_ = judgedDocument(r.Record, r.Summary.Judged, false).text(b, o) // a Builder takes everything
+	_ = judgedDocument(r.Record, r.Summary.Judged, false).text(b, o) // a Builder never fails
 }
 
 func (m *markdown) judged() {

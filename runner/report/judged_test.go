@@ -14,7 +14,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// judgedRun is the summary of a run of the kind judge with all that it can have.
+// judgedRun returns the report of a run of the kind judge with every part that can occur.
 func judgedRun() *report.Report {
 	rate := 0.75
 	rec := &record.Run{RunID: "20260102-030405.000-abcdefghij", Suite: record.SuiteRef{Name: "answers", Kind: eval.Judge}, Tasks: []record.TaskRef{{ID: "a[m-1]", Task: "a"}, {ID: "a[m-2]", Task: "a"}}}
@@ -41,8 +41,8 @@ func TestJudgedText(t *testing.T) {
 		"Quality  5  4  3  2  1  Not judged",
 		"Cases    2  1  0  0  1  1",
 		"m-1 against m-2  1     0       1     75 %      21–96 %",
-		"1 comparison was not made: waza runs resume 20260102-030405.000-abcdefghij makes what is missing",
-		"2 comparisons are left out, because there are too many",
+		"1 comparison was not made: waza runs resume 20260102-030405.000-abcdefghij makes the missing ones",
+		"2 comparisons are omitted because there are too many",
 		"a, trial 1  m-1     100 %",
 		"a, trial 2  tie     0 %",
 		"a, trial 3  none    –",

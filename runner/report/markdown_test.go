@@ -24,7 +24,7 @@ func TestMarkdownGolden(t *testing.T) {
 	reporttest.Golden(t, "summary_cancelled.md", reporttest.Written(t, WriteComment, c))
 }
 
-// tableRow is a row as GitHub cuts it: at bars that no backslash stands before.
+// tableRow splits a row like GitHub: at bars without a backslash before them.
 func tableRow(line string) []string {
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
 	var cells []string
@@ -42,8 +42,8 @@ func tableRow(line string) []string {
 	return cells
 }
 
-// checkMarkdown holds a summary to what would break it: rows of another width than
-// their table, blocks of code that do not end, text that is neither ours nor code.
+// checkMarkdown checks a summary for common faults: rows wider or narrower than their table,
+// code blocks without an end, and foreign text outside of code.
 func checkMarkdown(t *testing.T, doc string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(doc))
@@ -74,10 +74,10 @@ func checkMarkdown(t *testing.T, doc string) {
 		require.NotContains(t, rest, "http", line)
 	}
 	require.Empty(t, fence, "a block of code does not end")
-	require.Zero(t, details, "what is folded up does not end")
+	require.Zero(t, details, "the folded part does not end")
 }
 
-// withoutSpans takes code out of a line, as CommonMark finds it.
+// withoutSpans removes code spans from a line, following CommonMark.
 func withoutSpans(line string) string {
 	var out strings.Builder
 	for {
@@ -90,8 +90,7 @@ func withoutSpans(line string) string {
 	}
 }
 
-// findSpan finds the first code span: a run of backticks, up to the next run of the
-// same length.
+// findSpan finds the first code span: a run of backticks, up to the next run of the same length.
 func findSpan(line string) (before, code, after string, ok bool) {
 	for i := 0; i < len(line); {
 		if line[i] != '`' {
@@ -126,7 +125,7 @@ func findSpan(line string) (before, code, after string, ok bool) {
 	return line, "", "", false
 }
 
-// Of many tasks there is as much as has room, and what there is is whole.
+// A summary of many tasks contains as many as fit, each of them complete.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &reporttest.Canned{Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}}, Now: record.Progress{Status: record.StatusCompleted, Summary: reporttest.Summary()}}
@@ -142,18 +141,18 @@ func TestMarkdownIsBounded(t *testing.T) {
 		require.NoError(t, Markdown(&b, c, limit))
 		require.LessOrEqual(t, b.Len(), limit)
 		if limit >= 600 {
-			require.Contains(t, b.String(), "left out for want of room; run `r` has all")
+			require.Contains(t, b.String(), "omitted because there is no room; see run `r` for everything")
 			checkMarkdown(t, b.String())
 		}
 		if limit >= MaxComment {
 			require.Contains(t, b.String(), "<summary>❌ <code>task-0000</code>: passed 0/1</summary>")
 			require.Contains(t, b.String(), "300 tasks passed and are not listed.")
-			require.Greater(t, b.Len(), limit*9/10, "there was room for more")
+			require.Greater(t, b.Len(), limit*9/10, "more would have fitted")
 		}
 	}
 }
 
-// A bar stands in a cell as in any text.
+// A cell can contain a bar like any other text.
 func TestCodeCell(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// What agents, graders and suites write stands in Markdown as code only: in code no
-// character has a meaning, nobody is mentioned, nothing is linked.
+//
+// Texts of agents, graders and suites appear in Markdown as code only. In code no character has
+// a meaning, nobody is mentioned and nothing is linked.
 
-// codeCell makes a text code in a cell of a table. Tables are cut into cells before
-// anything else is looked at, code included, and the backslash that keeps a bar is
-// taken away then.
+// codeCell formats a text as code in a cell of a table. GitHub splits tables into cells first,
+// even within code, and then removes the backslash before a bar.
 func codeCell(s string) string { return strings.ReplaceAll(codeSpan(s), "|", `\|`) }
 
-// codeSpan makes a text code within a line.
+// codeSpan formats a text as code within a line.
 func codeSpan(s string) string {
 	s = Clean(s)
 	if strings.TrimSpace(s) == "" {
 		return "–"
 	}
 	fence := strings.Repeat("`", longestRun(s, '`')+1)
-	// A blank on each side, which is not shown, where a backtick or a blank would be
-	// taken for part of the fence.
+	// Add a blank on each side, which is not shown. Otherwise the backtick or blank would be
+	// part of the fence.
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || strings.HasPrefix(s, " ") && strings.HasSuffix(s, " ") {
 		s = " " + s + " "
 	}
 	return fence + s + fence
 }
 
-// codeBlock makes a text of several lines a block of code.
+// codeBlock formats a text of several lines as a block of code.
 func codeBlock(s string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
@@ -39,12 +39,12 @@ func codeBlock(s string) string {
 	return fence + "text\n" + text + "\n" + fence + "\n"
 }
 
-// codeHTML makes a text code within HTML.
+// codeHTML formats a text as code within HTML.
 func codeHTML(s string) string {
 	return "<code>" + html.EscapeString(Clean(s)) + "</code>"
 }
 
-// longestRun is how often a byte follows itself at most.
+// longestRun returns the length of the longest sequence of a byte.
 func longestRun(s string, b byte) int {
 	longest, n := 0, 0
 	for i := range len(s) {

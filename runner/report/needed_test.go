@@ -8,7 +8,7 @@ import (
 	"waza/runner/compare"
 )
 
-// It said "1 more trials".
+// The report once printed "1 more trials".
 func TestTrialsToDecide(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "1 more trial", needed(&compare.Needed{Trials: 6, More: 1}))

@@ -5,9 +5,8 @@ import (
 	"waza/runner/record"
 )
 
-// rateCells are a pass rate and its interval as tables show them. While something waits
-// for a person's score there is no rate, but the worst and the best that it can become.
-// A mean over tasks says that it is one.
+// rateCells formats a pass rate and its interval for tables. While a trial waits for a person's
+// score, it returns the lowest and highest possible rate instead. It marks a mean over tasks.
 func rateCells(r record.Rate, thresholds ...float64) (rate, in string) {
 	rate, in = "–", "–"
 	switch {
@@ -26,7 +25,7 @@ func rateCells(r record.Rate, thresholds ...float64) (rate, in string) {
 	return rate, in
 }
 
-// ScoreOf is the score of a trial, also in older records, where timeouts had none.
+// ScoreOf returns the score of a trial, also for older records, in which timeouts had none.
 func ScoreOf(t *record.Trial) *float64 {
 	if s := t.CountedScore(); s != nil {
 		return s
@@ -34,7 +33,7 @@ func ScoreOf(t *record.Trial) *float64 {
 	return t.Score
 }
 
-// thresholds are what the pass rate of the task is compared with.
+// thresholds returns the values with which the pass rate of the task is compared.
 func (t *Task) thresholds() []float64 {
 	if t.PassThreshold == nil {
 		return nil
@@ -44,7 +43,7 @@ func (t *Task) thresholds() []float64 {
 
 func interval(i record.Interval) string { return figure.PercentInterval(i.Low, i.High) }
 
-// bounds is an interval after the number that it belongs to; empty without one.
+// bounds formats an interval to follow its number; it is empty if there is no interval.
 func bounds(i *record.Interval, form func(low, high float64) string) string {
 	if i == nil {
 		return ""

@@ -1,8 +1,8 @@
-// Package report tells people how a run went, and what is wrong with a suite.
+// Package report prints results of runs and findings about suites for people.
 //
-// Make a [Report] of a run with [Of] and print it with [Report.Write]. [Diagnostics]
-// prints the findings about a suite as a compiler does. Nothing here controls a terminal:
-// what is written are lines, with colours if [Options] say so.
+// Create a [Report] of a run with [Of] and print it with [Report.Write]. [Diagnostics] prints
+// the findings about a suite like a compiler. The package does not control a terminal: it writes
+// lines, with colors if [Options] ask for them.
 package report
 
 import (
@@ -12,34 +12,34 @@ import (
 	"waza/runner/tally"
 )
 
-// Report is what there is to tell of a run, as it was when the report was made. It is
-// not safe for concurrent use.
+// A Report describes the state of a run when the report was created. It is not safe for
+// concurrent use.
 type Report struct {
 	Record *record.Run
-	// Tasks are those of the run, in its order.
+	// Tasks lists the tasks of the run, in its order.
 	Tasks []Task
 	// Status is [record.StatusRunning] until the run has ended.
 	Status record.Status
 	// Summary is nil until the run has completed.
 	Summary *record.Summary
-	// Error says why the run itself could not go on.
+	// Error is the reason why the run itself could not continue.
 	Error string
 }
 
-// Task is a task of a run and how it ended.
+// A Task is a task of a run and its result.
 type Task struct {
 	record.TaskRef
-	// Result is nil as long as the task has not ended.
+	// Result is nil until the task has ended.
 	Result *record.Task
-	// SoFar sums up the trials that have ended of a task that has not; nil when
-	// there is none, or nobody has looked.
+	// SoFar sums up the ended trials of a task that has not ended. It is nil if no trial has
+	// ended or the trials were not read.
 	SoFar *record.Task
 }
 
-// known is what there is to tell of the task; nil when that is nothing.
+// known returns the latest known result of the task, or nil if no result is known yet.
 func (t *Task) known() *record.Task { return cmp.Or(t.Result, t.SoFar) }
 
-// New makes the report of a run of which nothing is known yet but what was asked.
+// New returns the report of a run that has not produced results yet.
 func New(rec *record.Run) *Report {
 	r := &Report{Record: rec, Status: record.StatusRunning, Tasks: make([]Task, len(rec.Tasks))}
 	for i, t := range rec.Tasks {
@@ -48,8 +48,8 @@ func New(rec *record.Run) *Report {
 	return r
 }
 
-// Of makes the report of a run in its present state, amendments included. It reads
-// every trial of a run that has tasks that have not ended.
+// Of returns the report of a run in its present state, including amendments. It reads every
+// trial of a run with tasks that have not ended.
 func Of(h record.Handle) (*Report, error) {
 	r, err := OfResults(h)
 	if err != nil {
@@ -65,9 +65,8 @@ func Of(h record.Handle) (*Report, error) {
 	return r, nil
 }
 
-// OfResults makes the report of a run as Of does, but reads no trials: tasks that have
-// not ended have no SoFar. For a run of this process it reads no files, so that it
-// also works when the record of the run was lost.
+// OfResults is like Of, but reads no trials: tasks that have not ended have no SoFar. For a run
+// of this process it reads no files, so it also works if the record of the run was lost.
 func OfResults(h record.Handle) (*Report, error) {
 	progress, err := h.Progress()
 	if err != nil {
@@ -85,7 +84,7 @@ func OfResults(h record.Handle) (*Report, error) {
 	return r, nil
 }
 
-// tally counts the tasks' verdicts, also those of a run that has not completed.
+// tally counts the tasks' verdicts, even if the run has not completed.
 func (r *Report) tally() (tasks, trials record.Counts) {
 	for _, t := range r.Tasks {
 		if t.Role == record.RoleTask {
@@ -95,7 +94,7 @@ func (r *Report) tally() (tasks, trials record.Counts) {
 	}
 	if r.Summary != nil {
 		ended, endedTrials := r.Summary.Counts, r.Summary.Trials.Counts
-		// Of a run that was interrupted, the summary is of what had ended.
+		// The summary of an interrupted run covers only what had ended.
 		ended.Total, endedTrials.Total = tasks.Total, trials.Total
 		return ended, endedTrials
 	}

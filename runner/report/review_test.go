@@ -10,7 +10,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// A run that waits for a person says so, and what to type.
+// The report of a run that waits for a person shows which command to type.
 func TestReportOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	waits := record.Counts{Total: 3, Passed: 1, NeedsReview: 2}

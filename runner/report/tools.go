@@ -8,10 +8,10 @@ import (
 	"waza/runner/record"
 )
 
-// toolHeads are the columns of tool scores, which tables have where there are any.
+// toolHeads holds the columns of tool scores, for tables that have any.
 var toolHeads = []string{"Tools", "Arguments", "Tool score"}
 
-// toolCells are the tool scores of a task or cell as tables show them.
+// toolCells formats the tool scores of a task or cell for tables.
 func toolCells(s *record.ToolScores) []string {
 	cells := []string{"–", "–", "–"}
 	if s == nil {
@@ -24,7 +24,7 @@ func toolCells(s *record.ToolScores) []string {
 	return cells
 }
 
-// toolsText is the tool scores in words; empty without any.
+// toolsText formats tool scores in words; it is empty without scores.
 func toolsText(s *record.ToolScores) string {
 	if s == nil {
 		return ""
@@ -41,7 +41,7 @@ func (r *Report) hasTools() bool {
 	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.Role == record.RoleTask && t.known() != nil && t.known().Tools != nil })
 }
 
-// withTools gives a row of a task its tool scores.
+// withTools adds the tool scores of a task to its row.
 func withTools(r row, t Task) row {
 	var s *record.ToolScores
 	if res := t.known(); res != nil {

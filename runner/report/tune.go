@@ -7,11 +7,11 @@ import (
 	"waza/runner/record"
 )
 
-// mostRivals is how many cells a sentence names.
+// mostRivals is the most cells named in a sentence.
 const mostRivals = 8
 
-// tuneLines say which cell of the matrix is best, and which may be as good. show makes a
-// cell's name fit to be shown.
+// tuneLines returns lines that name the best cell of the matrix and those that may be as good.
+// show makes a cell's name safe to print.
 func tuneLines(t *record.TuneResult, show func(string) string) []string {
 	if t == nil {
 		return nil
@@ -29,16 +29,16 @@ func tuneLines(t *record.TuneResult, show func(string) string) []string {
 		if n > mostRivals {
 			more = fmt.Sprintf(" and %d more", n-mostRivals)
 		}
-		lines = append(lines, "May be as good, these trials do not separate them: "+strings.Join(names, "; ")+more)
+		lines = append(lines, "Possibly as good (not separated by these trials): "+strings.Join(names, "; ")+more)
 	}
 	return lines
 }
 
-// mostPromptLines is how many lines of a system prompt are shown.
+// mostPromptLines is the most lines of a system prompt that are shown.
 const mostPromptLines = 30
 
-// promptLines are those of the best system prompt, where a model proposed it. They are as
-// the model wrote them.
+// promptLines returns the lines of the best system prompt as the model wrote them. It returns
+// nil if no model proposed it.
 func promptLines(s *record.Summary) []string {
 	p := bestPrompt(s)
 	if p == nil {
@@ -51,7 +51,7 @@ func promptLines(s *record.Summary) []string {
 	return lines
 }
 
-// bestPrompt is the system prompt of the best cell; nil when no model proposed it.
+// bestPrompt returns the system prompt of the best cell, or nil if no model proposed it.
 func bestPrompt(s *record.Summary) *record.Prompt {
 	if s.Tune == nil {
 		return nil

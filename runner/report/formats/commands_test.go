@@ -13,7 +13,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// attacked is a run of a suite whose task ids, and whose agent, write commands.
+// attacked returns a run whose task ids and whose agent contain commands.
 func attacked() record.Handle {
 	c := reporttest.CannedRun()
 	for i := range c.Rec.Tasks {
@@ -40,8 +40,8 @@ func attacked() record.Handle {
 	return c
 }
 
-// Later lines of what an agent printed stood at the beginning of lines of the table
-// and of exports, where they are commands of the CI system, and so did task ids.
+// Further lines of an agent's output once started lines of the table and of exports, and so did
+// task ids. CI systems run commands at the start of a line.
 func TestAttackNothingIsACommandOfCI(t *testing.T) {
 	t.Parallel()
 	h := attacked()
@@ -57,7 +57,7 @@ func TestAttackNothingIsACommandOfCI(t *testing.T) {
 		require.NoError(t, rep.Write(&b, report.Options{Width: width}))
 		require.Empty(t, reporttest.Commands(b.String()), "%d columns", width)
 		for line := range strings.Lines(b.String()) {
-			require.False(t, strings.HasPrefix(strings.TrimSpace(line), "passed     9/9"), "a line of the agent stands for one of the report: %q", line)
+			require.False(t, strings.HasPrefix(strings.TrimSpace(line), "passed     9/9"), "a line of the agent looks like a line of the report: %q", line)
 		}
 	}
 	for _, e := range []*record.Event{

@@ -13,11 +13,11 @@ import (
 	"waza/runner/record"
 )
 
-// Archive is the name of the export that is no document: a run's directory, packed
-// for whoever is to look into it.
+// Archive is the name of the export that is not a document: the packed directory of a run, for
+// people who want to examine it.
 const Archive = "archive"
 
-// Exports returns what recorded runs can be exported as: all formats, and an archive.
+// Exports returns all formats in which recorded runs can be exported: [Formats] and an archive.
 func Exports(rn *runner.Runner) []Format {
 	return append(Formats(), Format{
 		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
@@ -25,7 +25,7 @@ func Exports(rn *runner.Runner) []Format {
 	})
 }
 
-// Find returns the format of that name among some.
+// Find returns the format with a name.
 func Find(formats []Format, name string) (Format, bool) {
 	for _, f := range formats {
 		if f.Name == name {
@@ -35,7 +35,7 @@ func Find(formats []Format, name string) (Format, bool) {
 	return Format{}, false
 }
 
-// Names lists the names of formats.
+// Names returns the names of formats.
 func Names(formats []Format) []string {
 	var names []string
 	for _, f := range formats {
@@ -44,8 +44,8 @@ func Names(formats []Format) []string {
 	return names
 }
 
-// Guess returns the format among some that a file's name tells: that of a default
-// file of the same name, else the only one whose files end so.
+// Guess returns the format that a file's name implies: the format whose default file has that
+// name, else the only format with that extension.
 func Guess(formats []Format, file string) (Format, bool) {
 	var guess Format
 	n := 0
@@ -62,9 +62,9 @@ func Guess(formats []Format, file string) (Format, bool) {
 	return guess, n == 1
 }
 
-// WriteFile makes a file, or replaces it, in one piece or not at all. It has the
-// permissions of the file it replaces; those of a new file depend on the process's
-// umask. A path that leads to something other than a file is an error.
+// WriteFile creates or replaces a file completely or not at all. The file gets the permissions
+// of the file it replaces; those of a new file depend on the process's umask. It returns an
+// error if path leads to something other than a regular file.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not a regular file")}
@@ -73,8 +73,8 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return fill(f, err, write)
 }
 
-// WriteFileWithin is [WriteFile] for a file below dir. A path that links lead out of
-// dir is [files.ErrEscapes].
+// WriteFileWithin is like [WriteFile] for a file below dir. If links in the path lead out of
+// dir, the error is [files.ErrEscapes].
 func WriteFileWithin(dir, path string, write func(io.Writer) error) error {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -87,7 +87,7 @@ func WriteFileWithin(dir, path string, write func(io.Writer) error) error {
 	return fill(f, err, write)
 }
 
-// fill writes a file that was begun, unless that failed.
+// fill writes the content of a new file, unless creating it failed with err.
 func fill(f *files.Replacement, err error, write func(io.Writer) error) error {
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestCannedWritesInAllFormats(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many bytes and no more.
+// fullDisk accepts left bytes and then fails.
 type fullDisk struct{ left int }
 
 func (d *fullDisk) Write(b []byte) (int, error) {

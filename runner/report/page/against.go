@@ -7,18 +7,18 @@ import (
 	"waza/runner/record"
 )
 
-// htmlAgainst is the earlier run that this one is compared with.
+// htmlAgainst is the earlier run to compare with.
 type htmlAgainst struct {
 	RunID     string          `json:"runId"`
 	StartedAt time.Time       `json:"startedAt"`
 	Agent     string          `json:"agent,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	Summary   *record.Summary `json:"summary,omitempty"`
-	// Gone are the tasks that this run does not have.
+	// Gone lists the tasks that this run does not have.
 	Gone []string `json:"gone,omitempty"`
 }
 
-// htmlWas is what became of a task in the run that this one is compared with.
+// htmlWas is the result of a task in the earlier run.
 type htmlWas struct {
 	Verdict record.Verdict `json:"verdict,omitempty"`
 	Rate    *float64       `json:"rate"`
@@ -26,7 +26,7 @@ type htmlWas struct {
 	New     bool           `json:"new,omitempty"`
 }
 
-// compare notes what became of tasks and trials in an earlier run.
+// compare adds the results of tasks and trials in an earlier run.
 func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	progress, err := against.Progress()
 	if err != nil {
@@ -56,8 +56,7 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	return d.compareTrials(before, against, now)
 }
 
-// compareTrials puts the earlier verdict beside that of the trial of the same task
-// and number.
+// compareTrials adds the earlier verdict of each trial with the same task and number.
 func (d *htmlData) compareTrials(before *record.Run, against record.Handle, now map[string]int) error {
 	was := []byte(strings.Repeat(" ", len(d.columns.Num)))
 	err := against.Trials(func(task int, t *record.Trial) error {

@@ -12,11 +12,10 @@ import (
 //go:embed web
 var htmlWeb embed.FS
 
-// htmlScripts are the parts of the page's program, in the order in which they
-// are put together: one function of the data and of what the page stands in, see
-// host.js, so that a page that stays can show newer data. They share one scope:
-// what a part calls while it is read must stand before it. A file begins with
-// file.js.
+// htmlScripts lists the parts of the page's program in their order. Together they form one
+// function of the data and of the host of the page, see host.js, so that an open page can show
+// newer data. The parts share one scope: a part must follow the parts it calls while it is
+// loaded. A file starts with file.js.
 var htmlScripts = []string{
 	"host.js", "dom.js", "format.js", "verdicts.js", "data.js", "marks.js", "charts.js",
 	"overview.js", "measures.js", "distributions.js",
@@ -26,17 +25,17 @@ var htmlScripts = []string{
 
 var htmlStyles = []string{"base.css", "overview.css", "tasks.css", "viewer.css", "print.css"}
 
-// htmlParts are those parts of a report that are the same in all. The script is
-// the program alone, start the whole of what a file runs.
+// htmlParts holds the parts that are the same in all reports. script is only the program; start
+// is everything that a file runs.
 type htmlParts struct{ style, body, script, start, policy string }
 
-// htmlAssets puts the parts together, once. The policy names style and program by
-// their hashes, so that nothing else in the page is ever run or styled.
+// htmlAssets builds the parts once. The policy contains the hashes of style and program, so that
+// the browser applies and runs nothing else in the page.
 var htmlAssets = sync.OnceValue(func() htmlParts {
 	p := htmlParts{
 		style:  joinAssets(htmlStyles),
 		body:   readAsset("page.html"),
-		script: "function wazaReport(DATA, HOST) {\n'use strict';\n" + joinAssets(htmlScripts) + "return begin();\n}\n",
+		script: "function wazaReport(DATA, HOST) {\n'use strict';\n" + joinAssets(htmlScripts) + "return start();\n}\n",
 	}
 	p.start = p.script + "(() => {\n" + readAsset("file.js") + "})();\n"
 	p.policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",

@@ -9,25 +9,23 @@ import (
 )
 
 const (
-	// maxHTMLTrial bounds the texts of one trial, maxHTMLText each of them.
+	// maxHTMLTrial is the most bytes of all texts of a trial, maxHTMLText of each of them.
 	maxHTMLTrial = 768 << 10
 	maxHTMLText  = 64 << 10
-	// leastHTMLText is what remains of each text of a trial that has very many.
+	// leastHTMLText is the least room for each text of a trial with very many texts.
 	leastHTMLText = 1 << 10
-	// maxHTMLEntries bounds the entries of a transcript; those in the middle are
-	// left out.
+	// maxHTMLEntries is the most entries of a transcript; entries in the middle are omitted.
 	maxHTMLEntries = 2000
 )
 
-// clipper shortens the texts of a trial to what a report has room for, and counts
-// what is lost.
+// A clipper shortens the texts of a trial to the room in a report, and counts the omitted bytes.
 type clipper struct {
-	each int   // bytes of one text
-	left int   // bytes of all texts still to come
-	cut  int64 // bytes that were left out
+	each int   // bytes for one text
+	left int   // bytes left for all further texts
+	cut  int64 // omitted bytes
 }
 
-// text shortens one text, at a character's boundary.
+// text shortens a text at a character's boundary.
 func (c *clipper) text(s string) string {
 	out := text.Head(s, min(c.each, max(c.left, 0)))
 	c.left -= len(out)
@@ -35,13 +33,13 @@ func (c *clipper) text(s string) string {
 	return out
 }
 
-// json shortens a JSON value, which makes a text of it.
+// json shortens a JSON value, which turns it into a text.
 func (c *clipper) json(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= min(c.each, c.left) {
 		c.left -= len(raw)
 		return raw
 	}
-	b, _ := json.Marshal(c.text(string(raw))) // text is always encoded
+	b, _ := json.Marshal(c.text(string(raw))) // cannot fail for a text
 	return b
 }
 
@@ -58,8 +56,8 @@ func (c *clipper) graders(list []record.Grade) {
 	}
 }
 
-// transcript shortens what stands in a transcript and, when it has very many
-// entries, leaves out those in the middle.
+// transcript shortens the texts of a transcript. If it has very many entries, transcript omits
+// those in the middle.
 func (c *clipper) transcript(entries []record.Entry) []record.Entry {
 	if n := len(entries) - maxHTMLEntries; n > 0 {
 		const half = maxHTMLEntries / 2
@@ -90,7 +88,7 @@ func (c *clipper) entry(e *record.Entry) {
 	}
 }
 
-// weightOf is about how many bytes the texts of a trial are.
+// weightOf returns about how many bytes the texts of a trial take.
 func weightOf(t *record.Trial) int64 {
 	n := int64(len(t.Error)+len(t.Prompt)+len(t.Output)) + weightOfAttempt(t.Graders, t.Transcript)
 	for i := range t.Attempts {
@@ -122,7 +120,7 @@ func weightOfEntry(e *record.Entry) int64 {
 	return int64(n)
 }
 
-// countTexts counts the texts that may be long.
+// countTexts counts the texts that can be long.
 func countTexts(t *record.Trial) int {
 	n := 3 + 2*len(t.Graders) + 2*len(t.Transcript)
 	for i := range t.Attempts {

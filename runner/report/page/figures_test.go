@@ -13,7 +13,7 @@ import (
 	"waza/runner/figure"
 )
 
-// The page rounds as tables do.
+// The page rounds numbers in the same way as tables.
 func TestPageRoundsAsTables(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")

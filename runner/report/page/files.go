@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// maxHTMLFiles bounds how many files of a workspace are named, maxHTMLShown
-	// how many of them are shown.
+	// maxHTMLFiles is the most files of a workspace in the list, and maxHTMLShown the most that
+	// are shown.
 	maxHTMLFiles = 1000
 	maxHTMLShown = 100
-	// maxHTMLFile is the largest file that is shown.
+	// maxHTMLFile is the size of the largest file that is shown.
 	maxHTMLFile = 256 << 10
 )
 
-// TrialFile is a file of a workspace, as people are shown it.
+// A TrialFile is a file of a workspace in a report.
 type TrialFile struct {
 	Path string `json:"path"`
 	// State is added, changed, removed, same or unknown.
 	State string `json:"state"`
 	Type  string `json:"type,omitempty"` // empty for a regular file
 	Link  string `json:"link,omitempty"`
-	Size  *int64 `json:"size,omitempty"` // of what is there now
-	// Text is the content of a file that was added, Diff the unified difference
-	// of one that was changed or removed.
+	Size  *int64 `json:"size,omitempty"` // current size
+	// Text is the content of an added file, and Diff the unified difference of a changed or
+	// removed file.
 	Text *string `json:"text,omitempty"`
 	Diff *string `json:"diff,omitempty"`
-	// Note says why neither is here.
+	// Note is the reason why both are missing.
 	Note string `json:"note,omitempty"`
 }
 
-// fileOrder is the order in which files are listed: what changed comes first.
+// fileOrder is the order of files in lists: changed files come first.
 var fileOrder = map[string]int{"changed": 0, "added": 1, "removed": 2, "unknown": 3, "same": 4}
 
-// files lists what is in a workspace, and shows what the agent made of it.
+// files lists the files of a workspace, with the agent's changes.
 func (c *clipper) files(s *record.Snapshot, blobs record.Blobs) []TrialFile {
 	entries := slices.Concat(s.Entries, s.Removed)
 	gone := len(s.Entries)
@@ -83,7 +83,7 @@ func stateOf(e *record.SnapshotEntry, removed bool) string {
 	return "added"
 }
 
-// show adds the text of a file, or what changed in it.
+// show adds the text or the difference of a file.
 func (c *clipper) show(f *TrialFile, e *record.SnapshotEntry, blobs record.Blobs) {
 	if f.State == "same" || f.State == "unknown" || f.State == "added" && e.Blob == nil {
 		return
@@ -95,42 +95,42 @@ func (c *clipper) show(f *TrialFile, e *record.SnapshotEntry, blobs record.Blobs
 	case f.State == "added":
 		f.Text = c.content(string(after), f)
 	case e.Before == nil:
-		f.Note = "what it held before was not kept"
+		f.Note = "its earlier content was not kept"
 	default:
 		f.Diff = c.content(difference(before, after), f)
 	}
 }
 
-// content takes a text if there is room for it.
+// content returns a text if there is room for it, and nil with a note otherwise.
 func (c *clipper) content(text string, f *TrialFile) *string {
 	if len(text) > c.left {
 		c.cut += int64(len(text))
-		f.Note = "left out of this report, which would be too large"
+		f.Note = "omitted because this report would be too large"
 		return nil
 	}
 	c.left -= len(text)
 	return &text
 }
 
-// contentOf reads a text. The note says why there is none.
+// contentOf reads a text. If it returns no text, note is the reason.
 func contentOf(b *record.Blob, blobs record.Blobs) (text []byte, note string) {
 	switch {
 	case b == nil:
 		return nil, ""
 	case b.Size > maxHTMLFile:
-		return nil, "too large to be shown here"
+		return nil, "too large to show here"
 	}
 	text, err := blobs.Get(*b)
 	switch {
 	case err != nil:
-		return nil, "its content is not there any more"
+		return nil, "its content no longer exists"
 	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
 		return nil, "not a text"
 	}
 	return text, ""
 }
 
-// difference is a unified diff without the lines that name the files.
+// difference returns a unified diff without the lines that name the files.
 func difference(before, after []byte) string {
 	text := diff.Diff("a", before, "b", after)
 	for range 3 {

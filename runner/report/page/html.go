@@ -10,27 +10,26 @@ import (
 	"waza/runner/report"
 )
 
-// Options say what an HTML report holds. The zero value works.
+// Options control the content of an HTML report. The zero value works.
 type Options struct {
-	// Against is an earlier run to compare with; nil means none. The report tells
-	// then which tasks and trials have changed since.
+	// Against is an earlier run to compare with; nil means none. With it, the report shows which
+	// tasks and trials have changed since.
 	Against record.Handle
-	// TranscriptBytes bounds what transcripts and files take, compressed; 0 means
-	// 50 MB. What there is no room for is left out, passed trials first, and the
-	// report says so.
+	// TranscriptBytes is the most compressed bytes of transcripts and files; 0 means 50 MB. The
+	// report omits what does not fit, passed trials first, and states that it did.
 	TranscriptBytes int64
 }
 
-// Write writes a run as one HTML file, as [HTML] does without options.
+// Write is like [WriteWith] without options.
 func Write(w io.Writer, h record.Handle) error { return WriteWith(w, h, Options{}) }
 
-// WriteWith writes a run, as far as it has come, as one HTML file that needs nothing
-// else: it works from a disk, without a network, and lets nothing that an agent
-// wrote act. The same record gives the same bytes.
+// WriteWith writes the present state of a run as one HTML file. The file needs nothing else: it
+// works from a disk and without a network, and texts of agents cannot run in it. The same record
+// gives the same bytes.
 //
-// The journal is read two or three times, for no more is held in memory than a
-// few numbers of each trial and the transcripts of one chunk. Errors are those of
-// w and of reading the record.
+// WriteWith reads the journal two or three times, because it holds only a few numbers of each
+// trial and the transcripts of one chunk in memory. Errors come from w and from reading the
+// record.
 func WriteWith(w io.Writer, h record.Handle, o Options) error {
 	d, err := gatherHTML(h, o.Against)
 	if err != nil {
@@ -45,7 +44,7 @@ func WriteWith(w io.Writer, h record.Handle, o Options) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	fmt.Fprintf(out, "</script>\n<script>%s</script>\n", assets.start)
-	// The page shows itself here, before the transcripts are read.
+	// The browser can show the page here, before it reads the transcripts.
 	if err := out.Flush(); err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func WriteWith(w io.Writer, h record.Handle, o Options) error {
 	return out.Flush()
 }
 
-// htmlHead is the beginning of a report: policy, title, style.
+// htmlHead is the start of a report: policy, title, style.
 const htmlHead = `<!doctype html>
 <html lang="en">
 <head>

@@ -22,8 +22,8 @@ import (
 	"waza/runner/stats"
 )
 
-// A report holds the run, its numbers and every transcript; what agents wrote
-// stands in it only as data.
+// A report contains the run, its numbers and every transcript. Texts of agents are in it only as
+// data.
 func TestHTML(t *testing.T) {
 	t.Parallel()
 	r := newHTMLRunner(t)
@@ -54,8 +54,8 @@ func TestHTML(t *testing.T) {
 	require.True(t, bytes.Equal(file, second), "the same record gives the same bytes")
 }
 
-// The policy names style and program of the page by their hashes and allows
-// nothing else, and nothing in the page asks for anything.
+// The policy names style and program of the page by their hashes and allows nothing else, and
+// nothing in the page requests anything.
 func TestHTMLPolicy(t *testing.T) {
 	t.Parallel()
 	p, file := pageOfHandle(t, hold(), Options{})
@@ -66,8 +66,7 @@ func TestHTMLPolicy(t *testing.T) {
 	require.NotRegexp(t, `(?i)<[^>]* on[a-z]+=|<[^>]* style=|javascript:|<iframe|<img|@import|url\(`, strings.Replace(string(file), p.script, "", 1))
 }
 
-// The parts of the page are all there and all used, and the program makes nothing
-// of texts but texts.
+// All parts of the page exist and are used, and the program never interprets texts as markup.
 func TestHTMLParts(t *testing.T) {
 	t.Parallel()
 	entries, err := htmlWeb.ReadDir("web")
@@ -93,7 +92,7 @@ func TestHTMLParts(t *testing.T) {
 	require.NotContains(t, htmlAssets().style, "</style")
 }
 
-// The program is one that Node.js can read.
+// Node.js can parse the program.
 func TestHTMLScriptIsJavaScript(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
@@ -108,8 +107,8 @@ func TestHTMLScriptIsJavaScript(t *testing.T) {
 	}
 }
 
-// Where there is no room for all transcripts, those of passed trials are left out
-// first, but for one of each task.
+// If there is no room for all transcripts, those of passed trials are omitted first, except for
+// one of each task.
 func TestHTMLBudget(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -147,7 +146,7 @@ func TestHTMLBudget(t *testing.T) {
 	require.Empty(t, p.trials)
 }
 
-// noise is text that compresses little.
+// noise returns text that compresses badly.
 func noise(chance *rand.Rand, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -156,8 +155,8 @@ func noise(chance *rand.Rand, n int) string {
 	return string(b)
 }
 
-// Long texts are cut at a character, very long transcripts in the middle, and the
-// report counts what is missing.
+// Long texts are cut at a character, very long transcripts in the middle, and the report counts
+// the missing part.
 func TestHTMLClips(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("日本", 100_000)
@@ -189,12 +188,12 @@ func TestHTMLClips(t *testing.T) {
 	require.Equal(t, "3000 entries are not in this report", gap.Text)
 	require.True(t, strings.HasPrefix(trial.Transcript[maxHTMLEntries].Text, "entry 4999"))
 	var shortened string
-	require.NoError(t, json.Unmarshal(trial.Transcript[1].Tool.Arguments, &shortened), "what was cut is a text")
+	require.NoError(t, json.Unmarshal(trial.Transcript[1].Tool.Arguments, &shortened), "a shortened value is a text")
 	require.True(t, strings.HasPrefix(shortened, `{"text":"日本`))
 	require.Greater(t, trial.Cut, int64(3*len(long)))
 }
 
-// Files are told with what became of them; what cannot be shown says why.
+// The report lists files with their changes, and with a reason if it cannot show them.
 func TestHTMLFiles(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("files", []byte("{}"))
@@ -206,7 +205,7 @@ func TestHTMLFiles(t *testing.T) {
 		return &b
 	}
 	snap := &record.Snapshot{
-		Incomplete: "the workspace holds more than 3 files",
+		Incomplete: "the workspace contains more than 3 files",
 		Entries: []record.SnapshotEntry{
 			{Path: "added.txt", Type: "file", Blob: blob("new\n")},
 			{Path: "binary", Type: "file", Blob: blob("\x00\xff")},
@@ -215,7 +214,7 @@ func TestHTMLFiles(t *testing.T) {
 			{Path: "gone", Type: "file", Blob: &record.Blob{Hash: "00", Size: 3, At: 1 << 40, Length: 9}},
 			{Path: "large", Type: "file", Blob: blob(strings.Repeat("x", maxHTMLFile+1))},
 			{Path: "link", Type: "link", Link: "added.txt"},
-			{Path: "modules", Type: "dir", Omitted: "directories of this name are not kept"},
+			{Path: "modules", Type: "dir", Omitted: "directories with this name are not recorded"},
 			{Path: "same.txt", Type: "file", Blob: blob("same"), Given: record.GivenSame},
 			{Path: "was-file", Type: "link", Link: "x", Given: record.GivenChanged, Before: blob("text\n")},
 		},
@@ -234,12 +233,12 @@ func TestHTMLFiles(t *testing.T) {
 		{Path: "was-file", State: "changed", Type: "link", Link: "x", Diff: text("@@ -1,1 +0,0 @@\n-text\n")},
 		{Path: "added.txt", State: "added", Size: size(4), Text: text("new\n")},
 		{Path: "binary", State: "added", Size: size(2), Note: "not a text"},
-		{Path: "gone", State: "added", Size: size(3), Note: "its content is not there any more"},
-		{Path: "large", State: "added", Size: size(maxHTMLFile + 1), Note: "too large to be shown here"},
+		{Path: "gone", State: "added", Size: size(3), Note: "its content no longer exists"},
+		{Path: "large", State: "added", Size: size(maxHTMLFile + 1), Note: "too large to show here"},
 		{Path: "link", State: "added", Type: "link", Link: "added.txt"},
-		{Path: "modules", State: "added", Type: "dir", Note: "directories of this name are not kept"},
+		{Path: "modules", State: "added", Type: "dir", Note: "directories with this name are not recorded"},
 		{Path: "removed.txt", State: "removed", Diff: text("@@ -1,1 +0,0 @@\n-gone\n")},
-		{Path: "unknown.txt", State: "removed", Note: "what it held before was not kept"},
+		{Path: "unknown.txt", State: "removed", Note: "its earlier content was not kept"},
 		{Path: "same.txt", State: "same", Size: size(4)},
 	}
 	if diff := cmp.Diff(want, p.trial(t, "task-1", 1).Files); diff != "" {
@@ -248,8 +247,7 @@ func TestHTMLFiles(t *testing.T) {
 	require.Equal(t, snap.Incomplete, p.trial(t, "task-1", 1).Incomplete)
 }
 
-// A comparison tells what tasks and trials were before, which tasks are new, and
-// which are gone.
+// A comparison shows the earlier results of tasks and trials, and which tasks are new or gone.
 func TestHTMLAgainst(t *testing.T) {
 	t.Parallel()
 	failed := &record.Trial{Verdict: record.Failed}
@@ -269,8 +267,8 @@ func TestHTMLAgainst(t *testing.T) {
 	require.NotContains(t, p.task(t, "task-1"), "was")
 }
 
-// A run of which little is known can be reported, too, and numbers beyond all
-// reason spoil nothing.
+// A report is also possible for a run with little data, and absurdly large numbers do not break
+// it.
 func TestHTMLOfOddRuns(t *testing.T) {
 	t.Parallel()
 	p, _ := pageOfHandle(t, hold(), Options{})
@@ -298,8 +296,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// Whatever agents write, the page has the elements that it should have, and the
-// text comes out of it as it went in.
+// No text of an agent changes the elements of the page, and reading a text back returns
+// the original.
 func FuzzHTML(f *testing.F) {
 	for _, s := range []string{"", "plain", "</script><script>alert(1)</script>", "<!--<script>", "\u2028\u2029\x00\x1b[2J", "\xff\xfe", "]]>", "&lt;&quot;", "日本\u202e"} {
 		f.Add(s, "id")

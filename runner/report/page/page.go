@@ -1,5 +1,6 @@
-// Package page writes a run as one HTML file for people, and gives programs that show the page themselves its parts and data.
-// Call [Write] for a file; [Parts] and [WriteData] for a page that stays open.
+// Package page writes a run as one HTML file for people. It also provides the parts and data of
+// the page for programs that show it themselves. Call [Write] for a file; call [Parts] and
+// [WriteData] for a page that stays open.
 package page
 
 import (
@@ -10,11 +11,10 @@ import (
 	"waza/runner/record"
 )
 
-// Page is what an HTML report consists of, for programs that show it themselves and
-// ask for transcripts one at a time: its style, the elements of its body, and its
-// script. The script declares one function, wazaReport(DATA, HOST), which shows the
-// data of [WritePage] in those elements, and may be called again with newer data;
-// web/host.js tells what HOST may have.
+// A Page contains the parts of an HTML report, for programs that show it themselves and request
+// transcripts one at a time: its style, the elements of its body, and its script. The script
+// declares one function, wazaReport(DATA, HOST), which shows the data of [WriteData] in those
+// elements. It can be called again with newer data. web/host.js describes HOST.
 type Page struct {
 	Style  string `json:"style"`
 	Body   string `json:"body"`
@@ -27,9 +27,9 @@ func Parts() Page {
 	return Page{Style: p.style, Body: p.body, Script: p.script}
 }
 
-// WriteData writes what an HTML report shows of a run, as far as it has come, but no
-// transcripts, as one JSON value. A run that is not nil is compared with. Some
-// numbers of each trial are in memory meanwhile, and one trial at a time.
+// WriteData writes the present state of a run as shown in an HTML report, without transcripts,
+// as one JSON value. If against is not nil, the report compares with it. WriteData holds some
+// numbers of each trial and one whole trial at a time in memory.
 func WriteData(w io.Writer, h, against record.Handle) error {
 	d, err := gatherHTML(h, against)
 	if err != nil {

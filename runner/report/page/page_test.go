@@ -22,7 +22,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// readPage is a report taken apart.
+// A readPage is a parsed report.
 type readPage struct {
 	policy, title, style, script string
 	data                         struct {
@@ -37,7 +37,7 @@ type readPage struct {
 			Whys         []string
 		} `json:"trials"`
 	}
-	// trials are those of the chunks, by their index in the columns.
+	// trials holds the trials of the chunks, by their index in the columns.
 	trials map[int]readTrial
 	chunks int
 	order  []int // of the trials in the file
@@ -62,13 +62,13 @@ func pageOfHandle(t testing.TB, h record.Handle, o Options) (readPage, []byte) {
 	return readHTML(t, b.Bytes()), b.Bytes()
 }
 
-// task is what the page holds of a task.
+// task returns the page's data of a task.
 func (p *readPage) task(t testing.TB, id string) map[string]any {
 	t.Helper()
 	return *recordtest.One(t, "task", id, p.data.Tasks, func(task map[string]any) string { return task["id"].(string) })
 }
 
-// trial is what the chunks of the page hold of a trial.
+// trial returns the chunks' data of a trial.
 func (p *readPage) trial(t testing.TB, task string, num int) *readTrial {
 	t.Helper()
 	type key struct {
@@ -78,8 +78,8 @@ func (p *readPage) trial(t testing.TB, task string, num int) *readTrial {
 	return recordtest.One(t, "trial", key{task, num}, slices.Collect(maps.Values(p.trials)), func(trial readTrial) key { return key{trial.TaskID, trial.TrialNum} })
 }
 
-// readHTML reads a report as a browser does: what a script element holds ends with
-// the first end of one, whoever wrote that.
+// readHTML parses a report like a browser: the content of a script element ends with the first
+// end tag, even in a foreign text.
 func readHTML(t testing.TB, file []byte) readPage {
 	t.Helper()
 	p := readPage{trials: map[int]readTrial{}}
@@ -113,7 +113,7 @@ func readHTML(t testing.TB, file []byte) readPage {
 	return p
 }
 
-// between gives what stands between two texts, and what comes after.
+// between returns the text between two texts, and the rest after them.
 func between(text, begin, end string) (inner, rest string) {
 	_, text, _ = strings.Cut(text, begin)
 	inner, rest, _ = strings.Cut(text, end)
@@ -151,8 +151,7 @@ func (p *readPage) readChunk(t testing.TB, named, packed string) {
 	p.chunks++
 }
 
-// held is a canned run whose trials belong to who visits them, and that may have
-// files.
+// A held is a canned run that can have files. Visitors of its trials own them.
 type held struct {
 	*reporttest.Canned
 	run *journal.Run // nil: no files
@@ -179,7 +178,7 @@ func (h *held) Blobs() (record.Blobs, error) {
 	return h.run.Blobs()
 }
 
-// hold makes a run of a task for each list of trials.
+// hold returns a run with a task for each list of trials.
 func hold(trials ...[]*record.Trial) *held {
 	h := &held{Canned: &reporttest.Canned{
 		Rec:  &record.Run{RunID: "held", Suite: record.SuiteRef{Name: "held"}},

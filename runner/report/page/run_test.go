@@ -13,8 +13,8 @@ import (
 	"waza/runner/record"
 )
 
-// runSuite runs a suite, of testdata/html or in a directory of its own, to its end
-// and returns its record.
+// runSuite runs a suite, from testdata/html or from its own directory, to its end and returns
+// its record.
 func runSuite(t *testing.T, r *runner.Runner, name string, req record.Request) record.Handle {
 	t.Helper()
 	if !filepath.IsAbs(name) {

@@ -4,31 +4,30 @@ import (
 	"waza/runner/record"
 )
 
-// TrialView is one trial as people look into it: what is known of it, with very
-// long texts shortened, and the files that it left.
+// A TrialView is a trial for people: its data, with very long texts shortened, and the files in
+// its workspace.
 type TrialView struct {
-	// Trial is without its workspace, which Files shows.
+	// Trial has no workspace; Files shows it.
 	*record.Trial
 	Files []TrialFile `json:"files,omitempty"`
-	// Incomplete says why not all files are known; empty when they are.
+	// Incomplete is the reason why some files are unknown; empty if all are known.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Cut is how many bytes of texts and files were left out.
+	// Cut is the number of omitted bytes of texts and files.
 	Cut int64 `json:"cut,omitempty"`
 }
 
-// ViewTrial makes a view of a trial, which belongs to it from then on, with the
-// contents of its run. It is bounded, whatever the trial did: a reader of one
-// trial wants an answer at once.
+// ViewTrial returns a view of a trial, with contents from the blobs of its run. The view owns t
+// from then on. Its size is limited, because readers of one trial expect a quick answer.
 func ViewTrial(t *record.Trial, blobs record.Blobs) *TrialView {
 	c := &clipper{each: maxHTMLText, left: maxHTMLTrial}
-	// Many long texts are all shortened, rather than the last of them dropped.
+	// Shorten all of many long texts, rather than omit the last of them.
 	if n := countTexts(t); weightOf(t) > maxHTMLTrial && n > 0 {
 		c.each = min(maxHTMLText, max(leastHTMLText, maxHTMLTrial/n))
 	}
 	t.Error, t.Prompt, t.Output = c.text(t.Error), c.text(t.Prompt), c.text(t.Output)
 	c.graders(t.Graders)
 	t.Transcript = c.transcript(t.Transcript)
-	t.Spent = t.Ledger() // which older records do not hold
+	t.Spent = t.Ledger() // older records do not contain it
 	view := &TrialView{Trial: t}
 	if t.Workspace != nil {
 		view.Incomplete = t.Workspace.Incomplete

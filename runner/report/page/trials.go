@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// htmlTranscripts is how much transcripts and files take, compressed, unless
-	// the options say otherwise.
+	// htmlTranscripts is the default of Options.TranscriptBytes.
 	htmlTranscripts = 50_000_000
-	// htmlChunk is about how much of them is compressed together: trials of one
-	// task resemble each other, and one that is opened brings its chunk with it.
+	// htmlChunk is about how many bytes are compressed together. Trials of one task resemble
+	// each other, but opening one trial decompresses its whole chunk.
 	htmlChunk = 512 << 10
-	// usualRatio is what compression surely gains. What is smaller than that fits,
-	// whatever the order.
+	// usualRatio is a compression ratio that is always reached. Data smaller than that times the
+	// room fits in any order.
 	usualRatio = 2
 )
 
 // errNoRoom ends the reading of trials.
 var errNoRoom = errors.New("no room for more transcripts")
 
-// writeTranscripts writes the trials of the columns in compressed chunks, each an
-// element that names its trials. When there may not be room for all, those that
-// did not pass and the first of each task go before the others.
+// writeTranscripts writes the trials of the columns in compressed chunks; each chunk is an
+// element that lists its trials. If there may not be room for all, trials that did not pass and
+// the first of each task come before the others.
 func writeTranscripts(out *bufio.Writer, h record.Handle, d *htmlData, room int64) error {
 	if room <= 0 {
 		room = htmlTranscripts
@@ -53,18 +52,18 @@ func writeTranscripts(out *bufio.Writer, h record.Handle, d *htmlData, room int6
 	return nil
 }
 
-// matters tells a trial that is the first to be looked at.
+// matters reports whether people are likely to look at a trial first.
 func (d *htmlData) matters(at int) bool {
 	return d.columns.Verdict[at] != 'p' || at == 0 || d.columns.Num[at] <= d.columns.Num[at-1]
 }
 
-// chunk writes those trials of the run that are wanted, as long as there is room.
+// chunk writes the wanted trials of the run as long as there is room.
 func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted func(at int) bool) error {
 	err := h.Trials(func(task int, t *record.Trial) error {
 		if c.full() {
 			return errNoRoom
 		}
-		// A run that goes on may have come further than the columns.
+		// A running run may have progressed since the columns were filled.
 		if at, ok := d.find(task, t.TrialNum); ok && wanted(at) {
 			return c.add(at, ViewTrial(t, blobs))
 		}
@@ -76,13 +75,13 @@ func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted
 	return c.flush()
 }
 
-// chunker gathers trials and writes them as elements.
+// A chunker gathers trials and writes them as elements.
 type chunker struct {
 	out  *bufio.Writer
-	room int64 // bytes that may still be written
+	room int64 // bytes left to write
 
-	raw    bytes.Buffer // the chunk so far, an array of JSON without its end
-	trials []int        // in it
+	raw    bytes.Buffer // the current chunk, an array of JSON without its end
+	trials []int        // in the current chunk
 	packed bytes.Buffer
 }
 
@@ -97,7 +96,8 @@ func (c *chunker) add(at int, t *TrialView) error {
 	if err != nil {
 		return fmt.Errorf("trial %d of task %s: %w", t.TrialNum, t.TaskID, err)
 	}
-	// Where little room is left, chunks become small, for one is written whole or not at all.
+	// With little room left, chunks are small, because a chunk is written completely or not at
+	// all.
 	if len(c.trials) > 0 && int64(c.raw.Len()+len(b)) > min(htmlChunk, c.room) {
 		if err := c.flush(); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (c *chunker) add(at int, t *TrialView) error {
 	return nil
 }
 
-// flush writes the chunk, if there is room for it.
+// flush writes the chunk if there is room for it.
 func (c *chunker) flush() error {
 	if len(c.trials) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (c *chunker) flush() error {
 	return c.out.Flush()
 }
 
-// ranges writes ascending numbers shortly: 0-15,18.
+// ranges formats ascending numbers in a short form: 0-15,18.
 func ranges(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {

@@ -1,5 +1,6 @@
-// Package reporttest helps to test reports: runs that need no journal, and golden files.
-// Call [CannedRun] for a run with a task of each verdict, and [Golden] to compare what is written of it.
+// Package reporttest helps to test reports with runs that need no journal, and with golden
+// files. Call [CannedRun] for a run with a task of each verdict, and [Golden] to compare its
+// reports.
 package reporttest
 
 import (
@@ -13,14 +14,14 @@ import (
 	"waza/runner/record"
 )
 
-// Canned is a run as a test says it is.
+// A Canned is a run with the data that a test gives it.
 type Canned struct {
 	record.Handle
 	Rec   *record.Run
 	Now   record.Progress
 	Ended []*record.Task
 	Done  [][]*record.Trial // by task
-	Err   error             // of Trials, at its end
+	Err   error             // returned by Trials after the last trial
 }
 
 // ID implements [record.Handle].
@@ -38,10 +39,10 @@ func (c *Canned) Results() ([]*record.Task, error) { return c.Ended, nil }
 // Damage implements [record.Handle]: nothing is damaged.
 func (c *Canned) Damage() (*record.Damage, error) { return nil, nil }
 
-// Blobs implements [record.Handle]: there are none.
+// Blobs implements [record.Handle]: there are no blobs.
 func (c *Canned) Blobs() (record.Blobs, error) { return new(journal.BlobReader), nil }
 
-// WriteResult implements [record.Handle] with less than real runs write.
+// WriteResult implements [record.Handle]; it writes less than real runs do.
 func (c *Canned) WriteResult(w io.Writer) error {
 	return json.NewEncoder(w).Encode(map[string]any{"runId": c.Rec.RunID, "summary": c.Now.Summary})
 }
@@ -60,8 +61,8 @@ func (c *Canned) Trials(visit func(int, *record.Trial) error) error {
 
 var cannedStart = time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)
 
-// CannedRun has a task of each verdict, a baseline, a trigger test and a task that
-// never ended; agents and graders of it are hostile.
+// CannedRun returns a run with a task of each verdict, a baseline, a trigger test and a task
+// that never ended. Texts of its agents and graders are hostile.
 func CannedRun() *Canned {
 	c := &Canned{
 		Rec: &record.Run{
@@ -108,12 +109,12 @@ func CannedRun() *Canned {
 	return c
 }
 
-// Index is where the task of that id is.
+// Index returns the index of the task with an id.
 func (c *Canned) Index(id string) int {
 	return slices.IndexFunc(c.Rec.Tasks, func(t record.TaskRef) bool { return t.ID == id })
 }
 
-// Ref returns the task of that id as the run planned it.
+// Ref returns the planned task with an id.
 func (c *Canned) Ref(id string) *record.TaskRef { return &c.Rec.Tasks[c.Index(id)] }
 
 // Trial returns a trial by the id of its task and its number.
@@ -122,7 +123,7 @@ func (c *Canned) Trial(id string, num int) *record.Trial {
 	return list[slices.IndexFunc(list, func(t *record.Trial) bool { return t.TrialNum == num })]
 }
 
-// AddTask adds a task that ended so; without a verdict it has not ended.
+// AddTask adds a task with a verdict; without a verdict it has not ended.
 func (c *Canned) AddTask(id string, role record.Role, v record.Verdict, trials ...*record.Trial) {
 	ref := record.TaskRef{ID: id, Role: role, Name: "Task " + id, File: "tasks/" + strings.Trim(id, "|<b>`x/") + ".yaml", Trials: len(trials), First: 1, Tags: []string{"a", "b,c"}}
 	counts := record.Counts{Total: len(trials)}
@@ -153,7 +154,7 @@ func (c *Canned) AddTask(id string, role record.Role, v record.Verdict, trials .
 	c.Done = append(c.Done, trials)
 }
 
-// Graded is one that was graded.
+// Graded returns a trial with the given grades.
 func (c *Canned) Graded(v record.Verdict, graders ...record.Grade) *record.Trial {
 	sum, weights := 0.0, 0.0
 	for _, g := range graders {
@@ -163,15 +164,15 @@ func (c *Canned) Graded(v record.Verdict, graders ...record.Grade) *record.Trial
 		}
 	}
 	return &record.Trial{Hash: "h1", Verdict: v, Score: Share(sum / weights), StartedAt: cannedStart.Add(time.Second), DurationMS: 1250, ExecutorMS: 1200, StartupMS: 40,
-		Prompt: "Say it.", Output: "It is said.", Graders: graders, Transcript: []record.Entry{}}
+		Prompt: "Say it.", Output: "Here it is.", Graders: graders, Transcript: []record.Entry{}}
 }
 
-// Ungraded is one that no grader saw.
+// Ungraded returns a trial without grades.
 func (c *Canned) Ungraded(v record.Verdict, why string) *record.Trial {
 	return &record.Trial{Hash: "h2", Verdict: v, Error: why, DurationMS: 20, Graders: []record.Grade{}, Transcript: []record.Entry{}}
 }
 
-// full is a trial of which everything is known.
+// full returns a trial with all fields set.
 func (c *Canned) full() *record.Trial {
 	t := c.Graded(record.Passed, record.Grade{Name: "judge", Type: "prompt", Score: 1, Passed: true, Weight: 2, Details: []string{"not", "a", "map"}})
 	t.Usage = &record.Usage{InputTokens: 100, OutputTokens: 20, CostUSD: 0.0125}
@@ -187,7 +188,7 @@ func (c *Canned) full() *record.Trial {
 		{Type: record.EntrySkill, Text: "explainer"},
 		{Type: record.EntryPermission, Permission: &record.Permission{Title: "write", Reason: "outside"}},
 		{Type: record.EntryError, Text: "a hiccup"},
-		{Type: record.EntryMessage, Role: "assistant", Text: "It is said."},
+		{Type: record.EntryMessage, Role: "assistant", Text: "Here it is."},
 		{Type: record.EntryMessage, Role: "user", Text: "Again."},
 		{Type: record.EntryStop, Text: "end_turn"},
 		{Type: record.EntryDropped, Text: "3 entries"},

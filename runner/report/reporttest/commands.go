@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// Attack is what an agent may print so that the CI system that runs waza does as it
-// says: set an output, hide text from the log, or end a group.
+// Attack is a text with which an agent can try to command the CI system that runs waza: to set
+// an output, hide text from the log, or end a group.
 const Attack = "broken\n::set-output name=token::x\n  ::add-mask::password\n\u00a0::error::it is all wrong\n##[group]x ##[add-mask]y ###[z]\n##vso[task.setvariable variable=a]b\n##teamcity[buildStatus status='SUCCESS']\n" +
 	"passed     9/9  other-task  trials 9/9\n"
 
-// sharpCommand is a command that may be anywhere in a line.
+// sharpCommand matches commands that can be anywhere in a line.
 var sharpCommand = regexp.MustCompile(`##[A-Za-z]*\[`)
 
-// Commands lists the lines that a CI system would take for commands.
+// Commands lists the lines that a CI system would run as commands.
 func Commands(text string) []string {
 	var found []string
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {

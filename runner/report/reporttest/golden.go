@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares with a file of testdata.
+// Golden compares a text with a file of testdata.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -28,7 +28,7 @@ func Golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// Written is what a format makes of a run.
+// Written returns what a format writes for a run.
 func Written(t *testing.T, write func(io.Writer, record.Handle) error, h record.Handle) string {
 	t.Helper()
 	var b bytes.Buffer

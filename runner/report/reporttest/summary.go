@@ -29,7 +29,7 @@ func NewTask(v record.Verdict, c record.Counts, mean, ms float64, reasons ...rec
 	return r
 }
 
-// Summary returns a summary with one of everything that text reports show.
+// Summary returns a summary with every part that text reports show.
 func Summary() *record.Summary {
 	i := stats.Wilson(3, 4, stats.DefaultConfidence)
 	return &record.Summary{

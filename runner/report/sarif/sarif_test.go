@@ -17,7 +17,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// sarifOf holds a document to the schema, and results to the rules they name.
+// sarifOf checks a document against the schema, and results against their rules.
 func sarifOf(t *testing.T, doc string) map[string]any {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -27,7 +27,7 @@ func sarifOf(t *testing.T, doc string) map[string]any {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
 	require.NoError(t, err, doc)
 	require.NoError(t, schema.Validate(value))
-	// The standard's own schema, for who has it: it is too large to keep here.
+	// The standard's own schema is too large to keep here.
 	if official := os.Getenv("WAZA_SARIF_SCHEMA"); official != "" {
 		theirs, err := jsonschema.NewCompiler().Compile(official)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestSARIFOfARun(t *testing.T) {
 	sarifOf(t, doc)
 	reporttest.Golden(t, "run.sarif", indented(t, doc))
 	c.Now.Status, c.Now.Error = record.StatusFailed, "no such program"
-	require.Contains(t, reporttest.Written(t, Write, c), "the run did not complete: it is failed: no such program")
+	require.Contains(t, reporttest.Written(t, Write, c), "the run did not complete: its status is failed: no such program")
 }
 
 func TestSARIFIsBounded(t *testing.T) {

@@ -2,17 +2,18 @@ package sarif
 
 import ()
 
-// The objects of SARIF 2.1.0 that are written, under the names of the standard.
 //
-// The library go-sarif has them all, and is not used: it holds a whole run in
-// memory, while results are written here one by one; it writes some twenty empty
-// lists and defaults with each result, which more than doubles its size; it needs
-// a pointer for every text; and it links a validator of JSON Schema.
+// These types are the objects of SARIF 2.1.0 that waza writes, with the names of the standard.
+//
+// The library go-sarif has them all, but waza does not use it. It holds a whole run in memory,
+// while waza writes results one by one. It writes some twenty empty lists and defaults with each
+// result, which more than doubles the size. It needs a pointer for every text, and it links a
+// validator of JSON Schema.
 
 const (
 	sarifVersion = "2.1.0"
 	sarifSchema  = "https://json.schemastore.org/sarif-2.1.0.json"
-	// sarifRoot stands for the root of the repository; GitHub knows it by this name.
+	// sarifRoot represents the root of the repository; GitHub uses this name.
 	sarifRoot = "%SRCROOT%"
 )
 
@@ -22,7 +23,7 @@ type sarifLog struct {
 	Runs    []sarifRun `json:"runs"`
 }
 
-// sarifRun is a run but for its results, which are written after it one by one.
+// A sarifRun is a run without its results, which are written after it one by one.
 type sarifRun struct {
 	Tool               sarifTool                `json:"tool"`
 	AutomationDetails  sarifAutomation          `json:"automationDetails"`
@@ -76,8 +77,8 @@ type sarifResult struct {
 	Properties   *sarifTrialFacts  `json:"properties,omitempty"`
 }
 
-// sarifTrialFacts name a trial in the property bag of a result, whose shape SARIF leaves
-// to the tool but readers show as it is.
+// sarifTrialFacts identify a trial in the property bag of a result. SARIF leaves the form of the
+// bag to the tool, and readers show it unchanged.
 type sarifTrialFacts struct {
 	Task  string   `json:"task"`
 	Trial int      `json:"trial"`
