@@ -6,16 +6,16 @@ import (
 	"waza/runner/record"
 )
 
-// Pair is what two raters made of one thing: a score each, and whether each let
-// it pass.
+// A Pair holds the results of two raters for one thing: a score each, and whether each let it
+// pass.
 type Pair struct {
 	Reference, Other             float64
 	ReferencePassed, OtherPassed bool
 }
 
-// Agree tells how far two raters agree (Cohen 1960, "A Coefficient of Agreement
-// for Nominal Scales", for the verdicts). Pairs with a NaN or infinite score are
-// left out; of none at all, the zero value is told.
+// Agree measures how well two raters agree (Cohen 1960, "A Coefficient of Agreement for Nominal
+// Scales", for the verdicts). It omits pairs with a NaN or infinite score. Without pairs it
+// returns the zero value.
 func Agree(pairs []Pair) record.Agreement {
 	var a record.Agreement
 	var differences, distances []float64
@@ -51,8 +51,7 @@ func Agree(pairs []Pair) record.Agreement {
 	return a
 }
 
-// kappa works on whole numbers as long as it can, so that full agreement is 1
-// and not nearly so.
+// kappa uses whole numbers as long as possible, so that full agreement is exactly 1.
 func kappa(n, agreed, reference, other int) *float64 {
 	chance := reference*other + (n-reference)*(n-other) // times n²
 	if chance == n*n {
@@ -63,18 +62,19 @@ func kappa(n, agreed, reference, other int) *float64 {
 }
 
 const (
-	// leastForKappa is the number of things below which an interval of kappa says
-	// next to nothing.
+	// leastForKappa is the least number of things for an interval of kappa. With fewer, the
+	// interval contains almost no information.
 	leastForKappa = 10
-	// addedForKappa is added to each of the four counts, without which full
-	// agreement would have an interval of no width. Coverage is best near this value.
+	// addedForKappa is added to each of the four counts. Without it, the interval of full
+	// agreement would have no width. Coverage is best near this value.
 	addedForKappa = 0.75
 )
 
-// kappaInterval is kappa ± 1.96 standard errors (Fleiss, Cohen and Everitt 1969, "Large
-// sample standard errors of kappa and weighted kappa"), after [addedForKappa] was added
-// to the counts: of things that both let pass, only the reference, only the other, and
-// none. It holds the estimate without that.
+// kappaInterval returns kappa ± 1.96 standard errors (Fleiss, Cohen and Everitt 1969, "Large
+// sample standard errors of kappa and weighted kappa"), with [addedForKappa] added to each
+// count. counts are the numbers of things that pass for both, only for the reference, only for
+// the other, and for none. The interval is extended to contain estimate, which is kappa of the
+// original counts.
 func kappaInterval(counts [4]float64, estimate float64) record.Interval {
 	n := 0.0
 	for i := range counts {

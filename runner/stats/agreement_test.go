@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rated gives n pairs of verdicts, with scores 1 and 0.
+// rated returns n pairs of verdicts, with scores 1 and 0.
 func rated(n int, reference, other bool) []Pair {
 	score := map[bool]float64{true: 1}
 	pairs := make([]Pair, n)
@@ -44,7 +44,7 @@ func TestAgree(t *testing.T) {
 		{"none agrees", join(rated(1, true, false), rated(1, false, true)), record.Agreement{N: 2, MeanAbsoluteDifference: 1, Kappa: k(-1)}},
 		{"as chance has it", join(rated(1, true, true), rated(1, true, false), rated(1, false, true), rated(1, false, false)),
 			record.Agreement{N: 4, MeanAbsoluteDifference: 0.5, Agreed: 0.5, Kappa: k(0)}},
-		// The example of many textbooks: 20 and 15 alike, 5 and 10 not, of 50.
+		// The example of many textbooks: of 50 pairs, 20 and 15 agree, 5 and 10 do not.
 		{"textbook", join(rated(20, true, true), rated(5, true, false), rated(10, false, true), rated(15, false, false)),
 			record.Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: k(0.4),
 				// By numeric differentiation of kappa, with 0.75 added to each count.

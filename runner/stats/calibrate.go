@@ -5,28 +5,28 @@ import (
 	"sort"
 )
 
-// design is what the boundaries of a [Sequential] rule are made for. At least one
-// trial must pass, and not more than there are.
+// A design holds the parameters of a [Sequential] rule's boundaries. required is from 1 to
+// trials.
 type design struct {
 	trials, required int
 	alpha            float64
 }
 
-// bounds are the boundaries of a rule by the number of trials that have ended: a
-// task will pass when that many have passed or more, fail when that many or fewer.
+// bounds holds the boundaries of a rule by the number of ended trials. A task will pass if at
+// least pass trials have passed, and fail if at most fail trials have passed.
 type bounds struct{ pass, fail []int32 }
 
 const (
-	// away is how far from the threshold a pass rate is at which a rule shall
-	// need few trials.
+	// away is the distance of the pass rate from the threshold at which a rule should need few
+	// trials.
 	away = 0.1
-	// priorTrials is how many trials the prior is worth.
+	// priorTrials is the weight of the prior in trials.
 	priorTrials = 2
 )
 
-// calibrate finds the boundaries: a and b of [calibration.bounds] as x·r and x/r,
-// where the best r is found by trying, and for each the largest x by bisection. A
-// coarse grid of pass rates does for that, a fine one makes sure in the end.
+// calibrate finds the boundaries: a and b of [calibration.bounds] as x·r and x/r. It finds the
+// best r by trying, and the largest x for each r by bisection. It searches with a coarse grid of
+// pass rates, and verifies the result with a fine one.
 func (d design) calibrate() *bounds {
 	c := d.calibration()
 	coarse, fine := c.ratesAround(3, 4), c.ratesAround(6, 16)
@@ -52,11 +52,11 @@ func (d design) calibrate() *bounds {
 	return c.bounds(0, 0)
 }
 
-// calibration is the work on one design.
+// A calibration holds the state of calibrating one design.
 type calibration struct {
 	design
-	// predicted holds, for each number of trials and of passes among them, the
-	// probability that all trials lead to a pass.
+	// predicted holds, for each number of trials and of passes among them, the probability that
+	// all trials lead to a pass.
 	predicted [][]float64
 	logFact   []float64 // logarithms of factorials
 	alive     []float64 // see errorAt
@@ -70,8 +70,9 @@ func (d design) calibration() *calibration {
 	return c
 }
 
-// predict looks back from the end: after all trials the verdict is known, before
-// it the next trial passes with the probability that the posterior mean gives.
+// predict computes [calibration.predicted] backwards from the last trial. After all trials the
+// verdict is known; before that, the next trial passes with the probability of the posterior
+// mean.
 func (d design) predict() [][]float64 {
 	centre := (float64(d.required) - 0.5) / float64(d.trials)
 	a, b := priorTrials*centre, priorTrials*(1-centre)
@@ -92,8 +93,8 @@ func (d design) predict() [][]float64 {
 	return t
 }
 
-// bounds are the boundaries for the predictive probabilities 1 - a and b, exact
-// curtailment included.
+// bounds returns the boundaries for the predictive probabilities 1 - a and b, including exact
+// curtailment.
 func (c *calibration) bounds(a, b float64) *bounds {
 	out := &bounds{pass: make([]int32, c.trials+1), fail: make([]int32, c.trials+1)}
 	out.pass[0], out.fail[0] = 1, -1
@@ -106,7 +107,7 @@ func (c *calibration) bounds(a, b float64) *bounds {
 	return out
 }
 
-// largest is the largest x for which the error is small enough at every rate.
+// largest returns the largest x for which the error is small enough at every rate.
 func (c *calibration) largest(r float64, rates []float64) float64 {
 	low, high := 0.0, 0.45*min(r, 1/r)
 	for range 12 {
@@ -119,8 +120,8 @@ func (c *calibration) largest(r float64, rates []float64) float64 {
 	return low
 }
 
-// holds reports whether the error is small enough at all rates. What more it may be
-// between two of them is allowed for.
+// holds reports whether the error is small enough at all rates. The factor 0.999 allows for
+// larger errors between two of them.
 func (c *calibration) holds(b *bounds, rates []float64) bool {
 	for _, p := range rates {
 		if wrong, _ := c.errorAt(b, p); wrong > c.alpha*0.999 {
@@ -130,9 +131,9 @@ func (c *calibration) holds(b *bounds, rates []float64) bool {
 	return true
 }
 
-// ratesAround are pass rates around the one at which all trials are as likely to
-// lead to a pass as not, where errors are most likely: so many standard errors to
-// either side, in so many steps each. The nearest come first.
+// ratesAround returns pass rates around the rate at which all trials are equally likely to lead
+// to a pass or not, because errors are most likely there. It covers that many standard errors to
+// either side, in that many steps each. The nearest rates come first.
 func (d design) ratesAround(errors, steps int) []float64 {
 	n := float64(d.trials)
 	centre := (float64(d.required) - 0.5) / n
@@ -145,23 +146,23 @@ func (d design) ratesAround(errors, steps int) []float64 {
 			}
 		}
 	}
-	return rates[1:] // the centre stands twice
+	return rates[1:] // the center is in the list twice
 }
 
-// errorAt is the probability that a task whose trials pass with probability p is
-// decided against the verdict of all its trials, and how many trials it takes on
-// average. alive is the distribution of the passes of a task that goes on:
+// errorAt returns the probability that a task whose trials pass with probability p is decided
+// against the verdict of all its trials, and its mean number of trials. alive is the
+// distribution of the passes of an undecided task:
 //
 //	n      fail ◄ ▒▒▒▒▒▒ alive ▒▒▒▒▒▒ ► pass
 //	n+1      fail ◄ ▒▒▒▒▒▒ alive ▒▒▒▒▒▒ ► pass
 //
-// From one trial to the next each boundary takes in one number of passes at most.
+// From one trial to the next, each boundary absorbs at most one number of passes.
 func (c *calibration) errorAt(b *bounds, p float64) (wrong, trials float64) {
 	passLater, failLater := c.otherwise(b.pass, p, false), c.otherwise(b.fail, p, true)
 	alive := c.alive
 	clear(alive)
 	alive[0] = 1
-	low, high := 0, 0 // where alive is not 0
+	low, high := 0, 0 // range in which alive is not 0
 	for n := 1; n <= c.trials; n++ {
 		high++
 		for s := high; s > low; s-- {
@@ -187,10 +188,9 @@ func (c *calibration) errorAt(b *bounds, p float64) (wrong, trials float64) {
 	return wrong, trials
 }
 
-// otherwise is, for each point of a boundary, the probability that the trials
-// which are left lead to the other verdict. It walks back from the end along the
-// boundary, one trial and at most one pass a step: with r trials left, of which k
-// must pass,
+// otherwise returns, for each point of a boundary, the probability that the remaining trials
+// lead to the other verdict. It follows the boundary backwards from the end, with one trial and
+// at most one pass per step. With r trials left, of which k must pass:
 //
 //	P(r+1, k) = P(r, k) + p·b(r, k-1)        b(r, k) = C(r, k) pᵏ (1-p)ʳ⁻ᵏ
 //	P(r, k+1) = P(r, k) - b(r, k)

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Share is how many of N trials passed.
+// A Share states that Passed of N trials passed.
 type Share struct{ Passed, N int }
 
-// Rate is the share that passed; 0 of none.
+// Rate returns the share that passed, or 0 if N is 0.
 func (s Share) Rate() float64 {
 	if s = s.sane(); s.N > 0 {
 		return float64(s.Passed) / float64(s.N)
@@ -16,35 +16,35 @@ func (s Share) Rate() float64 {
 	return 0
 }
 
-// sane holds the counts in the range that the tests are defined for.
+// sane limits the counts to the range for which the tests are defined.
 func (s Share) sane() Share {
 	n := max(s.N, 0)
 	return Share{min(max(s.Passed, 0), n), n}
 }
 
-// Exact is the outcome of a test whose p-values come from counting, so that only
-// some can occur. The zero value is a test that never says anything.
+// An Exact is the outcome of a test whose p-values come from counting, so that only some values
+// can occur. The zero value is a test that never shows anything.
 type Exact struct {
-	// P is the two-sided p-value: twice the smaller tail, at most 1. Who takes
-	// the direction of the difference for true where P is at most α errs in it
-	// with a chance of at most α/2.
+	// P is the two-sided p-value: twice the smaller tail, at most 1. Deciding for the observed
+	// direction of the difference if P is at most α is wrong with a probability of at most
+	// α/2.
 	P float64
-	// Better says that the difference is in favour of the second sample.
+	// Better reports whether the difference is in favor of the second sample.
 	Better bool
-	// steps are the p-values that can occur, ascending; nil means any from least on.
+	// steps holds the possible p-values, ascending; nil means any value from least on.
 	steps []step
 	least float64
 }
 
-// step is a p-value that can occur, and the chance of one that is not greater.
+// A step is a possible p-value, and the probability of a p-value that is not greater.
 type step struct{ p, chance float64 }
 
-// slack is by how much, relatively, equal p-values may differ by rounding.
+// slack is the largest relative difference by rounding of equal p-values.
 const slack = 1e-9
 
-// Reach is the chance that the test gives a p-value of at most p where nothing
-// has changed. It is at most p, and 0 below the least that can occur: a test of
-// two trials cannot raise a false alarm at 5 %, nor a true one.
+// Reach returns the probability that the test gives a p-value of at most p if nothing has
+// changed. It is at most p, and 0 below the least possible p-value: a test of two trials cannot
+// raise an alarm at 5 %, neither a false nor a true one.
 func (e Exact) Reach(p float64) float64 {
 	p *= 1 + slack
 	if e.steps == nil {
@@ -65,10 +65,10 @@ func (e Exact) Reach(p float64) float64 {
 	return e.steps[i-1].chance
 }
 
-// McNemar tests whether of pairs that differ as many got better as got worse, by
-// the binomial distribution (McNemar 1947, "Note on the sampling error of the
-// difference between correlated proportions or percentages", in its exact form).
-// Pairs that agree say nothing. Numbers below 0 are taken as 0.
+// McNemar tests whether equally many of the pairs that differ got better as got worse, by the
+// binomial distribution (McNemar 1947, "Note on the sampling error of the difference between
+// correlated proportions or percentages", in its exact form). Pairs that agree contain no
+// information. Negative numbers count as 0.
 func McNemar(worse, better int) Exact {
 	worse, better = max(worse, 0), max(better, 0)
 	n := worse + better
@@ -77,9 +77,9 @@ func McNemar(worse, better int) Exact {
 	return e
 }
 
-// Fisher tests whether two samples, which have nothing in common, pass at one
-// rate: Fisher's exact test (1935, "The Logic of Inductive Inference"), given how
-// many passed in all. Where one sample is empty P is 1.
+// Fisher tests whether two independent samples have the same pass rate: Fisher's exact test
+// (1935, "The Logic of Inductive Inference"), given the total number of passes. If one sample is
+// empty, P is 1.
 func Fisher(a, b Share) Exact {
 	a, b = a.sane(), b.sane()
 	weights, low := hypergeometric(a, b)
@@ -88,8 +88,8 @@ func Fisher(a, b Share) Exact {
 	return e
 }
 
-// hypergeometric gives the weights of how many of those that passed are in b,
-// from low on, if chance alone dealt them out.
+// hypergeometric returns the distribution of the number of all passes that are in b, from low
+// on, if chance alone distributes them.
 func hypergeometric(a, b Share) (list []float64, low int) {
 	passed := a.Passed + b.Passed
 	low = max(0, passed-a.N)
@@ -102,9 +102,9 @@ func hypergeometric(a, b Share) (list []float64, low int) {
 	}), low
 }
 
-// weights gives a distribution on 0 to n-1 from the ratios of neighbours,
-// ratio(k) = w(k+1)/w(k), beginning near its top, where nothing is lost to
-// underflow. They add up to 1.
+// weights computes a distribution on 0 to n-1 from the ratios of neighbors, ratio(k) =
+// w(k+1)/w(k). It starts near the top, where nothing is lost to underflow. The weights add up to
+// 1.
 func weights(n, top int, ratio func(k int) float64) []float64 {
 	w := make([]float64, n)
 	w[top] = 1
@@ -126,7 +126,7 @@ func weights(n, top int, ratio func(k int) float64) []float64 {
 	return w
 }
 
-// twoSided is the test whose statistic has that distribution and that value.
+// twoSided returns the test whose statistic has the given distribution and the value at.
 func twoSided(weights []float64, at int) Exact {
 	n := len(weights)
 	p := make([]float64, n)

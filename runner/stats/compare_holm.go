@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Holm corrects the p-values of several tests for their number: whoever rejects
-// where what it returns is at most α errs, in all tests together, with a chance of
-// at most α, whatever the tests have to do with each other.
+// Holm corrects the p-values of several tests for their number. Rejecting every hypothesis whose
+// corrected value is at most α makes an error in any of the tests with a probability of at most
+// α, whatever the dependence between the tests.
 //
-// It is Holm's step-down method (1979, "A simple sequentially rejective multiple
-// test procedure") in which each test counts with the chance that it had to be as
-// extreme, rather than with the p-value, as Westfall and Wolfinger have it (1997,
-// "Multiple Tests with Discrete Distributions", after Tarone 1990): tasks that
-// passed throughout could raise no alarm, and cost the others nothing. No value is
-// above Holm's own.
+// It is Holm's step-down method (1979, "A simple sequentially rejective multiple test
+// procedure"). As proposed by Westfall and Wolfinger (1997, "Multiple Tests with Discrete
+// Distributions", after Tarone 1990), each test counts with its probability of such an extreme
+// result instead of the p-value. Tasks that always passed could not raise an alarm, and
+// therefore do not weaken the others. No value is above that of Holm's original method.
 func Holm(tests []Exact) []float64 {
 	order := make([]int, len(tests))
 	for i := range order {
@@ -36,8 +35,8 @@ func Holm(tests []Exact) []float64 {
 	return adjusted
 }
 
-// Sharpest is the test that the sharpest of several is, with its p-value corrected for
-// their number by [Holm]: whether any of them would show something.
+// Sharpest returns the test with the least p-value, which it corrects for the number of tests by
+// [Holm]. It tests whether any of them shows a difference.
 func Sharpest(tests []Exact) Exact {
 	sharpest := Exact{P: 1}
 	for i, p := range Holm(tests) {

@@ -5,43 +5,44 @@ import (
 	"math/rand/v2"
 )
 
-// DefaultSeed is the seed of the permutation tests that waza reports. It is fixed, so
-// that a report of the same trials never differs from the last one.
+// DefaultSeed is the seed of the permutation tests that waza reports. It is fixed, so that
+// reports of the same trials are always equal.
 const DefaultSeed = 1
 
 const (
-	// maxArrangements is the number of ways to deal out the scores, those that are
-	// equal not being told apart, up to which all are looked at: twice ten
-	// different scores have 184,756. More than maxEnumerated scores have too many.
+	// maxArrangements is the maximum number of arrangements of the scores that are enumerated;
+	// arrangements that differ only in equal scores count once. Twice ten different scores have
+	// 184,756. More than maxEnumerated scores are never enumerated.
 	maxArrangements = 200_000
 	maxEnumerated   = 500
-	// maxShuffles bounds those that are drawn otherwise, and maxDrawn the scores
-	// that are touched meanwhile.
+	// maxShuffles is the maximum number of arrangements that are drawn otherwise, and maxDrawn
+	// the maximum number of scores that the drawing processes.
 	maxShuffles = 100_000
 	maxDrawn    = 20_000_000
-	// enough is how many shuffles as extreme as what was seen end the drawing.
+	// enough is the number of shuffles at least as extreme as the observation that ends the
+	// drawing.
 	enough = 100
 )
 
-// Scores are those of one task in two runs.
+// Scores holds the scores of one task in two runs.
 type Scores struct{ A, B []float64 }
 
-// Permutation tests whether two samples of scores, which have nothing in common,
-// have one mean: the permutation test of the difference of means (Pitman 1937,
-// "Significance tests which may be applied to samples from any populations").
+// Permutation tests whether two independent samples of scores have the same mean: the
+// permutation test of the difference of means (Pitman 1937, "Significance tests which may be
+// applied to samples from any populations").
 //
-// Where there are at most 200,000 different ways to deal the scores out, as with
-// twice ten trials, all are looked at. Otherwise some are drawn, by
-// the seed, until 100 were as extreme as what was seen, 100,000 at most; p-values
-// from such drawing hold as they are (Besag and Clifford 1991, "Sequential Monte
-// Carlo p-values"). NaN and infinities are left out; where a sample is empty P is 1.
+// If the scores have at most 200,000 different arrangements, as with twice ten trials, it
+// enumerates all. Otherwise it draws arrangements with the seed until 100 were at least as
+// extreme as the observation, or at most 100,000. P-values from such drawing are valid without
+// correction (Besag and Clifford 1991, "Sequential Monte Carlo p-values"). NaN and infinities
+// are omitted; if a sample is empty, P is 1.
 func Permutation(a, b []float64, seed uint64) Exact {
 	return PermutationStrata([]Scores{{a, b}}, seed)
 }
 
-// PermutationStrata is [Permutation] over several tasks: scores are dealt out
-// anew within each, and what is looked at is the sum of the differences of
-// means. Tasks without scores on both sides are left out.
+// PermutationStrata is like [Permutation], but for several tasks: it rearranges scores within
+// each task, and tests the sum of the differences of means. It omits tasks without scores on
+// both sides.
 func PermutationStrata(tasks []Scores, seed uint64) Exact {
 	var p permutation
 	for _, t := range tasks {
@@ -60,7 +61,7 @@ func PermutationStrata(tasks []Scores, seed uint64) Exact {
 	return e
 }
 
-// permutation is what the test works on.
+// A permutation holds the data of the test.
 type permutation struct {
 	strata   []scoreStratum
 	observed float64 // sum of the differences of means
@@ -68,12 +69,12 @@ type permutation struct {
 	scale    float64 // the largest score
 }
 
-// scoreStratum holds the scores of both runs, sorted, so that the order of trials
-// does not matter.
+// A scoreStratum holds the scores of both runs, sorted, so that the order of trials does not
+// matter.
 type scoreStratum struct {
 	pooled []float64
 	inB    int
-	sum    float64 // of all
+	sum    float64 // of all scores
 }
 
 func (p *permutation) add(t Scores) {
@@ -91,10 +92,10 @@ func (p *permutation) add(t Scores) {
 	}
 }
 
-// trivial: however the scores are dealt out, nothing changes.
+// trivial reports whether all arrangements of the scores are the same.
 func (p *permutation) trivial() bool { return len(p.strata) == 0 }
 
-// tolerance is how far equal sums may be apart by rounding.
+// tolerance is the largest difference by rounding of equal sums.
 func (p *permutation) tolerance() float64 { return 1e-12 * p.scale * float64(p.scores) }
 
 func sumOf(values []float64) float64 {
@@ -105,13 +106,13 @@ func sumOf(values []float64) float64 {
 	return sum
 }
 
-// difference of the means, if the scores in b add up to that.
+// difference returns the difference of the means if the scores in b add up to b.
 func (s *scoreStratum) difference(b float64) float64 {
 	inA := len(s.pooled) - s.inB
 	return b/float64(s.inB) - (s.sum-b)/float64(inA)
 }
 
-// group is a score that several trials have.
+// A group is a score with the number of trials that have it.
 type group struct {
 	score  float64
 	trials int
@@ -129,13 +130,13 @@ func (s *scoreStratum) groups() []group {
 	return list
 }
 
-// few reports whether there are few enough ways to choose how many of each group
-// are in b.
+// few reports whether there are few enough ways to choose how many scores of each group are in
+// b.
 func (s *scoreStratum) few() bool {
 	if len(s.pooled) > maxEnumerated {
 		return false
 	}
-	ways := make([]float64, s.inB+1) // to choose that many of the groups so far
+	ways := make([]float64, s.inB+1) // numbers of ways to choose that many of the groups so far
 	ways[0] = 1
 	for _, g := range s.groups() {
 		for chosen := s.inB; chosen > 0; chosen-- {
@@ -147,8 +148,8 @@ func (s *scoreStratum) few() bool {
 	return ways[s.inB] <= maxArrangements
 }
 
-// enumerate looks at all ways to choose which scores are in b: how many of each
-// group, which can be done in as many ways as there are combinations of its trials.
+// enumerate visits all ways to choose how many scores of each group are in b. Each way represents
+// as many arrangements as there are combinations of the groups' trials.
 func (p *permutation) enumerate() Exact {
 	s := &p.strata[0]
 	n, groups := len(s.pooled), s.groups()
@@ -182,7 +183,7 @@ func (p *permutation) enumerate() Exact {
 	return Exact{P: min(1, asExtreme/all), least: extreme / all}
 }
 
-// draw deals the scores out by chance.
+// draw rearranges the scores randomly.
 func (p *permutation) draw(seed uint64) Exact {
 	pcg := rand.NewPCG(seed, seed)
 	most := max(enough, min(maxShuffles, maxDrawn/p.scores))
@@ -204,7 +205,7 @@ func (p *permutation) draw(seed uint64) Exact {
 	return Exact{P: float64(asExtreme+1) / float64(most+1), least: least}
 }
 
-// shuffle chooses by chance which scores are in b, and returns the difference.
+// shuffle randomly chooses the scores in b, and returns the difference.
 func (s *scoreStratum) shuffle(pcg *rand.PCG) float64 {
 	sum, n := 0.0, uint64(len(s.pooled))
 	for i := range uint64(s.inB) {

@@ -4,18 +4,18 @@ import (
 	"math"
 )
 
-// MaxTrialsNeeded bounds the answers of [TrialsNeeded] and [ScoreTrialsNeeded].
+// MaxTrialsNeeded is the largest result of [TrialsNeeded] and [ScoreTrialsNeeded].
 const MaxTrialsNeeded = 10_000
 
-// everyNumber is how far each number of trials is looked at. Beyond it the teeth
-// of an exact test's power are so small that bisection does.
+// everyNumber is the largest number up to which each number of trials is tested. Beyond it, the
+// power of an exact test is almost monotonic, so bisection suffices.
 const everyNumber = 200
 
-// TrialsNeeded is how many trials each of two runs must have so that [Fisher]
-// finds, at the level alpha, that their pass rates are a and b in truth, with the
-// chance that power says. It is found by counting, not by approximation; beyond
-// 200 it may be off by a few trials. ok is false where more than
-// [MaxTrialsNeeded] are, or none suffice because the rates are equal.
+// TrialsNeeded returns how many trials each of two runs must have so that [Fisher] shows the
+// difference of the true pass rates a and b at the level alpha with the probability power. It
+// computes the number by counting, not by approximation; beyond 200 it can be off by a few
+// trials. ok is false if more than [MaxTrialsNeeded] are needed, or if none suffice because the
+// rates are equal.
 func TrialsNeeded(a, b, alpha, power float64) (n int, ok bool) {
 	high, low := max(clamp(a, 0, 1), clamp(b, 0, 1)), min(clamp(a, 0, 1), clamp(b, 0, 1))
 	variance := float64(high*(1-high)) + float64(low*(1-low))
@@ -23,7 +23,7 @@ func TrialsNeeded(a, b, alpha, power float64) (n int, ok bool) {
 	if about > 2*MaxTrialsNeeded {
 		return 0, false
 	}
-	// An exact test never does with half of what the approximation takes.
+	// An exact test never needs less than half of the approximate number.
 	for n = max(1, int(about/2)); n <= everyNumber; n++ {
 		if fisherPower(n, high, low, alpha) >= power {
 			return n, true
@@ -43,8 +43,8 @@ func TrialsNeeded(a, b, alpha, power float64) (n int, ok bool) {
 	return many, true
 }
 
-// ScoreTrialsNeeded is [TrialsNeeded] for mean scores that are difference apart,
-// with those standard deviations, by the normal approximation.
+// ScoreTrialsNeeded is like [TrialsNeeded], but for mean scores with the given difference and
+// standard deviations a and b, by the normal approximation.
 func ScoreTrialsNeeded(difference, a, b, alpha, power float64) (n int, ok bool) {
 	about := math.Ceil(normalTrials(math.Abs(difference), float64(a*a)+float64(b*b), alpha, power))
 	if !(about <= MaxTrialsNeeded) {
@@ -53,7 +53,7 @@ func ScoreTrialsNeeded(difference, a, b, alpha, power float64) (n int, ok bool) 
 	return max(2, int(about)), true
 }
 
-// normalTrials is the number of trials by the normal approximation.
+// normalTrials returns the number of trials by the normal approximation.
 func normalTrials(difference, variance, alpha, power float64) float64 {
 	if !(difference > 0) {
 		return math.Inf(1)
@@ -62,19 +62,19 @@ func normalTrials(difference, variance, alpha, power float64) float64 {
 	return float64(z*z) * variance / float64(difference*difference)
 }
 
-// fisherPower is the chance that Fisher's test finds, in the right direction,
-// that one of two runs of n trials passes at the rate high and the other at low.
+// fisherPower returns the probability that Fisher's test shows, in the right direction, the
+// difference of two runs of n trials with the pass rates high and low.
 //
-// For each number of passes in the one it is known up to how many in the other
-// the test rejects, and that number only grows, so both are walked through once:
+// For each number of passes in the better run, the test rejects up to some number of passes in
+// the other. That number only grows, so one pass over both suffices:
 //
 //	passes of the better   17  18  19  20
 //	rejected up to          9  11  13  15
 func fisherPower(n int, high, low, alpha float64) float64 {
 	from, wHigh := binomial(n, high)
 	start, wLow := binomial(n, low)
-	below := 0.0  // chance that the other has fewer than next passes
-	next := start // the other's passes that are not in below yet
+	below := 0.0  // probability that the other has fewer than next passes
+	next := start // passes of the other from here on are not in below yet
 	power := 0.0
 	rejects := func(k, other int) bool { return upperTail(n, k, other) <= alpha/2 }
 	for i, w := range wHigh {
@@ -88,8 +88,8 @@ func fisherPower(n int, high, low, alpha float64) float64 {
 	return power
 }
 
-// binomial gives the weights that count, from the first on: what lies more than
-// nine standard deviations out is left out.
+// binomial returns the relevant weights, from the number from on. It omits numbers more than
+// nine standard deviations from the mean.
 func binomial(n int, rate float64) (from int, list []float64) {
 	mean := float64(n) * rate
 	reach := float64(9*math.Sqrt(mean*(1-rate))) + 9
@@ -104,8 +104,8 @@ func binomial(n int, rate float64) (from int, list []float64) {
 	})
 }
 
-// upperTail is the chance that of k + other passes, dealt out to two runs of n
-// trials, k or more fall to one of them.
+// upperTail returns the probability that, of k + other passes distributed over two runs of n
+// trials, k or more are in one given run.
 func upperTail(n, k, other int) float64 {
 	passed := k + other
 	term := math.Exp(logChoose(n, k) + logChoose(n, other) - logChoose(2*n, passed))

@@ -2,23 +2,23 @@ package stats
 
 import "math"
 
-// Stratum is one task in two runs.
+// A Stratum is one task in two runs.
 type Stratum struct{ A, B Share }
 
-// maxSupport bounds the values that the exact distribution of [MantelHaenszel]
-// may have: beyond it the normal one is as good, and much cheaper.
+// maxSupport is the maximum number of values of the exact distribution of [MantelHaenszel]. With
+// more, the normal distribution is as good, and much cheaper.
 const maxSupport = 5000
 
-// MantelHaenszel tests whether any task changed, all moves being added up: the
-// conditional test of Cochran (1954), Mantel and Haenszel (1959), in each stratum
-// given how many passed in all. With one trial per task it is McNemar's. It asks
-// about these very tasks, not about others like them.
+// MantelHaenszel tests whether any task changed, by the sum of all changes. It is the
+// conditional test of Cochran (1954), Mantel and Haenszel (1959), given the total number of
+// passes in each stratum. With one trial per task it equals McNemar's. It is about exactly these
+// tasks, not about similar ones.
 //
-// The distribution is the exact one as long as it has no more than 5,000 values,
-// else the normal one with its correction for continuity.
+// It uses the exact distribution if that has no more than 5,000 values, else the normal
+// distribution with its correction for continuity.
 func MantelHaenszel(strata []Stratum) Exact {
 	distribution, at, support := []float64{1}, 0, 1
-	expected, variance := 0.0, 0.0 // of what passed in b, less what did
+	expected, variance := 0.0, 0.0 // of the passes in b, minus the observed passes
 	for _, s := range strata {
 		a, b := s.A.sane(), s.B.sane()
 		if a.N == 0 || b.N == 0 {
@@ -44,7 +44,7 @@ func MantelHaenszel(strata []Stratum) Exact {
 	return e
 }
 
-// moments are mean and variance of the hypergeometric distribution.
+// moments returns mean and variance of the hypergeometric distribution.
 func moments(a, b Share) (mean, variance float64) {
 	n, passed := float64(a.N+b.N), float64(a.Passed+b.Passed)
 	mean = passed * float64(b.N) / n
@@ -64,7 +64,7 @@ func convolve(a, b []float64) []float64 {
 	return out
 }
 
-// normalTest is the test of a deviation from 0 that is normally distributed.
+// normalTest tests a normally distributed deviation from 0.
 func normalTest(deviation, variance, continuity float64) Exact {
 	if !(variance > 0) {
 		return Exact{P: 1, least: 1}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// share gives a share, for tables.
+// share returns a Share, for tables.
 func share(passed, n int) Share { return Share{passed, n} }
 
 func TestMcNemar(t *testing.T) {
@@ -43,7 +43,7 @@ func TestFisher(t *testing.T) {
 		{share(5, 5), share(5, 5), 1},
 		{share(0, 0), share(3, 5), 1},
 		{share(3, 3), share(3, 7), 2 * 35.0 / 210}, // one-sided C(7,3)/C(10,6), doubled
-		{share(9, 3), share(-1, 3), 0.1},           // taken as 3 of 3 and 0 of 3
+		{share(9, 3), share(-1, 3), 0.1},           // counts as 3 of 3 and 0 of 3
 	} {
 		require.InEpsilon(t, c.p, Fisher(c.a, c.b).P, 1e-12, "%+v", c)
 		require.InEpsilon(t, c.p, Fisher(c.b, c.a).P, 1e-12, "%+v", c)
@@ -52,7 +52,7 @@ func TestFisher(t *testing.T) {
 	require.False(t, Fisher(share(3, 4), share(1, 4)).Better)
 }
 
-// rationalFisher is the test by whole numbers, all of them.
+// rationalFisher computes the test with whole numbers.
 func rationalFisher(a, b Share) float64 {
 	choose := func(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
 	passed, all := a.Passed+b.Passed, choose(a.N+b.N, b.N)
@@ -90,7 +90,7 @@ func TestFisherIsCounting(t *testing.T) {
 	})
 }
 
-// Where nothing has changed, p-values are at most as small as they say.
+// If nothing has changed, a p-value of at most p has a probability of at most p.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +101,7 @@ func TestReach(t *testing.T) {
 		for _, e := range tests {
 			require.Greater(t, e.P, 0.0)
 			require.LessOrEqual(t, e.P, 1.0)
-			require.Greater(t, e.Reach(e.P), 0.0, "what was seen can be seen")
+			require.Greater(t, e.Reach(e.P), 0.0, "the observed p-value is possible")
 			require.InDelta(t, 1, e.Reach(1), 1e-9)
 			last := 0.0
 			for p := 0.0; p <= 1; p += 1.0 / 64 {
@@ -113,7 +113,7 @@ func TestReach(t *testing.T) {
 		}
 	})
 	require.Zero(t, McNemar(1, 1).Reach(0.4), "two pairs give 0.5 at least")
-	require.Zero(t, Fisher(share(10, 10), share(10, 10)).Reach(0.9), "nothing can be seen where all passed")
+	require.Zero(t, Fisher(share(10, 10), share(10, 10)).Reach(0.9), "no difference can be shown if all passed")
 }
 
 func TestExactTestsOfLargeRuns(t *testing.T) {
@@ -165,7 +165,7 @@ func TestMantelHaenszel(t *testing.T) {
 	got := MantelHaenszel(one)
 	require.InDelta(t, McNemar(10, 2).P, got.P, 1e-12)
 	require.False(t, got.Better)
-	// Of one task it is Fisher's.
+	// For one task it is Fisher's test.
 	got = MantelHaenszel([]Stratum{{share(3, 9), share(8, 10)}, {share(0, 0), share(4, 4)}})
 	require.InDelta(t, Fisher(share(3, 9), share(8, 10)).P, got.P, 1e-12)
 	require.True(t, got.Better)
@@ -173,7 +173,7 @@ func TestMantelHaenszel(t *testing.T) {
 	require.Equal(t, 1.0, MantelHaenszel([]Stratum{{share(5, 5), share(5, 5)}}).P)
 }
 
-// The exact distribution must meet the normal one where that takes over.
+// The exact distribution is close to the normal one at the limit between them.
 func TestMantelHaenszelMeetsTheApproximation(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -198,13 +198,13 @@ func TestMantelHaenszelMeetsTheApproximation(t *testing.T) {
 
 func TestPermutation(t *testing.T) {
 	t.Parallel()
-	// By hand: of the 20 ways to deal out, 2 are as extreme.
+	// By hand: of the 20 arrangements, 2 are as extreme.
 	got := Permutation([]float64{0.9, 0.8, 0.85}, []float64{0.1, 0.2, 0.15}, DefaultSeed)
 	require.InDelta(t, 0.1, got.P, 1e-12)
 	require.False(t, got.Better)
 	require.Zero(t, got.Reach(0.09))
 	require.InDelta(t, 0.1, got.Reach(0.1), 1e-9)
-	// Of scores that are 0 or 1 it is Fisher's test.
+	// For scores of 0 and 1 it is Fisher's test.
 	ones := func(k, n int) []float64 {
 		s := make([]float64, n)
 		for i := range k {
@@ -218,7 +218,7 @@ func TestPermutation(t *testing.T) {
 	require.Equal(t, 1.0, Permutation([]float64{math.NaN()}, []float64{math.Inf(1)}, 1).P)
 }
 
-// What is drawn must be near what is counted, and the same each time.
+// Drawing gives nearly the same p-value as counting, and the same one each time.
 func TestPermutationDraws(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 9))
@@ -243,19 +243,19 @@ func TestPermutationDraws(t *testing.T) {
 func TestPermutationOfManyTasks(t *testing.T) {
 	t.Parallel()
 	var tasks []Scores
-	for range 30 { // one trial each, all a bit worse: as a sign test
+	for range 30 { // one trial each, all a bit worse: like a sign test
 		tasks = append(tasks, Scores{[]float64{0.9}, []float64{0.8}})
 	}
 	got := PermutationStrata(tasks, DefaultSeed)
 	require.Less(t, got.P, 0.001)
 	require.False(t, got.Better)
 	tasks = append(tasks, Scores{nil, []float64{1}})
-	require.Equal(t, got.P, PermutationStrata(tasks, DefaultSeed).P, "a task of one side only says nothing")
+	require.Equal(t, got.P, PermutationStrata(tasks, DefaultSeed).P, "a task with only one side has no effect")
 }
 
 func TestHolm(t *testing.T) {
 	t.Parallel()
-	// Holm's own: p-values of tests that can give any.
+	// Holm's original method: tests that can give any p-value.
 	continuous := func(ps ...float64) (tests []Exact) {
 		for _, p := range ps {
 			tests = append(tests, Exact{P: p})
@@ -266,7 +266,7 @@ func TestHolm(t *testing.T) {
 	require.InDeltaSlice(t, []float64{1, 1}, Holm(continuous(0.7, 0.9)), 1e-9)
 	require.Empty(t, Holm(nil))
 
-	// Tasks that passed throughout cost nothing.
+	// Tasks that always passed have no effect.
 	var tests []Exact
 	for range 37 {
 		tests = append(tests, Fisher(share(5, 5), share(5, 5)))
@@ -300,8 +300,8 @@ func TestHolmIsNeverStricterThanItself(t *testing.T) {
 	})
 }
 
-// falseAlarms simulates suites of 40 tasks in which nothing has changed, and
-// returns the share of those with an alarm.
+// falseAlarms simulates suites of 40 tasks in which nothing has changed, and returns the share
+// of suites with an alarm.
 func falseAlarms(suites, trials int, seed uint64, rate func(*rand.Rand) float64) float64 {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	fisher, mcnemar := map[[2]Share]Exact{}, map[[2]int]Exact{}
@@ -347,9 +347,8 @@ func one(b bool) int {
 	return 0
 }
 
-// Over 1,000 suites in which nothing has changed, at most 5 % raise an alarm: all
-// 40 tasks taken together, with both tests of each. (Two standard errors are
-// granted to chance.)
+// Of 1,000 suites in which nothing has changed, at most 5 % raise an alarm. That covers all 40
+// tasks together, with both tests of each. Two standard errors are allowed for chance.
 func TestFalseAlarms(t *testing.T) {
 	t.Parallel()
 	const most = 0.05 + 2*0.0069
@@ -365,7 +364,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// power by chance: how often the test finds what is there.
+// simulatedPower draws random runs and returns how often the test shows the difference.
 func simulatedPower(n int, a, b, alpha float64) float64 {
 	rng := rand.New(rand.NewPCG(2, 4))
 	const times = 4000
@@ -388,11 +387,11 @@ func TestTrialsNeeded(t *testing.T) {
 		a, b, alpha float64
 		n           int
 	}{
-		{1, 0, 0.05, 4},      // 2/70 is the first below 5 %
-		{1, 0, 0.05 / 40, 7}, // 2/3432 is the first below 0.125 %
-		{0.9, 0.5, 0.05, 23}, // of 22 it is 78.6 %, of 23 81.1 %, counted with whole numbers
+		{1, 0, 0.05, 4},      // 2/70 is the first p-value below 5 %
+		{1, 0, 0.05 / 40, 7}, // 2/3432 is the first p-value below 0.125 %
+		{0.9, 0.5, 0.05, 23}, // with 22 it is 78.6 %, with 23 81.1 %, counted with whole numbers
 		{0.5, 0.9, 0.05, 23},
-		{0.1, 0.2, 0.05, 214}, // of 213 it is 79.9 %, of 214 80.1 %
+		{0.1, 0.2, 0.05, 214}, // with 213 it is 79.9 %, with 214 80.1 %
 	} {
 		n, ok := TrialsNeeded(c.a, c.b, c.alpha, 0.8)
 		require.True(t, ok)
@@ -409,7 +408,7 @@ func TestTrialsNeeded(t *testing.T) {
 	require.False(t, ok, "more than 10,000")
 	n, ok := TrialsNeeded(0.5, 0.53, 0.05, 0.8)
 	require.True(t, ok)
-	require.InDelta(t, 4400, n, 120, "the normal approximation says 4,353")
+	require.InDelta(t, 4400, n, 120, "the normal approximation gives 4,353")
 	require.NotPanics(t, func() { TrialsNeeded(math.NaN(), 2, -1, 5) })
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// logChoose is the logarithm of the number of ways to choose k things out of n.
+// logChoose returns the logarithm of the number of ways to choose k things out of n.
 func logChoose(n, k int) float64 {
 	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
 }
@@ -22,8 +22,7 @@ func lgamma(n int) float64 {
 	return log
 }
 
-// logFactorials are those that are asked for over and over: the ones that
-// [TrialsNeeded] can meet.
+// logFactorials holds frequently needed values: all that [TrialsNeeded] can need.
 var logFactorials = sync.OnceValue(func() []float64 {
 	list := make([]float64, 2*MaxTrialsNeeded+1)
 	for n := range list {

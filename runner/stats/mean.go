@@ -5,28 +5,27 @@ import (
 	"waza/runner/record"
 )
 
-// Estimate is a number with the interval in which the true one lies. The value lies
-// within the interval.
+// An Estimate is a number with the interval that contains the true value. The value is within
+// the interval.
 type Estimate struct {
 	Value    float64
 	Interval record.Interval
 }
 
-// MeanInterval is the interval of the mean of values that lie between 0 and 1, such
-// as scores, given some of them in any order. It is the adjusted interval of Agresti
-// and Coull (1998, "Approximate Is Better than 'Exact' for Interval Estimation of
-// Binomial Proportions"), extended from values that are 0 or 1 to those between: as
-// many values of 0 as of 1 are added, 0.7 z² in all, and the interval is that of a
-// normal mean with z + z/(2√n) standard errors. The added values give an interval
-// to values that are all equal, and make up for rare ones that were not seen.
+// MeanInterval returns the interval of the mean of values from 0 to 1, such as scores, given
+// some of them in any order. It is the adjusted interval of Agresti and Coull (1998,
+// "Approximate Is Better than 'Exact' for Interval Estimation of Binomial Proportions"),
+// extended from values of 0 or 1 to values between them. It adds equally many values of 0 and of
+// 1, 0.7 z² in total. The interval is that of a normal mean with z + z/(2√n) standard errors.
+// Because of the added values, the interval of equal values has a width, and rare values that
+// were not observed are allowed for.
 //
-// At 95 % it covers the mean in at least 93 % of cases for every probability of 0 or
-// 1 and every number of values, by counting; docs/statistics.md has what was
-// measured for other distributions. It is 0 to 1 without values. Values beyond 0 and 1
-// are taken as those, NaN is left out.
+// At 95 % it covers the mean in at least 93 % of cases for every probability of 0 or 1 and every
+// number of values, by counting. docs/statistics.md has measurements for other distributions.
+// Without values it is 0 to 1. Values beyond 0 and 1 count as those; NaN is omitted.
 //
-// The bootstrap is no alternative: it only draws values that were seen, so of three
-// passes it says that nothing ever fails.
+// The bootstrap is not an alternative, because it draws only observed values: from three passes
+// it concludes that nothing ever fails.
 func MeanInterval(values []float64, confidence float64) record.Interval {
 	sorted := sortedCopy(values)
 	if len(sorted) == 0 {
@@ -41,7 +40,7 @@ func MeanInterval(values []float64, confidence float64) record.Interval {
 	return adjusted(sum, squares, float64(len(sorted)), mean(sorted), confidence)
 }
 
-// adjusted is [MeanInterval] of n values with that sum, sum of squares and mean.
+// adjusted returns [MeanInterval] for n values with that sum, sum of squares and mean.
 func adjusted(sum, squares, n, mean, confidence float64) record.Interval {
 	z := normalQuantile(confidence)
 	added := float64(0.7 * float64(z*z))
@@ -52,14 +51,14 @@ func adjusted(sum, squares, n, mean, confidence float64) record.Interval {
 	return record.Interval{Low: clamp(center-half, 0, mean), High: clamp(center+half, mean, 1)}
 }
 
-// MeanOf estimates the mean of values that lie between 0 and 1, see [MeanInterval].
+// MeanOf estimates the mean of values from 0 to 1, see [MeanInterval].
 func MeanOf(values []float64, confidence float64) Estimate {
 	return Estimate{Describe(values).Mean, MeanInterval(values, confidence)}
 }
 
-// RateOf estimates a pass rate so that it can be combined with others: with the interval
-// of [MeanInterval]. [Wilson]'s is a little narrower for a few trials, and many of
-// those taken together cover too little.
+// RateOf estimates a pass rate so that it can be combined with others, with the interval of
+// [MeanInterval]. [Wilson]'s interval is a little narrower for few trials, and the combination
+// of many such intervals covers too little.
 func RateOf(s Share, confidence float64) Estimate {
 	if s = s.sane(); s.N == 0 {
 		return Estimate{Interval: record.Interval{Low: 0, High: 1}}
@@ -68,10 +67,10 @@ func RateOf(s Share, confidence float64) Estimate {
 	return Estimate{s.Rate(), adjusted(passed, passed, float64(s.N), s.Rate(), confidence)}
 }
 
-// Minus estimates e less other, two numbers estimated from different trials, by the
-// method of variance estimates recovery (Zou and Donner 2008, "Construction of
-// confidence limits about effect measures: a general approach"): the distances from
-// the values to their limits are added as standard errors are.
+// Minus estimates the difference e - other of two numbers from different trials, by the method
+// of variance estimates recovery (Zou and Donner 2008, "Construction of confidence limits about
+// effect measures: a general approach"): it adds the distances from the values to their limits
+// like standard errors.
 func (e Estimate) Minus(other Estimate) Estimate {
 	d := e.Value - other.Value
 	return Estimate{d, record.Interval{
@@ -80,9 +79,9 @@ func (e Estimate) Minus(other Estimate) Estimate {
 	}}
 }
 
-// Mean estimates the mean of several numbers that were estimated from different
-// trials, in the way of [Estimate.Minus]. It is about these numbers, and not about
-// others like them. ok is false for none.
+// Mean estimates the mean of several numbers from different trials, by the method of
+// [Estimate.Minus]. It is about exactly these numbers, not about similar ones. ok is false if
+// the list is empty.
 func Mean(list []Estimate) (e Estimate, ok bool) {
 	if len(list) == 0 {
 		return Estimate{}, false

@@ -17,9 +17,9 @@ func onesAndZeros(passed, n int) []float64 {
 	return values
 }
 
-// The bootstrap's intervals of a few scores of 0 and 1 covered their mean in 27 to 65 %
-// of cases, often with no width at all. By counting, over all numbers of scores and
-// all probabilities, these do in 93 % or more.
+// Bootstrap intervals of a few scores of 0 and 1 covered their mean in 27 to 65 % of cases, and
+// often had no width. By counting over all numbers of scores and all probabilities, these
+// intervals cover it in 93 % or more.
 func TestMeanIntervalCovers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ confidence, least float64 }{{0.95, 0.93}, {0.99, 0.985}, {0.9, 0.86}} {
@@ -49,14 +49,14 @@ func TestMeanIntervalOfLittle(t *testing.T) {
 	one := MeanInterval([]float64{0.8}, 0.95)
 	require.Less(t, one.Low, 0.2, "one score says little")
 	same := MeanInterval([]float64{0.8, 0.8, 0.8}, 0.95)
-	require.Greater(t, same.High-same.Low, 0.4, "three equal scores are no certainty")
+	require.Greater(t, same.High-same.Low, 0.4, "three equal scores leave uncertainty")
 	require.True(t, same.Low < 0.8 && 0.8 < same.High)
 	require.Equal(t, MeanInterval([]float64{0, 1}, 0.95), MeanInterval([]float64{-3, 7}, 0.95))
 	require.Less(t, MeanInterval(onesAndZeros(900, 1000), 0.95).High-MeanInterval(onesAndZeros(900, 1000), 0.95).Low, 0.04)
 }
 
-// Independent estimates are added as their standard errors are: where intervals are
-// those of normal means, the result is the one for their mean and difference.
+// Independent estimates are added like their standard errors. If the intervals are those of
+// normal means, the result is the interval of their mean and difference.
 func TestEstimatesCombine(t *testing.T) {
 	t.Parallel()
 	normal := func(value, half float64) Estimate {
@@ -78,19 +78,19 @@ func TestEstimatesCombine(t *testing.T) {
 
 func TestRatioInterval(t *testing.T) {
 	t.Parallel()
-	// One task of two trials on each side, by hand: the variances of the means are 1
-	// and 4, their squared coefficients of variation 0.01 and 0.01, the degrees of
-	// freedom 2, and t is 4.302653.
+	// One task of two trials on each side, by hand: the variances of the means are 1 and 4,
+	// their squared coefficients of variation are 0.01 and 0.01, there are 2 degrees of freedom,
+	// and t is 4.302653.
 	i, ok := RatioInterval([]Amounts{{A: []float64{9, 11}, B: []float64{18, 22}}}, 0.95)
 	require.True(t, ok)
 	require.InDelta(t, 2*math.Exp(4.302653*math.Sqrt(0.02)), i.High, 1e-5)
 	require.InDelta(t, 2/math.Exp(4.302653*math.Sqrt(0.02)), i.Low, 1e-5)
 	for name, tasks := range map[string][]Amounts{
-		"nothing":          nil,
-		"a single trial":   {{A: []float64{1}, B: []float64{1, 2}}},
-		"nothing varies":   {{A: []float64{1, 1}, B: []float64{2, 2}}},
-		"nothing is taken": {{A: []float64{0, 0}, B: []float64{1, 2}}},
-		"overflow":         {{A: []float64{1e-300, 1}, B: []float64{1e100, 1e99}}},
+		"nothing":           nil,
+		"a single trial":    {{A: []float64{1}, B: []float64{1, 2}}},
+		"nothing varies":    {{A: []float64{1, 1}, B: []float64{2, 2}}},
+		"all amounts are 0": {{A: []float64{0, 0}, B: []float64{1, 2}}},
+		"overflow":          {{A: []float64{1e-300, 1}, B: []float64{1e100, 1e99}}},
 	} {
 		_, ok := RatioInterval(tasks, 0.95)
 		require.False(t, ok, name)

@@ -7,12 +7,12 @@ import (
 // MaxK is the largest k for which waza reports pass@k and pass^k.
 const MaxK = 100
 
-// PassAtK estimates pass@k, the chance that at least one of k trials passes,
-// given that c of n did. It is the unbiased estimator 1 - C(n-c,k)/C(n,k) of
-// Chen et al. (2021, "Evaluating Large Language Models Trained on Code").
+// PassAtK estimates pass@k, the probability that at least one of k trials passes, if c of n did.
+// It is the unbiased estimator 1 - C(n-c,k)/C(n,k) of Chen et al. (2021, "Evaluating Large
+// Language Models Trained on Code").
 //
-// It is 0 when n or k is not positive. More trials than were run cannot be
-// judged, so k above n is taken as n; c is held between 0 and n.
+// It is 0 if n or k is not positive. It cannot judge more trials than were run, so k above n
+// counts as n. c is limited to 0 to n.
 func PassAtK(n, c, k int) float64 {
 	n, c, k, ok := sane(n, c, k)
 	if !ok {
@@ -21,10 +21,10 @@ func PassAtK(n, c, k int) float64 {
 	return 1 - chooseRatio(n-c, n, k)
 }
 
-// PassHatK estimates pass^k, the chance that all of k trials pass, given that c
-// of n did. It is the unbiased estimator C(c,k)/C(n,k) of Yao et al. (2024,
-// "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains").
-// What it does with odd numbers is what [PassAtK] does.
+// PassHatK estimates pass^k, the probability that all of k trials pass, if c of n did. It is the
+// unbiased estimator C(c,k)/C(n,k) of Yao et al. (2024, "τ-bench: A Benchmark for
+// Tool-Agent-User Interaction in Real-World Domains"). It treats numbers out of range like
+// [PassAtK].
 func PassHatK(n, c, k int) float64 {
 	n, c, k, ok := sane(n, c, k)
 	if !ok {
@@ -33,8 +33,8 @@ func PassHatK(n, c, k int) float64 {
 	return chooseRatio(c, n, k)
 }
 
-// Curve returns both measures for each k from 1 to n, but no further than
-// limit ([MaxK] when limit is not positive). It is nil when n is not positive.
+// Curve returns both measures for each k from 1 to the smaller of n and limit. If limit is not
+// positive, [MaxK] is the limit. The result is nil if n is not positive.
 func Curve(n, c, limit int) []record.AtK {
 	if limit <= 0 {
 		limit = MaxK
@@ -50,10 +50,10 @@ func Curve(n, c, limit int) []record.AtK {
 	return curve
 }
 
-// MeanCurve returns the mean over tasks of each task's curve, which is what
-// pass@k and pass^k of a suite are: trials of different tasks are never pooled.
-// Tasks without a curve are left out, and the result ends at the first k that
-// some other task did not reach. The order of the tasks changes nothing.
+// MeanCurve returns the mean over tasks of each task's curve. That is the definition of pass@k
+// and pass^k of a suite: trials of different tasks are never pooled. Tasks without a curve are
+// omitted. The result ends at the last k that all other tasks reach. The order of the tasks does
+// not matter.
 func MeanCurve(tasks [][]record.AtK) []record.AtK {
 	length, counted := 0, 0
 	for _, curve := range tasks {
@@ -82,7 +82,7 @@ func MeanCurve(tasks [][]record.AtK) []record.AtK {
 	return mean
 }
 
-// sane brings the numbers into the range that the estimators are defined for.
+// sane limits the numbers to the range for which the estimators are defined.
 func sane(n, c, k int) (int, int, int, bool) {
 	if n <= 0 || k <= 0 {
 		return 0, 0, 0, false
@@ -90,13 +90,12 @@ func sane(n, c, k int) (int, int, int, bool) {
 	return n, min(max(c, 0), n), min(k, n), true
 }
 
-// chooseRatio returns C(a,k)/C(n,k) for 0 ≤ a ≤ n and 0 < k ≤ n, the chance
-// that k draws without return from n things all fall among a marked ones. The
-// binomials would overflow, their ratio is a product of numbers below 1:
+// chooseRatio returns C(a,k)/C(n,k) for 0 ≤ a ≤ n and 0 < k ≤ n: the probability that k
+// draws without replacement from n things are all among a marked ones. The binomials would
+// overflow. Their ratio is a product of numbers below 1, and chooseRatio computes the shorter of
+// these products:
 //
 //	C(a,k)/C(n,k) = Π (a-i)/(n-i) for i < k  =  Π (n-k-i)/(n-i) for i < n-a
-//
-// of which the shorter is taken.
 func chooseRatio(a, n, k int) float64 {
 	if a < k {
 		return 0

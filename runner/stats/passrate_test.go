@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rows named Newcombe are method 3 of table I in Newcombe (1998),
-// "Two-sided confidence intervals for the single proportion".
+// The rows named Newcombe are method 3 of table I in Newcombe (1998), "Two-sided confidence
+// intervals for the single proportion".
 func TestWilson(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,14 +42,14 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// A share of whole numbers is what they are; the values of n between them lie
-// between, and what says nothing leaves everything open.
+// A share of whole numbers equals Wilson's interval. Fractional values of n give intervals
+// between those, and no observations leave everything open.
 func TestWilsonShare(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, Wilson(3, 7, DefaultConfidence), WilsonShare(3.0/7, 7, DefaultConfidence))
 	low, mid, high := WilsonShare(0.65, 5, 0.95), WilsonShare(0.65, 25/4.5, 0.95), WilsonShare(0.65, 6, 0.95)
 	require.True(t, low.Low < mid.Low && mid.Low < high.Low && high.High < mid.High && mid.High < low.High)
-	// By hand: z² = 3.841459; z²/n = 0.691463; centre 0.995731; spread 1.959964·√(0.0409500+0.0311158) = 0.526150.
+	// By hand: z² = 3.841459; z²/n = 0.691463; center 0.995731; spread 1.959964·√(0.0409500+0.0311158) = 0.526150.
 	require.InDelta(t, 0.469581/1.691463, mid.Low, 1e-5)
 	require.InDelta(t, 1.521881/1.691463, mid.High, 1e-5)
 	for _, n := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-300} {
@@ -81,7 +81,7 @@ func TestWilsonProperties(t *testing.T) {
 	})
 }
 
-// A rate of 0 or 1 must keep its end of the interval exactly, or a report shows
+// A rate of 0 or 1 must keep its end of the interval exactly. Otherwise a report shows
 // "99.99999999 %".
 func TestWilsonEndsAreExact(t *testing.T) {
 	t.Parallel()

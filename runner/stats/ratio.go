@@ -5,18 +5,17 @@ import (
 	"waza/runner/record"
 )
 
-// Amounts are what the trials of one task took in two runs: time, tokens or money.
+// Amounts holds the time, tokens or money of the trials of one task in two runs.
 type Amounts struct{ A, B []float64 }
 
-// RatioInterval is the interval of a ratio: the mean over tasks of what trials take in
-// B, over that in A. It is Student's t interval of the ratio's logarithm, whose
-// variance comes from how the trials of each task vary (the delta method), with the
-// degrees of freedom of Welch and Satterthwaite. It is about these tasks.
+// RatioInterval returns the interval of a ratio: the mean over tasks of the amounts in B,
+// divided by that in A. It is Student's t interval of the ratio's logarithm. The variance comes
+// from the variation between the trials of each task (the delta method), with the degrees of
+// freedom of Welch and Satterthwaite. The interval is about exactly these tasks.
 //
-// ok is false where it cannot be said: where a task has fewer than two trials on
-// one side, where nothing varies, or a mean is not positive. With few trials of
-// amounts that vary by multiples it covers less than it says, see
-// docs/statistics.md.
+// ok is false if a task has fewer than two trials on one side, if nothing varies, or if a mean
+// is not positive. With few trials of amounts that vary by multiples, the coverage is below the
+// confidence, see docs/statistics.md.
 func RatioInterval(tasks []Amounts, confidence float64) (i record.Interval, ok bool) {
 	a, okA := amountOf(tasks, func(t Amounts) []float64 { return t.A })
 	b, okB := amountOf(tasks, func(t Amounts) []float64 { return t.B })
@@ -31,8 +30,9 @@ func RatioInterval(tasks []Amounts, confidence float64) (i record.Interval, ok b
 	return i, va+vb > 0 && !math.IsInf(i.High, 0) && !math.IsNaN(i.High)
 }
 
-// amount is a mean over tasks with its variance. fourth is the sum of the squared
-// variances of tasks over their degrees of freedom, as Welch and Satterthwaite want it.
+// An amount is a mean over tasks with its variance. fourth is the sum of the tasks' squared
+// variances divided by their degrees of freedom, which the formula of Welch and Satterthwaite
+// needs.
 type amount struct{ mean, variance, fourth float64 }
 
 func amountOf(tasks []Amounts, of func(Amounts) []float64) (a amount, ok bool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleAt is a sample that stopped at that place, with some order of outcomes.
+// sampleAt returns a sample that stopped at that place, with some order of outcomes.
 func sampleAt(rule StoppingRule, n, passed int, errors []int32) *Sample {
 	s := NewSample(rule)
 	s.n, s.passed, s.errors = n, passed, errors
@@ -22,8 +22,8 @@ var sampleRules = []StoppingRule{
 
 var sampleRates = []float64{0.02, 0.2, 0.5, 0.77, 0.8, 0.9, 0.99}
 
-// Whatever the rate is, the places where trials can stop have a probability of 1 in
-// all, and the mean of each unbiased estimate over them is what it estimates.
+// For every rate, the places where trials can stop have a total probability of 1. The mean of
+// each unbiased estimate over them equals the estimated number.
 func TestSampleEstimatesAreUnbiased(t *testing.T) {
 	t.Parallel()
 	for _, rule := range sampleRules {
@@ -54,8 +54,8 @@ func TestSampleEstimatesAreUnbiased(t *testing.T) {
 	}
 }
 
-// The interval of a task that could stop early covers its rate at least as often as
-// it says, by counting, also where trials were in error, and holds the share.
+// By counting, the interval of a task that could stop early covers its rate with at least its
+// confidence, even with trials in error. It contains the share.
 func TestSampleIntervalCovers(t *testing.T) {
 	t.Parallel()
 	for _, rule := range sampleRules {
@@ -83,8 +83,8 @@ func TestSampleIntervalCovers(t *testing.T) {
 	}
 }
 
-// A task that stops at its first failure, by hand: of the rates p it cannot be that
-// p⁹ or 1-p¹⁰ is below 2.5 %. It says of the first trial that it passed.
+// A task that stops at its first failure, by hand: the interval excludes rates p for which p⁹
+// or 1-p¹⁰ is below 2.5 %. The unbiased estimate is that the first trial passed.
 func TestSampleStoppedAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	s := NewSample(StoppingRule{Trials: 50, Threshold: 1, Confidence: 0.95})
@@ -92,7 +92,7 @@ func TestSampleStoppedAtItsFirstFailure(t *testing.T) {
 		require.Equal(t, Undecided, s.Add(true))
 	}
 	require.Equal(t, WillFail, s.Add(false))
-	require.Equal(t, WillFail, s.Add(true), "trials after the decision are left out")
+	require.Equal(t, WillFail, s.Add(true), "trials after the decision are ignored")
 	require.Equal(t, Share{9, 10}, s.Share())
 	require.True(t, s.Certain())
 	i := s.Interval(0.95)
@@ -104,7 +104,7 @@ func TestSampleStoppedAtItsFirstFailure(t *testing.T) {
 	require.Equal(t, []record.AtK{{K: 1, PassAtK: 1, PassHatK: 1}}, s.Curve(0))
 }
 
-// What a sample decides is what the rule decides for the trials that are left.
+// A sample decides like the rule for the remaining trials.
 func TestSampleDecides(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -127,7 +127,7 @@ func TestSampleDecides(t *testing.T) {
 		}
 		share := s.Share()
 		require.Equal(t, s.Decision(), NewSequential(s.Counting(), rule.Required(s.Counting()), rule.Confidence).Decide(share.N, share.Passed))
-		require.GreaterOrEqual(t, s.at(s.paths(s.n)), 0, "the place where it stopped is one where trials can stop")
+		require.GreaterOrEqual(t, s.at(s.paths(s.n)), 0, "the sample stopped at a place where trials can stop")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestSampleOfAFixedNumber(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Of thousands of trials the confidence sequence takes over. It holds for all of
+// For thousands of trials the sample uses the confidence sequence, which is valid for all of
 // them, however often one looks.
 func TestSampleOfThousands(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 const confidence = 0.95
 
-// required is how many trials must pass for a task to pass.
+// required returns how many trials must pass for a task to pass.
 func required(trials int, threshold float64) int {
 	return int(math.Ceil(threshold*float64(trials) - 1e-9))
 }
@@ -33,7 +33,7 @@ func TestSequentialDecides(t *testing.T) {
 		{50, 40, 0.95, 40, 40, stats.WillPass},
 		{50, 40, 0.95, 4, 0, stats.WillFail},
 		{50, 40, 0.95, 15, 15, stats.WillPass},
-		{50, 40, 1, 15, 15, stats.Undecided}, // nothing but what is certain
+		{50, 40, 1, 15, 15, stats.Undecided}, // only certain verdicts
 		{50, 40, 1, 40, 40, stats.WillPass},
 		{50, 40, 1, 11, 0, stats.WillFail},
 		{50, 40, 1, 10, 0, stats.Undecided},
@@ -55,7 +55,7 @@ func TestSequentialDecides(t *testing.T) {
 	}
 }
 
-// edges are the numbers of passes after n trials from which on a rule decides.
+// edges returns the numbers of passes after n trials from which on a rule decides.
 func edges(s *stats.Sequential, n int) (pass, fail int) {
 	for pass = 0; pass <= n && s.Decide(n, pass) != stats.WillPass; pass++ {
 		continue
@@ -66,17 +66,17 @@ func edges(s *stats.Sequential, n int) (pass, fail int) {
 	return pass, fail
 }
 
-// outcome is what a rule does, exactly: the recursion follows all ways that the
-// trials can go, of tasks that are decided too, to their end.
+// An outcome holds a rule's exact results: the recursion follows all possible outcomes of the
+// trials to their end, even for decided tasks.
 type outcome struct {
 	wrong  float64 // decided against the verdict of all trials
 	passes float64 // decided to pass before the end
 	fails  float64
-	trials float64 // on average
+	trials float64 // mean number
 }
 
-// play gives the outcome when the next trial passes with the probability that next
-// gives, after n trials of which s passed.
+// play returns the outcome if the next trial passes with the probability that next returns after
+// n trials with s passes.
 func play(s *stats.Sequential, trials, required int, next func(n, s int) float64) outcome {
 	const goesOn, passed, failed = 0, 1, 2
 	var o outcome
@@ -124,8 +124,8 @@ func play(s *stats.Sequential, trials, required int, next func(n, s int) float64
 	return o
 }
 
-// The error is at most the nominal one, exactly, at every pass rate of a grid that
-// is finer near the threshold, where it is largest.
+// The exact error is at most the nominal one at every pass rate of a grid. The grid is finer
+// near the threshold, where the error is largest.
 func TestSequentialErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, trials := range []int{1, 2, 3, 5, 20, 50} {
@@ -152,8 +152,8 @@ func TestSequentialErrorIsBounded(t *testing.T) {
 	}
 }
 
-// With many trials the error is bounded for every number of passes among them, in
-// whatever order they come.
+// With many trials the error is limited for every number of passes among them, in whatever order
+// they come.
 func TestSequentialOfManyTrials(t *testing.T) {
 	t.Parallel()
 	const trials = 510
@@ -170,14 +170,13 @@ func TestSequentialOfManyTrials(t *testing.T) {
 	require.Less(t, o.trials, 300.0)
 }
 
-// hardest are the least shares of 50 trials that the rule saves at a rate of just
-// 0.1 away from these thresholds, where no rule saves half: see
-// TestNoRuleSavesMore. Everywhere else it saves half at least.
+// hardest holds the least shares of 50 trials that the rule saves at a rate exactly 0.1 away
+// from these thresholds, where no rule saves half: see TestNoRuleSavesMore. Everywhere else it
+// saves at least half.
 var hardest = map[float64]float64{0.5: 0.44, 0.6: 0.44, 0.7: 0.45}
 
-// The rule's simulated error rate is at most its nominal one, and it saves at least
-// half the trials where the true rate is 0.1 or more away from the threshold and 50
-// trials were asked.
+// The rule's simulated error rate is at most its nominal one. It saves at least half of 50
+// trials if the true rate is 0.1 or more away from the threshold.
 func TestSequentialSimulated(t *testing.T) {
 	t.Parallel()
 	const trials, tasks = 50, 10_000
@@ -195,7 +194,7 @@ func TestSequentialSimulated(t *testing.T) {
 				sim := simulate(rand.New(rand.NewPCG(1, uint64(i))), p, tasks, m, pass[:], fail[:])
 				allWrong += sim.wrong
 				share := float64(sim.saved) / (trials * tasks)
-				// What chance adds to a rate that is just the nominal one.
+				// The effect of chance on a rate that equals the nominal one.
 				noise := 3 * math.Sqrt(confidence*(1-confidence)/tasks)
 				require.LessOrEqual(t, float64(sim.wrong)/tasks, 1-confidence+noise, "at %v", p)
 				if math.Abs(p-threshold) < 0.1-1e-9 {
@@ -216,13 +215,13 @@ func TestSequentialSimulated(t *testing.T) {
 			}
 			require.LessOrEqual(t, float64(allWrong)/(19*tasks), 1-confidence)
 			require.LessOrEqual(t, float64(untrue)/float64(far*tasks), 1-confidence)
-			require.GreaterOrEqual(t, saved/float64(far), 0.7, "saved on average where the rate is 0.1 or more away")
+			require.GreaterOrEqual(t, saved/float64(far), 0.7, "mean saving if the rate is 0.1 or more away")
 		})
 	}
 }
 
-// simulation counts tasks: decided against the verdict of all trials, decided to
-// pass and to fail, passed by all trials; and the trials that were saved.
+// simulation counts tasks: decided against the verdict of all trials, decided to pass and to
+// fail, and passed by all trials. saved counts the saved trials.
 type simulation struct{ wrong, passes, fails, all, saved int }
 
 func simulate(r *rand.Rand, p float64, tasks, m int, pass, fail []int) simulation {
@@ -238,7 +237,7 @@ func simulate(r *rand.Rand, p float64, tasks, m int, pass, fail []int) simulatio
 				after, decided = n, passed >= pass[n]
 			}
 			if after > 0 && (passed >= m || passed+trials-n < m) {
-				break // what the verdict of all trials would be is known, too
+				break // the verdict of all trials is known, too
 			}
 		}
 		sim.saved += trials - after
@@ -258,10 +257,10 @@ func simulate(r *rand.Rand, p float64, tasks, m int, pass, fail []int) simulatio
 	return sim
 }
 
-// No rule whatever saves half of 50 trials at both rates 0.1 away from these
-// thresholds, if its error is at most 5 % at every rate: the rule that minimises
-// the trials there plus what errors at some rates cost is found by looking back
-// from the end, and by weak duality no rule that keeps the error takes fewer.
+// No rule saves half of 50 trials at both rates 0.1 away from these thresholds if its error is
+// at most 5 % at every rate. To prove that, the test computes, backwards from the end, the rule
+// that minimizes the trials there plus a price for errors at some rates. By weak duality, no
+// rule that keeps the error takes fewer.
 func TestNoRuleSavesMore(t *testing.T) {
 	t.Parallel()
 	for _, threshold := range []float64{0.5, 0.6, 0.7} {
@@ -276,8 +275,8 @@ func TestNoRuleSavesMore(t *testing.T) {
 	}
 }
 
-// leastTrials bounds from below what any rule takes on average at the worse of two
-// rates, with below the weight of the lower one and price that of errors.
+// leastTrials returns a lower limit of the mean number of trials of any rule at the worse of two
+// rates. below is the weight of the lower rate, and price the price of errors.
 func leastTrials(trials, m int, threshold, below, price float64) float64 {
 	at, weights := []float64{threshold - 0.1, threshold + 0.1}, []float64{below, 1 - below}
 	centre := (float64(m) - 0.5) / float64(trials)
@@ -332,7 +331,7 @@ func BenchmarkSequentialDecide(b *testing.B) {
 	}
 }
 
-// What it costs to make a rule that was not made before.
+// Measures the time of making a rule that is not cached.
 func BenchmarkSequentialMake(b *testing.B) {
 	for _, trials := range []int{50, 500} {
 		b.Run(fmt.Sprint(trials), func(b *testing.B) {

@@ -1,19 +1,18 @@
-// Package stats turns the outcomes of trials into numbers: pass rates with
-// their intervals, pass@k and pass^k, and descriptions of scores.
+// Package stats computes numbers from the outcomes of trials: pass rates with their intervals,
+// pass@k and pass^k, and descriptions of scores.
 //
 // Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task, [Describe] and
-// [MeanInterval] for its scores, [Agree] for two raters, and [NewSample] for a task that
-// may need no more trials. Two runs are compared with [Fisher], [McNemar], [Permutation]
-// and [Samples] task by task, [Holm] for all tasks together, and [MantelHaenszel] for the
-// suite; [Mean] and [Estimate.Minus] combine intervals. All functions are pure and safe
-// for concurrent use. docs/statistics.md has what they assume and how often they err.
+// [MeanInterval] for its scores, [Agree] for two raters, and [NewSample] for a task that may
+// stop early. To compare two runs, call [Fisher], [McNemar], [Permutation] and [Samples] for
+// each task, [Holm] for all tasks together, and [MantelHaenszel] for the suite. [Mean] and
+// [Estimate.Minus] combine intervals. All functions are pure and safe for concurrent use.
+// docs/statistics.md states their assumptions and how often they err.
 //
-// The same values give the same numbers, bit for bit, in whatever order they
-// come and on whatever machine: values are sorted before they are summed, permutation
-// tests draw from a generator of fixed seed, and every product that is added to
-// something is rounded first (the conversions float64(x*y) below are
-// there to keep compilers from fusing the two; halving is exact anyway). NaN and infinities never leave
-// this package; each function says what it answers where there is no answer.
+// The same values give the same numbers, bit for bit, in any order and on any machine. Values
+// are sorted before they are summed, and permutation tests draw from a generator with a fixed
+// seed. Every product that is added to something is rounded first: the conversions float64(x*y)
+// below keep compilers from fusing the two operations (halving is exact anyway). NaN and
+// infinities never leave this package; each function documents its result if there is no answer.
 package stats
 
 import (
@@ -26,13 +25,13 @@ const DefaultConfidence = 0.95
 // z95 is the 97.5 % quantile of the standard normal distribution.
 const z95 = 1.959963984540054
 
-// maxMagnitude bounds the values that are worked with, so that neither their
-// sum nor that of their squares can overflow.
+// maxMagnitude is the largest magnitude of values, so that neither their sum nor the sum of
+// their squares can overflow.
 const maxMagnitude = 1e100
 
-// normalQuantile returns how many standard deviations on both sides of the mean
-// hold that share of a normal distribution. A confidence that is not between 0
-// and 1 is taken as [DefaultConfidence].
+// normalQuantile returns how many standard deviations on both sides of the mean contain that
+// share of a normal distribution. A confidence that is not between 0 and 1 counts as
+// [DefaultConfidence].
 func normalQuantile(confidence float64) float64 {
 	if confidence = saneConfidence(confidence); confidence == DefaultConfidence {
 		return z95
@@ -40,8 +39,7 @@ func normalQuantile(confidence float64) float64 {
 	return math.Sqrt2 * math.Erfinv(confidence)
 }
 
-// saneConfidence is the confidence, or [DefaultConfidence] for one that is not
-// between 0 and 1.
+// saneConfidence returns the confidence, or [DefaultConfidence] if it is not between 0 and 1.
 func saneConfidence(confidence float64) float64 {
 	if !(confidence > 0 && confidence < 1) {
 		return DefaultConfidence

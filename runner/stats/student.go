@@ -8,9 +8,8 @@ import (
 	"waza/runner/record"
 )
 
-// studentQuantile returns how many standard errors on both sides of the estimate hold
-// that share of Student's t distribution with so many degrees of freedom, which need
-// not be whole.
+// studentQuantile returns how many standard errors on both sides of the estimate contain that
+// share of Student's t distribution with that many degrees of freedom, which can be fractional.
 func studentQuantile(confidence, freedom float64) float64 {
 	if !(freedom > 0) {
 		return math.Inf(1)
@@ -22,12 +21,12 @@ func studentQuantile(confidence, freedom float64) float64 {
 	return math.Sqrt(freedom * (1 - x) / x)
 }
 
-// StudentInterval is the interval of the mean of values without bounds by Student's t
+// StudentInterval returns the interval of the mean of unbounded values by Student's t
 // distribution: mean ± t·s/√n, with n-1 degrees of freedom. It assumes that the mean is
-// normally distributed: of a few values that are much skewed it holds the true mean less
-// often. It is false for fewer than two values. For example, 200, 210 and 220 have the mean
-// 210 and s = 10; t is 4.303, so that the interval at 95 % is 210 ± 4.303·10/√3, which is
-// 185.2 to 234.8.
+// normally distributed. For a few values with a skewed distribution it contains the true mean
+// less often. ok is false for fewer than two values. For example, 200, 210 and 220 have the mean
+// 210 and s = 10. t is 4.303, so the interval at 95 % is 210 ± 4.303·10/√3, which is 185.2
+// to 234.8.
 func StudentInterval(values []float64, confidence float64) (record.Interval, bool) {
 	d := Describe(values)
 	if d.N < 2 {

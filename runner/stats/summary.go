@@ -7,9 +7,8 @@ import (
 	"waza/runner/record"
 )
 
-// Describe returns the summary of scores, in any order; it does not change
-// them. NaN and infinities are left out and not counted in N. Numbers beyond
-// ±1e100 are taken as that.
+// Describe returns the summary of scores, in any order; it does not change them. NaN and
+// infinities are omitted and do not count in N. Numbers beyond ±1e100 are limited to that.
 func Describe(scores []float64) record.Distribution {
 	return describeSorted(sortedCopy(scores))
 }
@@ -29,13 +28,13 @@ func describeSorted(sorted []float64) record.Distribution {
 	return s
 }
 
-// sortedCopy returns the usable values in ascending order, so that what follows
-// does not depend on the order in which trials happened to end.
+// sortedCopy returns the usable values in ascending order, so that results do not depend on the
+// order in which trials ended.
 func sortedCopy(values []float64) []float64 {
 	sorted := make([]float64, 0, len(values))
 	for _, v := range values {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			// Adding 0 makes 0 of -0, which sorts as its equal but prints otherwise.
+			// Adding 0 turns -0 into 0; they sort as equal but print differently.
 			sorted = append(sorted, clamp(v, -maxMagnitude, maxMagnitude)+0)
 		}
 	}
@@ -43,8 +42,8 @@ func sortedCopy(values []float64) []float64 {
 	return sorted
 }
 
-// mean returns the mean of values in ascending order, of which there is one at
-// least. The sum is Neumaier's, which loses nothing to the number of values.
+// mean returns the mean of at least one value in ascending order. It uses Neumaier's sum, which
+// does not lose precision with the number of values.
 func mean(sorted []float64) float64 {
 	sum, lost := 0.0, 0.0
 	for _, v := range sorted {

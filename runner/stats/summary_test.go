@@ -14,10 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// alternating returns NIST's data sets NumAcc2 to NumAcc4 (Statistical Reference
-// Datasets): one value, then five hundred times one 0.1 below and one 0.1 above
-// it. Their certified standard deviation is 0.1 exactly; textbook one-pass
-// formulas lose all digits of it.
+// alternating returns NIST's data sets NumAcc2 to NumAcc4 (Statistical Reference Datasets): one
+// value, then five hundred times one 0.1 below and one 0.1 above it. Their certified standard
+// deviation is exactly 0.1; textbook one-pass formulas lose all digits of it.
 func alternating(base float64) []float64 {
 	values := []float64{base + 0.2}
 	for range 500 {
@@ -67,7 +66,7 @@ func TestEqualScoresHaveThatMeanExactly(t *testing.T) {
 	}
 }
 
-// anyFloats draws slices that hold every sort of float64.
+// anyFloats draws slices with every kind of float64.
 func anyFloats() *rapid.Generator[[]float64] {
 	odd := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324, math.Copysign(0, -1)})
 	return rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.Float64(), odd), 0, 60)
@@ -96,7 +95,7 @@ func TestNothingButNumbersLeaves(t *testing.T) {
 		i := MeanInterval(values, 0.95)
 		require.True(t, 0 <= i.Low && i.Low <= i.High && i.High <= 1, "%+v", i)
 
-		require.Empty(t, cmp.Diff(before, values, cmpopts.EquateNaNs()), "the values are the caller's")
+		require.Empty(t, cmp.Diff(before, values, cmpopts.EquateNaNs()), "Describe does not change the caller's values")
 	})
 }
 
@@ -114,7 +113,7 @@ func TestOrderChangesNothing(t *testing.T) {
 	})
 }
 
-// The numbers are read by other programs, by these names.
+// Other programs read the numbers by these names.
 func TestJSONNames(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal([]any{record.Distribution{}, record.Interval{}, record.AtK{}})

@@ -22,7 +22,7 @@ func count(times int, is func() bool) float64 {
 	return n
 }
 
-// rates counts how often the interval of a task's pass rate holds it, over all rates.
+// rates counts how often the interval of a task's pass rate contains it, over all rates.
 func rates() []experiment {
 	var list []experiment
 	for _, n := range []int{3, 5, 10, 50, 200} {
@@ -47,7 +47,7 @@ func rates() []experiment {
 			})
 		}
 	}
-	// A pooled rate is about these very tasks, whose rates differ.
+	// A pooled rate is about exactly these tasks, whose rates differ.
 	for _, tasks := range []int{5, 40} {
 		list = append(list, experiment{
 			what: "pass rate of all trials", design: fmt.Sprintf("%d tasks of any rate, 5 trials", tasks), least: 0.95, times: 10_000,
@@ -91,7 +91,7 @@ func draw(rng *rand.Rand, p float64, n int) int {
 	return passed
 }
 
-// wilson is the mean and the least coverage over all rates, by counting.
+// wilson returns the mean and the least coverage over all rates, by counting.
 func wilson(n int) (mean, least float64) {
 	least = 1
 	const steps = 2000
@@ -112,7 +112,7 @@ func binomial(n, k int, p float64) float64 {
 	return math.Exp(log(n) - log(k) - log(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
 }
 
-// stopped is a task whose trials pass with probability p, as far as the rule lets it go.
+// stopped draws trials that pass with probability p, until the rule stops them.
 func stopped(rng *rand.Rand, rule stats.StoppingRule, p float64) *stats.Sample {
 	s := stats.NewSample(rule)
 	for range rule.Trials {
@@ -150,14 +150,14 @@ func stoppedRates() []experiment {
 	return list
 }
 
-// distribution is one of scores, with its mean.
+// A distribution is a distribution of scores, with its mean.
 type distribution struct {
 	name string
 	mean float64
 	draw func(*rand.Rand) float64
 }
 
-// levels are scores that are drawn with given probabilities.
+// levels returns a distribution of scores with the given probabilities.
 func levels(name string, values, probabilities []float64) distribution {
 	mean := 0.0
 	for i, v := range values {
@@ -230,8 +230,8 @@ func scores() []experiment {
 	return list
 }
 
-// differences measures intervals of differences between two runs, or with skills and
-// without: of a suite whose tasks did not change, and of one whose tasks did.
+// differences measures intervals of differences between two runs, or with and without skills: of
+// a suite whose tasks did not change, and of one whose tasks did.
 func differences() []experiment {
 	var list []experiment
 	for _, changed := range []bool{false, true} {
@@ -258,7 +258,8 @@ func differences() []experiment {
 	return list
 }
 
-// difference draws one difference over tasks, and reports whether its interval holds it.
+// difference draws one difference over tasks, and reports whether its interval contains the true
+// value.
 func difference(rng *rand.Rand, tasks, n int, changed bool, estimate func(*rand.Rand, float64, int) stats.Estimate) bool {
 	var list []stats.Estimate
 	truth := 0.0
@@ -279,15 +280,15 @@ func rateOf(rng *rand.Rand, p float64, n int) stats.Estimate {
 	return stats.RateOf(stats.Share{Passed: draw(rng, p, n), N: n}, 0.95)
 }
 
-// scoreOf draws scores with that mean: 0, ½ and 1, the ½ as often as it can be.
+// scoreOf draws scores of 0, ½ and 1 with that mean, with ½ as often as possible.
 func scoreOf(rng *rand.Rand, mean float64, n int) stats.Estimate {
 	half := min(mean, 1-mean)
 	d := levels("", []float64{0, 0.5, 1}, []float64{1 - mean - half/2, half, mean - half/2})
 	return stats.MeanOf(drawn(rng, d, n), 0.95)
 }
 
-// ratios measures intervals of the ratio of what trials take: amounts whose logarithms
-// are normally distributed, as times and tokens about are.
+// ratios measures intervals of the ratio of amounts whose logarithms are normally distributed.
+// Times and tokens are approximately like that.
 func ratios() []experiment {
 	var list []experiment
 	for _, spread := range []float64{0.2, 0.5, 1} {

@@ -1,11 +1,10 @@
-// Simulation measures what waza's numbers promise: how often the stopping rule and
-// comparisons err, how often intervals hold what they are about, and whether as many
-// trials as waza asks for decide. It draws trials whose probabilities are known,
-// puts them through the code that evaluates runs, and writes a table.
+// Simulation measures whether waza's numbers keep their promises: how often the stopping rule
+// and comparisons err, how often intervals contain the true value, and whether the number of
+// trials that waza asks for decides. It draws trials with known probabilities, evaluates them
+// with the code that evaluates runs, and writes a table.
 //
-// Run it as `go run ./runner/stats/simulation -write docs/statistics.md`. The
-// experiments are in the files named after them; each begins with its own seed, so
-// the table is the same each time.
+// Run it as `go run ./runner/stats/simulation -write docs/statistics.md`. The experiments are in
+// the files named after them. Each starts with its own seed, so the table is always the same.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 
 func main() {
 	write := flag.String("write", "", "replace the table in `FILE`")
-	part := flag.Float64("part", 1, "draw `SHARE` of the times that each experiment asks for")
+	part := flag.Float64("part", 1, "draw each experiment only `SHARE` of its usual times")
 	flag.Parse()
 	rows := measure(experiments(), *part)
 	err := print(os.Stdout, rows)

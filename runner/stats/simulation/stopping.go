@@ -7,8 +7,8 @@ import (
 	"waza/runner/stats"
 )
 
-// stopping measures how often the stopping rule decides otherwise than all trials
-// would have, at the pass rate where that is most likely.
+// stopping measures how often the stopping rule decides differently from all trials, at the pass
+// rate where that is most likely.
 func stopping() []experiment {
 	var list []experiment
 	for _, errors := range []float64{0, 0.05, 0.2} {
@@ -32,8 +32,7 @@ func stopping() []experiment {
 	return list
 }
 
-// worst looks for the pass rate at which the rule errs most, and counts errors there
-// once more.
+// worst finds the pass rate at which the rule errs most, and counts errors there once more.
 func worst(rng *rand.Rand, rule stats.StoppingRule, errors float64, times int, errorsLater bool) float64 {
 	var at, most float64
 	for _, off := range []float64{-0.15, -0.1, -0.075, -0.05, -0.025, -0.01, 0, 0.025, 0.05} {

@@ -13,28 +13,28 @@ import (
 	"sync"
 )
 
-// experiment measures one share, such as that of intervals which hold the true value.
+// An experiment measures one share, such as the share of intervals that contain the true value.
 type experiment struct {
-	// what is measured, and by which design: they name a row of the table.
+	// The measured share and the design; together they name a row of the table.
 	what, design string
-	// least and most bound the share that waza promises. Both are 0 where it promises
-	// nothing, and the row is there to be known.
+	// least and most are the limits of the share that waza promises. Both are 0 if waza promises
+	// nothing, and the row is only for information.
 	least, most float64
-	// times is how often it is drawn. 0 means that run counts instead of drawing.
+	// times is the number of draws. 0 means that run counts instead of drawing.
 	times int
-	// run returns in how many of the given number of times something was the case. It
-	// draws with a generator of its own seed.
+	// run returns in how many of the given number of times the measured event occurred. rng has
+	// the experiment's own seed.
 	run func(rng *rand.Rand, times int) float64
 }
 
-// row is an experiment and what came of it.
+// A row is an experiment with its result.
 type row struct {
 	experiment
 	share float64
-	drawn int // how often it was drawn; 0 for what is counted
+	drawn int // number of draws; 0 if counted
 }
 
-// noise is how far a share may be off by chance: three standard errors at the bound.
+// noise returns how far a share can be off by chance: three standard errors at the bound.
 func (r row) noise(bound float64) float64 {
 	if r.drawn == 0 {
 		return 1e-9
@@ -42,13 +42,13 @@ func (r row) noise(bound float64) float64 {
 	return 3 * math.Sqrt(bound*(1-bound)/float64(r.drawn))
 }
 
-// holds reports whether the share keeps the promise, as far as chance lets one see.
+// holds reports whether the share keeps the promise, up to chance.
 func (r row) holds() bool {
 	return (r.most == 0 || r.share <= r.most+r.noise(r.most)) && (r.least == 0 || r.share >= r.least-r.noise(r.least))
 }
 
-// measure runs all experiments, as many at once as there are processors. A part of 1
-// draws each as often as it asks for.
+// measure runs all experiments, as many at once as there are processors. A part of 1 draws each
+// experiment its full number of times.
 func measure(list []experiment, part float64) []row {
 	rows := make([]row, len(list))
 	next := make(chan int)
@@ -100,13 +100,13 @@ func print(w io.Writer, rows []row) error {
 	return err
 }
 
-// The table stands between these lines.
+// The lines before and after the table.
 const (
 	tableStart = "<!-- make simulate writes this table -->"
 	tableEnd   = "<!-- end of the table -->"
 )
 
-// replaceTable puts the rows in place of the table of a document.
+// replaceTable replaces the table of a document with the rows.
 func replaceTable(path string, rows []row) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func replaceTable(path string, rows []row) error {
 	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
-// broken names the rows that do not keep their promise.
+// broken returns an error that lists the rows that do not keep their promise.
 func broken(rows []row) error {
 	var errs []error
 	for _, r := range rows {
@@ -139,7 +139,7 @@ func broken(rows []row) error {
 	return errors.Join(errs...)
 }
 
-// experiments are all of them, in the order of the table.
+// experiments returns all experiments, in the order of the table.
 func experiments() []experiment {
 	var list []experiment
 	for _, of := range []func() []experiment{stopping, rates, stoppedRates, scores, differences, ratios, agreement, alarms, findings, needed} {

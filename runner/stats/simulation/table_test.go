@@ -13,7 +13,7 @@ import (
 
 const document = "../../../docs/statistics.md"
 
-// written are the rows of the document's table, by their cells.
+// written returns the rows of the document's table, as cells.
 func written(t *testing.T) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(document)
@@ -29,8 +29,8 @@ func written(t *testing.T) [][]string {
 	return rows
 }
 
-// The table in the document has a row for each experiment of today, with what it
-// promises today, and none breaks its promise. What is counted is what it says.
+// The table in the document has a row with the present promise for each present experiment, and
+// no row breaks its promise. Counted rows equal a new count.
 func TestTableIsOfTheseExperiments(t *testing.T) {
 	t.Parallel()
 	list := experiments()
@@ -48,7 +48,7 @@ func TestTableIsOfTheseExperiments(t *testing.T) {
 	}
 }
 
-// A few of the experiments, drawn a few times.
+// Runs a few of the experiments with few draws.
 func TestPromisesInShort(t *testing.T) {
 	t.Parallel()
 	some := map[string]float64{
