@@ -5,10 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Amend opens the run for further lines after those it has. A last line that was
-// cut off is removed. The error is [ErrRecorded] or [ErrAmended] when another
-// writer, of any process, has the run. While it is amended the run does not count
-// as alive: its lock is one of its own. The caller closes the writer.
+// Amend opens the run to append lines. It removes an incomplete last line. The error is
+// [ErrRecorded] or [ErrAmended] when another writer, of any process, has the run. An amended run
+// does not count as alive, because amendments have their own lock. The caller closes the writer.
 func (r *Run) Amend() (*Writer, error) {
 	l, err := r.lockAmend()
 	if err != nil {
@@ -26,8 +25,8 @@ func (r *Run) Amend() (*Writer, error) {
 	return r.continued(f, l)
 }
 
-// lockAmend takes the lock of amendments, or returns [ErrAmended]. Its file is
-// made when it is first needed, and stays.
+// lockAmend acquires the lock of amendments, or returns [ErrAmended]. It creates the lock's file
+// when it is first needed. The file remains.
 func (r *Run) lockAmend() (*os.File, error) {
 	l, err := os.OpenFile(filepath.Join(r.dir, amendFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -40,8 +39,8 @@ func (r *Run) lockAmend() (*os.File, error) {
 	return l, nil
 }
 
-// release gives up a lock. Closing alone would leave it with a child that was
-// forked just now and has not come to its own program yet.
+// release releases a lock. Closing alone would leave it with a child that was just forked and
+// has not executed its own program yet.
 func release(l *os.File) {
 	unlock(l)
 	_ = l.Close() // nothing was written to it

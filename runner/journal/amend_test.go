@@ -10,8 +10,8 @@ import (
 	"waza/runner/journal"
 )
 
-// Lines that are added later follow those there were, numbers and offsets included,
-// whatever stands at the end of the file.
+// Appended lines follow the existing ones, with the right numbers and offsets, whatever the end
+// of the file contains.
 func TestAmend(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -57,7 +57,7 @@ func TestAmend(t *testing.T) {
 	require.Equal(t, `{"line":151}`, texts[150])
 }
 
-// Workspaces of a run that is amended are no leftovers.
+// Workspaces of a run that is being amended are not leftovers.
 func TestLeftoversOfAmendment(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -75,8 +75,8 @@ func TestLeftoversOfAmendment(t *testing.T) {
 	require.DirExists(t, taken[0])
 	require.NoDirExists(t, w.WorkDir())
 
-	// They are out of the way of whoever goes on with the run, and come again
-	// until somebody removes them.
+	// They do not affect a process that resumes the run, and are returned again until they are
+	// removed.
 	on, err := w.Run().Reopen()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(on.WorkDir(), 0o700))

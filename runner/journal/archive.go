@@ -12,10 +12,9 @@ import (
 	"strings"
 )
 
-// Archive writes the run's directory as a compressed tar file, in which everything
-// stands below a directory that is named by the run. Workspaces are none of it, nor
-// what is being written at the moment. Of a run that goes on it holds what there
-// was when it came to each file.
+// Archive writes the run's directory as a compressed tar file. All entries are below a directory
+// named by the run. The archive contains no workspaces and no files that are being written. For
+// an active run, each file has its content at the time when Archive reads it.
 func (r *Run) Archive(w io.Writer) error {
 	zip := gzip.NewWriter(w)
 	out := tar.NewWriter(zip)
@@ -27,7 +26,7 @@ func (r *Run) Archive(w io.Writer) error {
 		if err != nil || rel == "." {
 			return err
 		}
-		if strings.HasPrefix(e.Name(), ".") { // files before they get their name
+		if strings.HasPrefix(e.Name(), ".") { // files that are not complete
 			if e.IsDir() {
 				return fs.SkipDir
 			}
@@ -46,11 +45,11 @@ func (r *Run) Archive(w io.Writer) error {
 	return zip.Close()
 }
 
-// archiveFile adds a file, as long as it is now: more may come.
+// archiveFile adds a file with its current length; it may grow.
 func archiveFile(out *tar.Writer, path, name string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it had its name taken away meanwhile
+		return nil // it was removed in the meantime
 	}
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func archiveFile(out *tar.Writer, path, name string) error {
 	}
 	if _, err := io.CopyN(out, f, info.Size()); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errors.New("it became shorter while it was read; try again")
+			err = errors.New("the file shrank while it was read; try again")
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -32,7 +32,7 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(w.WorkDir(), "secret"), []byte("x"), 0o600))
 
 	var b bytes.Buffer
-	require.NoError(t, w.Run().Archive(&b), "also while the run goes on")
+	require.NoError(t, w.Run().Archive(&b), "also while the run is active")
 	require.NoError(t, w.Close())
 	lines, err := os.ReadFile(w.Run().JournalPath())
 	require.NoError(t, err)

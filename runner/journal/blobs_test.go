@@ -14,7 +14,7 @@ import (
 	"waza/runner/record"
 )
 
-// Contents come back as they were, and each takes room once.
+// Contents are returned unchanged, and each is stored once.
 func TestBlobs(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
@@ -52,7 +52,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// A run that keeps nothing has no file for it; what is damaged is an error.
+// A run without contents has no file for them. A damaged content is an error.
 func TestDamagedBlobs(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
@@ -86,5 +86,5 @@ func TestDamagedBlobs(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	_, err = r.Get(other)
-	require.ErrorContains(t, err, "another hash")
+	require.ErrorContains(t, err, "hash mismatch")
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// DamagedError tells of a part of a journal that is no line as one was appended.
+// A DamagedError describes a part of a journal that is not a line as it was appended.
 type DamagedError struct {
-	// Line is where it begins, as an editor counts the lines of the file, from 1.
-	// Offset and Length say the same in bytes.
+	// Line is the line of the file where the damage starts, from 1. Offset and Length are its
+	// position in bytes.
 	Line, Offset, Length int64
-	Err                  error // what is wrong with it
+	Err                  error // describes the damage
 }
 
 func (e *DamagedError) Error() string {
@@ -24,24 +24,24 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-var errTooLong = errors.New("it is longer than a run can write")
+var errTooLong = errors.New("longer than any line that waza writes")
 
-// damage is what is known of what is damaged between two lines.
+// damage describes the damage between two lines.
 type damage struct {
-	parts int64 // damaged parts
-	bytes int64 // in them
-	high  int64 // the highest number that seems to stand in them
+	parts int64 // number of damaged parts
+	bytes int64 // their total size
+	high  int64 // the highest line number that seems to be in them
 }
 
-// minLine is less than any line takes that tells its number, in bytes.
+// minLine is a lower bound of the size of a line with a number, in bytes.
 const minLine = 10
 
-// maxMissing bounds the numbers that may be missing before a line with a right
-// checksum where nothing is damaged, for somebody may have cut lines out.
+// maxMissing limits how many numbers may be missing before a line with a right checksum where
+// nothing is damaged; someone may have deleted lines.
 const maxMissing = 1 << 20
 
-// room is how many lines may be lost here. What a line without a checksum tells is
-// worth only as much as fits.
+// room returns the maximum number of lines that can be lost here. The number in a line without
+// checksum is trusted only if that many lines fit.
 func (d damage) room(sealed bool) int64 {
 	room := d.bytes / minLine
 	if sealed {
@@ -52,7 +52,7 @@ func (d damage) room(sealed bool) int64 {
 
 func (m Mark) last() int64 { return max(m.number+m.damage.parts, m.damage.high) }
 
-// damaged notes that bad, and what was skipped before it, is no line.
+// damaged records that bad, and the skipped bytes before it, are not a line.
 func (r *Reader) damaged(bad []byte, skipped int64, why error) error {
 	err := &DamagedError{Line: r.at.line + 1, Offset: r.at.offset, Length: int64(len(bad)) + skipped, Err: why}
 	r.advance(bad, skipped)
@@ -67,7 +67,7 @@ func (r *Reader) damaged(bad []byte, skipped int64, why error) error {
 	return err
 }
 
-// heads yields where in b, from an offset on, a line that tells its number may begin.
+// heads yields the offsets in b, starting at from, where a line with a number may start.
 func heads(b []byte, from int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for from < len(b) {
@@ -80,17 +80,16 @@ func heads(b []byte, from int) iter.Seq[int] {
 	}
 }
 
-// A newline that got lost, or a line that was cut off and another one after it,
-// make one line of two:
+// A lost newline, or an incomplete line followed by another one, turns two lines into one:
 //
 //	{"seq":7,…,"crc":"8c1f2a03"}?{"seq":8,…,"crc":"77ab01f0"}
 //	{"seq":7,"type":"lo{"seq":8,…,"crc":"77ab01f0"}
 //
-// What a checksum proves to be whole at its head or its end is a line. What an
-// agent says cannot pass for one: it stands neither here nor there.
+// A part at the head or the end is a line if its checksum proves that it is complete. Text of an
+// agent cannot pass for a line, because it is never at the head or the end.
 
-// wholeHead returns where a line ends that raw begins with and goes on after; 0
-// when there is none.
+// wholeHead returns the end of a complete line at the start of raw that is followed by other
+// bytes; 0 when there is no such line.
 func wholeHead(raw []byte) int {
 	sum, done := uint32(0), 0
 	for from := 0; ; {
@@ -111,12 +110,12 @@ func wholeHead(raw []byte) int {
 	}
 }
 
-// maxHashed bounds the bytes that are gone through in search of a line, so that
-// nothing that can stand in a file takes long.
+// maxHashed limits the bytes that are hashed in search of a line, so that no file content takes
+// long.
 const maxHashed = 1 << 30
 
-// wholeTail returns where a line begins that raw ends with, of a number above
-// after; 0 when there is none.
+// wholeTail returns the start of a complete line at the end of raw, with a number above after; 0
+// when there is no such line.
 func wholeTail(raw []byte, after int64) int {
 	line := bytes.TrimSuffix(raw, []byte("\n"))
 	end := len(line) - sealSize

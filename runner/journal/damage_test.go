@@ -15,7 +15,7 @@ import (
 	"waza/runner/journal"
 )
 
-// event is a line as runs write them.
+// event returns a line in the form that runs write.
 func event(n int) string {
 	return fmt.Sprintf(`{"seq":%d,"type":"trial_complete","trial":{"output":"%s","args":{"seq":%d}}}`, n, strings.Repeat("o", n%40), n+1000)
 }
@@ -37,7 +37,7 @@ func journalOf(t testing.TB, events int) (*journal.Run, []byte) {
 	return w.Run(), b
 }
 
-// content is what a journal turned out to hold.
+// content is the content of a journal.
 type content struct {
 	numbers []int64
 	texts   []string
@@ -76,8 +76,8 @@ func rewrite(t testing.TB, run *journal.Run, b []byte) {
 	require.NoError(t, os.WriteFile(run.JournalPath(), b, 0o600))
 }
 
-// Whatever is done to the middle of a journal is told with its place, and costs
-// the lines it was done to, no other.
+// Any damage in the middle of a journal is reported with its position, and loses only the
+// damaged lines.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	const events = 20
@@ -95,11 +95,11 @@ func TestDamage(t *testing.T) {
 		name  string
 		bytes []byte
 		lost  []int64
-		parts []journal.DamagedError // Err aside
+		parts []journal.DamagedError // without Err
 		why   string
 	}{
 		{"text changed", slices.Concat(upTo(6), bytes.Replace(line(7), []byte("oo"), []byte("xx"), 1), from(8)),
-			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: int64(len(line(7)))}}, "checksum is another"},
+			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: int64(len(line(7)))}}, "checksum mismatch"},
 		{"checksum changed", slices.Concat(upTo(6), bytes.Replace(line(7), []byte(`"crc":"`), []byte(`"crc":"f`), 1), from(8)),
 			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: int64(len(line(7))) + 1}}, "no checksum"},
 		{"a line of zeros", slices.Concat(upTo(6), bytes.Repeat([]byte{0}, 500), []byte("\n"), from(8)),
@@ -142,7 +142,7 @@ func TestDamage(t *testing.T) {
 			require.Equal(t, c.parts[i], d, c.name)
 		}
 
-		// Whoever goes on with it adds nothing to what is lost.
+		// Resuming the run loses nothing more.
 		w, err := run.Reopen()
 		require.NoError(t, err)
 		require.EqualValues(t, events+1, w.Number(), c.name)
@@ -158,7 +158,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// first is the first of numbers that is n or more; 0 when there is none.
+// first returns the first number that is at least n; 0 if none exists.
 func first(numbers []int64, n int64) int64 {
 	for _, m := range numbers {
 		if m >= n {
@@ -184,8 +184,8 @@ func rest(t testing.TB, r *journal.Reader) (numbers []int64) {
 	}
 }
 
-// What is damaged at the end may hold numbers that somebody was told of: they are
-// not given again.
+// Damaged lines at the end may contain numbers that were already delivered. These are not used
+// again.
 func TestDamagedEnd(t *testing.T) {
 	t.Parallel()
 	run, whole := journalOf(t, 10)
@@ -204,8 +204,8 @@ func TestDamagedEnd(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// A journal may end at any byte: all lines that are whole are there, and whoever
-// goes on with it begins on a line of its own.
+// A journal may end at any byte. All complete lines are read, and a process that resumes the run
+// starts on a new line.
 func TestCutTail(t *testing.T) {
 	t.Parallel()
 	run, whole := journalOf(t, 100)
@@ -215,7 +215,7 @@ func TestCutTail(t *testing.T) {
 		if len(got.damage) > 0 || len(got.numbers) != want {
 			t.Fatal(size, got)
 		}
-		require.NoError(t, os.Truncate(run.JournalPath(), int64(size))) // the lines that follow are those there were
+		require.NoError(t, os.Truncate(run.JournalPath(), int64(size))) // the lines that follow are the original ones
 		w, err := run.Reopen()
 		require.NoError(t, err)
 		require.EqualValues(t, want+1, w.Number())
@@ -230,13 +230,12 @@ func TestCutTail(t *testing.T) {
 	}
 }
 
-// Of a bit that flips anywhere each reader is told, and it costs at most the line
-// it stands in.
+// Every reader notices a flipped bit anywhere. It loses at most the line that contains it.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	const events = 5
 	_, whole := journalOf(t, events)
-	for i := range whole[:len(whole)-1] { // without its last newline a journal ends earlier
+	for i := range whole[:len(whole)-1] { // without its last newline a journal ends one line earlier
 		for bit := range 8 {
 			b := bytes.Clone(whole)
 			b[i] ^= 1 << bit
@@ -253,7 +252,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// Journals of before there were checksums are read as they are, and go on with them.
+// Journals from before checksums were introduced can be read and continued.
 func TestNoChecksums(t *testing.T) {
 	t.Parallel()
 	run, _ := journalOf(t, 0)
@@ -271,14 +270,14 @@ func TestNoChecksums(t *testing.T) {
 	require.Len(t, got.numbers, 11)
 	require.Equal(t, event(11), got.texts[10])
 
-	// A number that cannot be does not hide the lines after it.
+	// An impossible number does not hide the lines after it.
 	rewrite(t, run, []byte(strings.Replace(old.String(), `"seq":5`, `"seq":9`, 1)))
 	got = readAll(t, run)
 	require.Equal(t, []int64{1, 2, 3, 4, 6, 7, 8, 9, 10}, got.numbers)
 	require.Len(t, got.damage, 1)
 }
 
-// Reading goes on from any mark as if it had never stopped.
+// Reading from any mark gives the same as reading without interruption.
 func TestMarksInDamage(t *testing.T) {
 	t.Parallel()
 	run, whole := journalOf(t, 8)
@@ -305,9 +304,8 @@ func TestMarksInDamage(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// FuzzReader reads what may stand in a file: it never panics and ends, numbers
-// rise, places follow each other without a gap, and nothing before an undamaged
-// line hides it.
+// FuzzReader reads arbitrary files. Reading never panics and always ends. Numbers rise,
+// positions follow each other without gaps, and nothing before an undamaged line hides it.
 func FuzzReader(f *testing.F) {
 	_, whole := journalOf(f, 3)
 	f.Add([]byte{}, uint16(0))
@@ -318,7 +316,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte(event(1)+"\n"+event(2)), uint16(2))
 	f.Fuzz(func(t *testing.T, junk []byte, split uint16) {
 		at := min(int(split), len(junk))
-		// Two undamaged lines, of numbers that come after all others, each on its own.
+		// Two undamaged lines with the highest numbers, each on its own line.
 		good := slices.Concat(junk[:at], []byte("\n"), sealed(t, 1<<19), junk[at:], []byte("\n"), sealed(t, 1<<20))
 		found := map[int64]bool{}
 		end, last := int64(0), int64(0)
@@ -329,7 +327,8 @@ func FuzzReader(f *testing.F) {
 			switch {
 			case errors.Is(err, io.EOF):
 				require.EqualValues(t, len(good), end)
-				// Numbers of the junk may rise above the first; nothing is left to do so above the second.
+				// Numbers in the junk may exceed that of the first line, but not that of the
+				// second.
 				require.True(t, found[1<<20] || last > 1<<20, "%v", last)
 				return
 			case errors.As(err, &damaged):
@@ -348,7 +347,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// sealed is a line as it stands in a file.
+// sealed returns a line in the format of the file.
 func sealed(t testing.TB, n int) []byte {
 	t.Helper()
 	return journal.Seal([]byte(event(n)))

@@ -1,11 +1,10 @@
-// Package journal is the durable record of runs: one directory per run below
-// the state directory, holding run.json (what was asked), journal.jsonl (one
-// numbered event per line, with a checksum), result.json (written last) and, where
-// there are any, contents that lines refer to ([Blobs]). Workspaces stand apart, so
-// that those of dead runs are found without a look at each. It knows lines, their
-// numbers and files, not what they mean. Call [NewStore], then [Store.Create] to
-// record a run, [Store.Open] to read one, [Run.Amend] to add lines to it and
-// [Run.Reopen] to go on with it.
+// Package journal is the durable record of runs. Each run has a directory below the state
+// directory. It contains run.json (the request), journal.jsonl (one numbered event per line,
+// with a checksum) and result.json (written last). It may also contain file contents that lines
+// refer to ([Blobs]). Workspaces are separate, so that those of dead runs are found without
+// reading each run. The package handles lines, their numbers and files, not their meaning. Call
+// [NewStore], then [Store.Create] to record a run, [Store.Open] to read one, [Run.Amend] to
+// append lines to it and [Run.Reopen] to continue it.
 package journal
 
 import (
@@ -22,7 +21,7 @@ import (
 	"waza/runner/record"
 )
 
-// The files of a run's directory, and the directory of all workspaces.
+// The files in a run's directory, and the directory of all workspaces.
 const (
 	runFile     = "run.json"
 	journalFile = "journal.jsonl"
@@ -31,26 +30,25 @@ const (
 	workDir     = "work"
 )
 
-// ErrNotFound says that there is no such run.
+// ErrNotFound reports that the run does not exist.
 var ErrNotFound = record.ErrRunNotFound
 
-// ErrVanished says that the record of a run was deleted while it was written.
-var ErrVanished = errors.New("the record vanished while it was written")
+// ErrVanished reports that the record of a run was deleted while it was written.
+var ErrVanished = errors.New("the record was deleted while it was written")
 
 // The errors of [Run.Amend] and [Run.Reopen].
 var (
-	ErrRecorded = errors.New("a process still records the run")
-	ErrAmended  = errors.New("the run is being amended already")
+	ErrRecorded = errors.New("the run is still being recorded by a process")
+	ErrAmended  = errors.New("the run is already being amended")
 )
 
-// Store is a state directory. It is safe for concurrent use, also by several
-// processes.
+// A Store is a state directory. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir string
-	// Sync says what a power failure may cost. It is set before the store is used.
+	// Sync determines what a power failure can destroy. It is set before the store is used.
 	Sync  Sync
 	fsync func(*os.File) error // see disk
-	// sees reports whether a run exists for who uses the store; nil means that all do.
+	// sees reports whether a run is visible to the user of the store; nil means that all are.
 	sees func(id string) bool
 
 	written *written // by this process
@@ -58,23 +56,22 @@ type Store struct {
 
 type written struct{ lines, bytes atomic.Int64 }
 
-// NewStore uses the given state directory, which is made when the first run is.
+// NewStore returns the store of a state directory. The first run creates the directory.
 func NewStore(dir string) *Store { return &Store{dir: dir, written: &written{}} }
 
-// View returns a store as somebody sees it to whom only some runs are known. It lists
-// these, and answers for all others as if they did not exist. What belongs to no run is
-// neither deleted nor replaced through it. sees must be safe for concurrent use.
+// View returns a store restricted to the runs that sees accepts. It lists only these runs, and
+// treats all others as if they did not exist. It neither deletes nor replaces files that belong
+// to no run. sees must be safe for concurrent use.
 func View(s *Store, sees func(id string) bool) *Store {
 	v := *s
 	v.sees = sees
 	return &v
 }
 
-// hides reports whether a run does not exist for who uses the store.
+// hides reports whether a run is invisible to the user of the store.
 func hides(s *Store, id string) bool { return s.sees != nil && !s.sees(id) }
 
-// DefaultDir is $WAZA_STATE, else waza below $XDG_STATE_HOME, else
-// ~/.local/state/waza.
+// DefaultDir returns $WAZA_STATE, else waza below $XDG_STATE_HOME, else ~/.local/state/waza.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv("WAZA_STATE"); dir != "" {
 		return filepath.Abs(dir)
@@ -84,22 +81,22 @@ func DefaultDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for the state directory: %w; set WAZA_STATE", err)
+		return "", fmt.Errorf("cannot determine the state directory: %w; set WAZA_STATE", err)
 	}
 	return filepath.Join(home, ".local", "state", "waza"), nil
 }
 
-// Dir is the state directory.
+// Dir returns the state directory.
 func (s *Store) Dir() string { return s.dir }
 
-// RunsDir is the directory that holds one directory per run, named by its id. It is
-// made when the first run is.
+// RunsDir returns the directory that contains one directory per run, named by its id. The first
+// run creates it.
 func (s *Store) RunsDir() string { return s.runs() }
 
 func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
-// Written is how many lines and bytes of journals were written through the store.
+// Written returns the number of lines and bytes of journals that were written through the store.
 func (s *Store) Written() (lines, bytes int64) { return s.written.lines.Load(), s.written.bytes.Load() }
 
 func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
@@ -109,9 +106,9 @@ func (s *Store) run(id string) *Run {
 	return &Run{dir: s.runs() + sep + id, work: s.work() + sep + id, disk: s.disk(), store: s}
 }
 
-// Leftovers takes the workspaces of runs whose process did not live to remove them,
-// and returns the directories where they are now. Nobody uses these, also when such
-// a run is gone on with. The caller removes them; what it leaves comes again.
+// Leftovers moves the workspaces of runs whose process died before removing them, and returns
+// their new directories. Nothing uses these, even when such a run is resumed. The caller removes
+// them; Leftovers returns the remaining ones again.
 func (s *Store) Leftovers() []string {
 	entries, err := os.ReadDir(s.work())
 	if err != nil {
@@ -132,12 +129,11 @@ func (s *Store) Leftovers() []string {
 	return dirs
 }
 
-// takenPrefix begins the names of directories of workspaces that are about to be
-// removed.
+// takenPrefix is the name prefix of directories of workspaces that are about to be removed.
 const takenPrefix = ".taken-"
 
-// takeWork renames the directory of the run's workspaces, unless a process needs
-// them. While it looks nobody can begin to.
+// takeWork renames the directory of the run's workspaces, unless a process needs them. While it
+// checks, no process can start to use them.
 func (r *Run) takeWork() (dir string, ok bool) {
 	if r.Alive() || r.amended() {
 		return "", false
@@ -146,7 +142,7 @@ func (r *Run) takeWork() (dir string, ok bool) {
 	switch {
 	case err == nil:
 		defer release(l)
-	case !errors.Is(err, ErrNotFound): // without its record a run is gone for good
+	case !errors.Is(err, ErrNotFound): // without its record a run is permanently gone
 		return "", false
 	}
 	if r.Alive() {
@@ -156,15 +152,15 @@ func (r *Run) takeWork() (dir string, ok bool) {
 	return dir, os.Rename(r.work, dir) == nil
 }
 
-// aheadBy is how far the date of a run may be ahead of the clock: clocks are set, and
-// those of machines that share a state directory differ.
+// aheadBy is how far the date of a run may be ahead of the clock. Clocks are adjusted, and the
+// clocks of machines that share a state directory differ.
 const aheadBy = 5 * time.Minute
 
-// idTime is how the ids of runs begin.
+// idTime is the time layout at the start of run ids.
 const idTime = "20060102-150405"
 
-// IsAhead reports whether a run is dated in the future: the clock was wrong when it
-// was made, or is wrong now, and nobody knows how old the run is.
+// IsAhead reports whether a run is dated in the future. The clock was wrong when the run was
+// created, or is wrong now, so the age of the run is unknown.
 func IsAhead(id string, now time.Time) bool {
 	limit := now.Add(aheadBy).UTC().Format(idTime)
 	if id < limit || len(id) < len(idTime) {
@@ -174,8 +170,8 @@ func IsAhead(id string, now time.Time) bool {
 	return err == nil
 }
 
-// List returns the ids of all runs, newest first: ids begin with their time. Those
-// that are dated in the future come last.
+// List returns the ids of all runs, newest first: ids start with their time. Runs dated in the
+// future come last.
 func (s *Store) List() ([]string, error) {
 	entries, err := os.ReadDir(s.runs())
 	if errors.Is(err, os.ErrNotExist) {
@@ -204,8 +200,8 @@ func (s *Store) List() ([]string, error) {
 	return append(ids, ahead...), nil
 }
 
-// Create makes the directory of a run, writes run.json and takes the lock that
-// says the run is alive. The id must be new.
+// Create creates the directory of a run, writes run.json and acquires the lock that marks the
+// run as alive. The id must be new.
 func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("run id %q: not usable as a directory name", id)
@@ -228,7 +224,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	return w, nil
 }
 
-// Open gives access to a recorded run, or [ErrNotFound].
+// Open returns a recorded run, or [ErrNotFound].
 func (s *Store) Open(id string) (*Run, error) {
 	if !ValidID(id) || hides(s, id) {
 		return nil, ErrNotFound
@@ -239,30 +235,29 @@ func (s *Store) Open(id string) (*Run, error) {
 	return nil, ErrNotFound
 }
 
-// At gives access to a run that [Store.List] told of, without a look whether it is
-// there still.
+// At returns a run that [Store.List] listed, without checking whether it still exists.
 func (s *Store) At(id string) *Run { return s.run(id) }
 
-// ValidID reports whether a run may have the id: it is a plain file name, so that it
-// names nothing outside the directory of runs.
+// ValidID reports whether id is a valid run id: a plain file name that refers to nothing outside
+// the directory of runs.
 func ValidID(id string) bool {
 	return id != "" && len(id) <= 128 && id[0] != '.' && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
 	})
 }
 
-// Run is a recorded run. Its methods read files and hold nothing open.
+// A Run is a recorded run. Its methods read files and keep nothing open.
 type Run struct {
 	dir, work string
-	disk      disk // of its writers
+	disk      disk // used by its writers
 	store     *Store
 }
 
-// Dir is the run's directory.
+// Dir returns the run's directory.
 func (r *Run) Dir() string { return r.dir }
 
-// Alive reports whether a process still records the run. One that only amends it
-// does not count.
+// Alive reports whether a process still records the run. A process that only amends the run does
+// not count.
 func (r *Run) Alive() bool { return lockedAt(r.JournalPath()) }
 
 // amended reports whether a process amends the run.
@@ -277,15 +272,14 @@ func lockedAt(path string) bool {
 	return locked(f)
 }
 
-// JournalPath is the file of the run's lines.
+// JournalPath returns the path of the file of the run's lines.
 func (r *Run) JournalPath() string { return filepath.Join(r.dir, journalFile) }
 
-// Journal opens the run's lines from the first. The caller closes it.
+// Journal opens the run's lines from the first. The caller closes the reader.
 func (r *Run) Journal() (*Reader, error) { return r.JournalFrom(Mark{}) }
 
-// JournalFrom opens the run's lines from the mark on, which must be one of this
-// run. A journal that is missing has none. The error is [ErrNotFound] when the run is
-// gone. The caller closes the reader.
+// JournalFrom opens the run's lines from a mark of the same run on. A missing journal has no
+// lines. The error is [ErrNotFound] when the run does not exist. The caller closes the reader.
 func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	f, err := os.Open(r.JournalPath())
 	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
@@ -301,8 +295,8 @@ func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	return newReader(f, f, m), nil
 }
 
-// Lines opens the file of the run's lines; nil when it is missing. The error is
-// [ErrNotFound] when the run is gone. The caller closes the file.
+// Lines opens the file of the run's lines; nil when it is missing. The error is [ErrNotFound]
+// when the run does not exist. The caller closes the file.
 func (r *Run) Lines() (*os.File, error) {
 	f, err := os.Open(r.JournalPath())
 	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
@@ -311,18 +305,18 @@ func (r *Run) Lines() (*os.File, error) {
 	return f, err
 }
 
-// touch gives the run's directory another time, by which those who watch the directory
-// of all runs notice that this one changed. They see nothing of what is in it.
+// touch changes the modification time of the run's directory. Watchers of the directory of all
+// runs then notice that this run changed; they do not see its files.
 func (r *Run) touch() {
 	now := time.Now()
-	_ = os.Chtimes(r.dir, now, now) // it is gone, perhaps
+	_ = os.Chtimes(r.dir, now, now) // the run may have been removed
 }
 
-// Remove deletes the run and all it recorded.
+// Remove deletes the run and everything it recorded.
 func (r *Run) Remove() error { return os.RemoveAll(r.dir) }
 
-// writeAtomically replaces path by a file with what write writes, so that a
-// crash leaves the old file or the new one and never a part.
+// writeAtomically replaces the file at path by the output of write. A crash leaves the old file
+// or the new one and never a part.
 func (d disk) writeAtomically(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -69,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 	require.JSONEq(t, `{"done":true}`, string(b))
 }
 
-// Lines finds every line from any place, while more are being written and after Close.
+// Lines finds every line from any position, while more are being written and after Close.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
@@ -95,7 +95,7 @@ func TestLines(t *testing.T) {
 	check(700, total+1)
 }
 
-// The offset that Append returns is where the line stands in the file.
+// Append returns the offset of the line in the file.
 func TestOffsets(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -179,7 +179,7 @@ func TestStore(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNotFound)
 }
 
-// A result that cannot be written whole is not there at all.
+// A result that cannot be written completely does not exist.
 func TestResultIsAtomic(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
@@ -197,8 +197,7 @@ func TestResultIsAtomic(t *testing.T) {
 	require.Len(t, left, 2, "run.json and journal.jsonl")
 }
 
-// Reading goes on from a mark. Following a run used to read its whole journal
-// again at every look.
+// Reading starts at a mark. Following a run used to read its whole journal again at every poll.
 func TestMark(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", nil)
@@ -216,8 +215,8 @@ func TestMark(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// A process that looked whether a run is alive, at the moment at which the run was made,
-// held its lock, and the run could not start.
+// A process that checked whether a run was alive, at the moment when the run was created, held
+// the lock of the run, and the run could not start.
 func TestCreateWhileOthersLook(t *testing.T) {
 	t.Parallel()
 	s := journal.NewStore(t.TempDir())

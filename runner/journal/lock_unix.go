@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the lock that dies with its process.
+// lock acquires the exclusive lock of a file, which ends with the process.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// lockShared takes it together with others who do.
+// lockShared acquires the shared lock of a file.
 func lockShared(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) }
 
 func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

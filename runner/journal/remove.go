@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// trashDir is where runs go before they are deleted: a rename takes a run out of
-// the list at once and as a whole, however long the deleting takes.
+// trashDir is the directory for runs that are about to be deleted. A rename removes a run from
+// the list at once and completely, however long the deletion takes.
 const trashDir = "trash"
 
 func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 
-// Discard takes a run and its workspaces out of the store and returns the
-// directory, in the trash, that holds them; the caller deletes it. The error is
-// [ErrNotFound], or [ErrRecorded] or [ErrAmended] when a process has the run.
+// Discard moves a run and its workspaces out of the store and returns their directory in the
+// trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or [ErrAmended]
+// when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
 	if !ValidID(id) || hides(s, id) {
 		return "", ErrNotFound
@@ -44,23 +44,22 @@ func (s *Store) Discard(id string) (trash string, err error) {
 		_ = os.Remove(trash)
 		return "", err
 	}
-	// What is left of it, should this not come about, is a leftover.
+	// If this fails, the workspaces become leftovers.
 	if err := os.Rename(r.work, filepath.Join(trash, "work")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return trash, err
 	}
 	return trash, nil
 }
 
-// claim keeps everybody else from writing to the run until release is called. The
-// error is [ErrRecorded] or [ErrAmended] when somebody does. It leaves the lock of
-// amendments behind.
+// claim keeps all other writers from the run until free is called. The error is [ErrRecorded] or
+// [ErrAmended] when another writer has the run. The file of the lock of amendments remains.
 func (r *Run) claim() (free func(), err error) {
 	amend, err := r.lockAmend()
 	if err != nil {
 		return nil, err
 	}
 	f, err := os.Open(r.JournalPath())
-	if errors.Is(err, os.ErrNotExist) { // a record that is not whole
+	if errors.Is(err, os.ErrNotExist) { // an incomplete record
 		return func() { release(amend) }, nil
 	}
 	if err == nil && lockPatiently(f, moment) != nil {
@@ -79,26 +78,26 @@ func (r *Run) claim() (free func(), err error) {
 
 // Kinds of [Garbage].
 const (
-	GarbageWorkspaces = "workspaces" // of a run whose process is gone
-	GarbageTrash      = "trash"      // a run that was removed, but not to the end
-	GarbageFile       = "file"       // that was being written when its process ended
-	GarbageRun        = "unrecorded" // a run whose process ended before it was recorded
+	GarbageWorkspaces = "workspaces" // of a run whose process has died
+	GarbageTrash      = "trash"      // a run that was not removed completely
+	GarbageFile       = "file"       // a file that was being written when its process died
+	GarbageRun        = "unrecorded" // a run whose process died before it was recorded
 )
 
-// Garbage is what nobody needs.
+// Garbage is a file or directory that nothing needs.
 type Garbage struct {
 	Kind string
-	Run  string // id of the run it is of; empty for none
+	Run  string // id of its run; empty for none
 	Path string
 }
 
-// unfinishedAge is how old a file or directory is at least that counts as
-// garbage where no lock tells whether somebody is about to finish it.
+// unfinishedAge is the minimum age of garbage where no lock shows whether a process is still
+// writing it.
 const unfinishedAge = time.Hour
 
-// Collect calls remove for each piece of garbage, while nobody else can come to
-// need it. What remove returns does not keep it from going on; that is for remove
-// to remember. It is safe beside processes that record runs.
+// Collect calls remove for each piece of garbage, while no process can start to need it. Collect
+// continues after a failed removal; remove has to record its own errors. Collect is safe beside
+// processes that record runs.
 func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	if all := remove; s.sees != nil {
 		remove = func(g Garbage) {
@@ -109,7 +108,7 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	}
 	for _, name := range names(s.work()) {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
-		case taken: // by somebody who did not live to remove them
+		case taken: // by a process that died before removing them
 			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
 		case ValidID(name):
 			s.collectWork(name, remove)
@@ -135,15 +134,15 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	return nil
 }
 
-// collectWork finds the workspaces of a run whose process is gone, unless another
-// takes the run up just now.
+// collectWork finds the workspaces of a run whose process has died, unless another process is
+// resuming the run.
 func (s *Store) collectWork(id string, remove func(Garbage)) {
 	r := s.run(id)
 	free, err := r.claim()
 	switch {
 	case err == nil:
 		defer free()
-	case !errors.Is(err, ErrNotFound): // else there is no such run any more
+	case !errors.Is(err, ErrNotFound): // otherwise the run no longer exists
 		return
 	}
 	remove(Garbage{GarbageWorkspaces, id, r.work})
@@ -162,21 +161,20 @@ func (r *Run) collect(id string, now time.Time, remove func(Garbage)) {
 	}
 	free, err := r.claim()
 	if err != nil {
-		return // whoever has the run finishes what it writes
+		return // the process that has the run finishes its files
 	}
 	defer free()
-	for _, name := range r.unfinished() { // what was finished just now is no more
+	for _, name := range r.unfinished() { // files that were just finished are no longer listed
 		remove(Garbage{GarbageFile, id, filepath.Join(r.dir, name)})
 	}
 }
 
-// unfinished lists the run's files that somebody is about to finish, or never will.
+// unfinished lists the run's files that are being written or were never finished.
 func (r *Run) unfinished() []string {
 	return slices.DeleteFunc(names(r.dir), func(name string) bool { return !isUnfinished(name) && !strings.HasSuffix(name, requestSuffix) })
 }
 
-// isUnfinished reports whether a file of the name is one that is to be renamed
-// when it is whole.
+// isUnfinished reports whether the name is that of a file that is renamed when it is complete.
 func isUnfinished(name string) bool { return name[0] == '.' && strings.Contains(name, "-") }
 
 func olderThan(path string, then time.Time) bool {
@@ -184,7 +182,7 @@ func olderThan(path string, then time.Time) bool {
 	return err == nil && info.ModTime().Before(then)
 }
 
-// names lists a directory; nothing when it cannot be read.
+// names lists a directory; empty when it cannot be read.
 func names(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -200,8 +198,8 @@ func names(dir string) []string {
 // Busy reports whether a process records or amends the run.
 func (r *Run) Busy() bool { return r.Alive() || r.amended() }
 
-// WorkDir is where workspaces of the run are, if there are any.
+// WorkDir returns the directory of the run's workspaces, which may not exist.
 func (r *Run) WorkDir() string { return r.work }
 
-// IndexDir is where the index of contents is, once there is one.
+// IndexDir returns the directory of the index of contents, which may not exist.
 func (s *Store) IndexDir() string { return s.index() }

@@ -40,7 +40,7 @@ func TestDiscard(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
-// A directory that is no whole record can be removed all the same.
+// A directory with an incomplete record can be removed.
 func TestDiscardOfHalfARecord(t *testing.T) {
 	t.Parallel()
 	s := NewStore(t.TempDir())
@@ -50,7 +50,7 @@ func TestDiscardOfHalfARecord(t *testing.T) {
 	require.NoDirExists(t, s.run("half").dir)
 }
 
-// Garbage is what nobody needs, and nothing that somebody is about to finish.
+// Garbage excludes files that a process is about to finish.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	s := NewStore(t.TempDir())

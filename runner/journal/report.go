@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// WriteReport writes a file beside the journal, in one piece or not at all. What
-// it holds can be made again, so it is not forced to the disk. The name must be
-// that of no other file of the run.
+// WriteReport writes a file beside the journal, completely or not at all. The content can be
+// created again, so it is not synced to disk. The name must differ from all other files of the
+// run.
 func (w *Writer) WriteReport(name string, write func(io.Writer) error) error {
 	if err := checkReportName(name); err != nil {
 		return err

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// The files beside the journal, run.json and result.json, end as its lines do: the
-// last member of the object is a checksum of everything before it. Files that were
-// written before there were checksums have none.
+// The files beside the journal, run.json and result.json, end like its lines: the last member of
+// the object is a checksum of everything before it. Files from before checksums were introduced
+// have none.
 
-// FileError reports that a file of a run's record is not as it was written.
+// A FileError reports that a file of a run's record is damaged.
 type FileError struct {
-	// File is its name in the run's directory.
+	// File is the file name in the run's directory.
 	File string
 	Err  error
 }
@@ -29,22 +29,22 @@ func (e *FileError) Error() string { return e.File + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
 var (
-	errEmpty      = errors.New("it is empty")
-	errUnfinished = errors.New("its end is missing")
+	errEmpty      = errors.New("empty file")
+	errUnfinished = errors.New("the end is missing")
 )
 
-// blanks may follow a file's last member and the object itself.
+// blanks can follow the last member of a file and the object itself.
 const blanks = " \t\r\n"
 
-// sealWriter passes an object on and adds its checksum when it is finished.
+// sealWriter passes an object through and adds its checksum at the end.
 type sealWriter struct {
 	w    io.Writer
 	sum  uint32
-	held []byte // the last bytes, of which the end of the object is one
+	held []byte // the last bytes, which contain the end of the object
 }
 
-// heldBack is how many bytes at least the end of an object and the blanks around it
-// may take.
+// heldBack is the minimum number of bytes to hold back for the end of an object and the blanks
+// around it.
 const heldBack = 64
 
 func (s *sealWriter) Write(b []byte) (int, error) {
@@ -64,8 +64,8 @@ func (s *sealWriter) pass(b []byte) error {
 	return err
 }
 
-// finish writes what was held back, then members and the checksum. An object without
-// members gets none.
+// finish writes the held bytes, then members and the checksum. An object without members gets no
+// checksum.
 func (s *sealWriter) finish(members string) error {
 	body, ok := bytes.CutSuffix(bytes.TrimRight(s.held, blanks), []byte("}"))
 	body = bytes.TrimRight(body, blanks)
@@ -79,7 +79,7 @@ func (s *sealWriter) finish(members string) error {
 	return err
 }
 
-// sealed lets write write an object, to which it adds members and a checksum.
+// sealed returns a function that calls write and adds members and a checksum to its object.
 func sealed(members string, write func(io.Writer) error) func(io.Writer) error {
 	return func(w io.Writer) error {
 		s := &sealWriter{w: w}
@@ -90,8 +90,8 @@ func sealed(members string, write func(io.Writer) error) func(io.Writer) error {
 	}
 }
 
-// Request returns run.json. The error is a [*FileError] when it is damaged,
-// [ErrNotFound] when the run is gone, and [os.ErrNotExist] when only the file is.
+// Request returns run.json. The error is a [*FileError] when it is damaged, [ErrNotFound] when
+// the run does not exist, and [os.ErrNotExist] when only the file is missing.
 func (r *Run) Request() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(r.dir, runFile))
 	if err != nil {
@@ -110,26 +110,26 @@ func (r *Run) Request() ([]byte, error) {
 	return body, nil
 }
 
-// Result is result.json. Reading it gives the object without its last two members,
+// A Result is an open result.json. Reading it returns the object without its last two members,
 // which [Writer.WriteResult] adds.
 type Result struct {
 	io.Reader
-	// Number is that of the journal's last line when the result was written; 0 where it
-	// is not known.
+	// Number is the number of the journal's last line when the result was written; 0 where it is
+	// unknown.
 	Number int64
 	file   *os.File
 	sealed bool
-	body   int64 // bytes that the checksum is of
+	body   int64 // number of bytes that the checksum covers
 	sum    uint32
 }
 
-// linesHead begins the member with the number of the journal's last line.
+// linesHead is the start of the member with the number of the journal's last line.
 const linesHead = `,"lines":`
 
-// Result opens result.json. The error is [os.ErrNotExist] when the run has not ended
-// or its process did not live to write it, [ErrNotFound] when the run is gone, and a
-// [*FileError] when the file is obviously damaged; see [Result.Check]. The caller
-// closes the file.
+// Result opens result.json. The error is [os.ErrNotExist] when the run has not ended or its
+// process died before writing it. It is [ErrNotFound] when the run does not exist, and a
+// [*FileError] when the file is obviously damaged; see [Result.Check]. The caller closes the
+// file.
 func (r *Run) Result() (*Result, error) {
 	f, err := os.Open(filepath.Join(r.dir, resultFile))
 	if err != nil {
@@ -172,7 +172,7 @@ func newResult(f *os.File) (*Result, error) {
 	return r, nil
 }
 
-// cutLines reads the number of lines and returns where it begins.
+// cutLines reads the number of lines and returns its offset.
 func (r *Result) cutLines() (object int64, err error) {
 	b := make([]byte, min(r.body, heldBack))
 	if _, err := r.file.ReadAt(b, r.body-int64(len(b))); err != nil {
@@ -190,8 +190,8 @@ func (r *Result) cutLines() (object int64, err error) {
 	return r.body - int64(len(b)-at), nil
 }
 
-// Check goes through the file and returns a [*FileError] when its checksum says that
-// it is not as it was written. It does not affect what is read.
+// Check reads the whole file and returns a [*FileError] when its checksum is wrong. It does not
+// affect reading.
 func (r *Result) Check() error {
 	if !r.sealed {
 		return nil
@@ -212,8 +212,8 @@ func (r *Result) ReadAt(b []byte, off int64) (int, error) { return r.file.ReadAt
 // Close closes the file.
 func (r *Result) Close() error { return r.file.Close() }
 
-// Recorded reports whether there is a record: a request or lines of a journal. A
-// directory without both is left of a process that was killed before it made one.
+// Recorded reports whether a record exists: a request or lines of a journal. A directory without
+// both was left by a process that was killed before it created the record.
 func (r *Run) Recorded() bool {
 	if _, err := os.Stat(filepath.Join(r.dir, runFile)); !errors.Is(err, os.ErrNotExist) {
 		return true
@@ -222,7 +222,7 @@ func (r *Run) Recorded() bool {
 	return err == nil && info.Size() > 0
 }
 
-// gone returns [ErrNotFound] for a file that is missing because its run is, else err.
+// gone returns [ErrNotFound] if the whole run is missing, else err.
 func (r *Run) gone(err error) error {
 	if errors.Is(err, os.ErrNotExist) && !r.Recorded() {
 		return ErrNotFound

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// Stamp distinguishes two states of a recorded run: it changes with each of its files
-// beside contents and locks. It holds no blanks, and is empty for a run whose files
-// cannot be looked at. result says that there is a result.
+// Stamp distinguishes states of a recorded run: it changes with each of its files except
+// contents and locks. It contains no blanks, and is empty for a run whose files cannot be read.
+// result reports whether the run has a result.
 func (r *Run) Stamp() (stamp string, result bool) {
 	b := make([]byte, 0, 128)
 	for _, name := range []string{runFile, journalFile, resultFile} {
-		info, err := os.Lstat(r.dir + string(filepath.Separator) + name) // Join is slower, and lists stat thousands
+		info, err := os.Lstat(r.dir + string(filepath.Separator) + name) // filepath.Join is slower, and lists stat thousands of files
 		switch {
 		case err == nil:
 			b = append(b, identity(info)...)
@@ -29,8 +29,8 @@ func (r *Run) Stamp() (stamp string, result bool) {
 	return string(b), result
 }
 
-// identity is inode, time and size: a file that replaces another has another inode,
-// also when it is as large and no clock has ticked in between.
+// identity returns inode, modification time and size. A file that replaces another has another
+// inode, even with the same size and within one clock tick.
 func identity(info fs.FileInfo) string {
 	inode := uint64(0)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -41,8 +41,8 @@ func identity(info fs.FileInfo) string {
 	return string(strconv.AppendInt(append(b, '.'), info.Size(), 36))
 }
 
-// ReadCache returns a file of the state directory that can be made again, as
-// [Store.WriteCache] wrote it, or whatever is there; nil when there is none.
+// ReadCache returns a replaceable file of the state directory, written by [Store.WriteCache].
+// The content may be anything; nil when the file does not exist.
 func (s *Store) ReadCache(name string) []byte {
 	b, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {
@@ -51,11 +51,11 @@ func (s *Store) ReadCache(name string) []byte {
 	return b
 }
 
-// WriteCache replaces such a file. Whoever reads it meanwhile gets the old one or
-// the new one; after a power failure it may hold anything.
+// WriteCache replaces such a file. Concurrent readers get the old or the new file. After a power
+// failure it may contain anything.
 func (s *Store) WriteCache(name string, data []byte) error {
 	if s.sees != nil {
-		return nil // the file is of all runs
+		return nil // the file covers all runs
 	}
 	f, err := os.CreateTemp(s.dir, "."+name+"-*")
 	if err != nil {

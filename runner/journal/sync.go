@@ -11,42 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sync says when what is recorded is brought to the disk, that is, what a power
-// failure may cost. A crash of the process costs nothing that was flushed,
-// whatever it is.
+// Sync determines when recorded data is synced to disk, and thus what a power failure can
+// destroy. A crash of the process destroys nothing that was flushed, with any policy.
 type Sync int
 
-// The policies. The zero value is the one to use.
+// The policies. The zero value is recommended.
 const (
-	// SyncGroup puts at most 20 ms of work at risk, for next to no time.
+	// SyncGroup risks at most 20 ms of work and takes almost no time.
 	SyncGroup Sync = iota
-	// SyncAlways puts nothing at risk that anyone was told of.
+	// SyncAlways syncs before any event is delivered.
 	SyncAlways
-	// SyncNever leaves it to the system.
+	// SyncNever leaves syncing to the system.
 	SyncNever
 )
 
 var syncNames = []string{"group", "always", "never"}
 
-// SyncNames are what [ParseSync] knows, the default first.
+// SyncNames returns the names that [ParseSync] accepts, the default first.
 func SyncNames() []string { return slices.Clone(syncNames) }
 
 func (s Sync) String() string { return syncNames[s] }
 
-// ParseSync returns the policy of that name; the error lists those there are.
+// ParseSync returns the policy with the given name. Its error lists the valid names.
 func ParseSync(name string) (Sync, error) {
 	i := slices.Index(syncNames, name)
 	if i < 0 {
-		return 0, fmt.Errorf("unknown policy %q, known are %s", name, strings.Join(syncNames, ", "))
+		return 0, fmt.Errorf("unknown policy %q, expected one of %s", name, strings.Join(syncNames, ", "))
 	}
 	return Sync(i), nil
 }
 
-// syncDelay is how long after lines were flushed the disk is asked to take them.
-// It is half of what may be at risk, for the disk takes its time, too.
+// syncDelay is the delay between flushing lines and syncing them. It is half of what may be
+// lost, because the disk takes its time, too.
 const syncDelay = 10 * time.Millisecond
 
-// syncLoop brings what was flushed to the disk, at most once per syncDelay.
+// syncLoop syncs flushed lines to disk, at most once per syncDelay.
 func (w *Writer) syncLoop() {
 	defer close(w.done)
 	for {
@@ -68,8 +67,8 @@ func (w *Writer) syncLoop() {
 	}
 }
 
-// syncNow brings all there is to the disk: contents first, so that no line refers
-// to one that is not there.
+// syncNow syncs everything to disk. It syncs contents first, so that no line refers to a missing
+// content.
 func (w *Writer) syncNow() error {
 	if err := w.blobs.flush(); err != nil {
 		return err
@@ -80,10 +79,10 @@ func (w *Writer) syncNow() error {
 	return nil
 }
 
-// disk brings files to the disk, by a policy.
+// disk syncs files to disk according to a policy.
 type disk struct {
 	policy Sync
-	fsync  func(*os.File) error // of tests; nil means the file's own
+	fsync  func(*os.File) error // set by tests; nil means File.Sync
 }
 
 func (d disk) sync(f *os.File) error {
@@ -96,8 +95,8 @@ func (d disk) sync(f *os.File) error {
 	return f.Sync()
 }
 
-// syncDir brings the entries of a directory to the disk: a file that was made or
-// renamed may be gone without. There are file systems that know no such thing.
+// syncDir syncs the entries of a directory to disk. Without it, a power failure can lose a
+// created or renamed file. Some file systems do not support this.
 func (d disk) syncDir(dir string) error {
 	if d.policy == SyncNever {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"waza/runner/journal"
 )
 
-// disk notes what is brought to the disk, by the names of files.
+// disk records the names of synced files.
 type disk struct {
 	mu     sync.Mutex // guards the fields below
 	synced []string
@@ -25,7 +25,7 @@ type disk struct {
 
 func (d *disk) fsync(f *os.File) error {
 	name := filepath.Base(f.Name())
-	if rest, ok := strings.CutPrefix(name, "."); ok { // is about to be renamed
+	if rest, ok := strings.CutPrefix(name, "."); ok { // about to be renamed
 		name, _, _ = strings.Cut(rest, "-")
 	}
 	d.mu.Lock()
@@ -34,7 +34,7 @@ func (d *disk) fsync(f *os.File) error {
 	return d.broken
 }
 
-// since returns what was synced since the last call.
+// since returns the names synced since the last call.
 func (d *disk) since() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func newDisk(t *testing.T, policy journal.Sync) (*disk, *journal.Store) {
 	return d, store
 }
 
-// Who is told of an event is not told of something that a power failure undoes.
+// A power failure cannot undo an event that was delivered.
 func TestSyncAlways(t *testing.T) {
 	t.Parallel()
 	d, store := newDisk(t, journal.SyncAlways)
@@ -78,11 +78,11 @@ func TestSyncAlways(t *testing.T) {
 	r, err := w.Run().Journal()
 	require.NoError(t, err)
 	numbers, _ := lines(t, r)
-	require.Len(t, numbers, 5, "what nobody was told of is not there")
+	require.Len(t, numbers, 5, "undelivered events are not recorded")
 }
 
-// What was flushed is on the disk a moment later, contents before lines; an error
-// comes with the next lines, or the end.
+// Flushed data is on disk a moment later, contents before lines. An error is returned with the
+// next lines, or at the end.
 func TestSyncGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestSyncNever(t *testing.T) {
 	require.Empty(t, d.since())
 }
 
-// A result that took the place of another is there after a power failure, too.
+// A replaced result survives a power failure.
 func TestSyncResult(t *testing.T) {
 	t.Parallel()
 	d, store := newDisk(t, journal.SyncGroup)
