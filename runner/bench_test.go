@@ -21,7 +21,7 @@ import (
 	"waza/runner/report/formats"
 )
 
-// benchSuite is a suite of tasks × trials mock trials with one text grader each.
+// benchSuite returns a suite of tasks × trials mock trials with one text grader each.
 func benchSuite(tasks, trials, workers int, latency time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: bench\nconfig:\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n", trials, workers)
@@ -66,9 +66,9 @@ func benchLoad(b *testing.B, r *runner.Runner, text string) *eval.Suite {
 	return suite
 }
 
-// BenchmarkTrials gives the cost of a mock trial with one text grader, all in:
-// scheduling, grading, journal, statistics and result.json. The cost must not
-// grow with the number of trials, nor memory beyond a few bytes for each.
+// BenchmarkTrials measures the total cost of a mock trial with one text grader: scheduling,
+// grading, journal, statistics and result.json. The cost must not grow with the number of
+// trials, and the memory only by a few bytes per trial.
 func BenchmarkTrials(b *testing.B) {
 	perTrial := map[int]float64{}
 	for _, n := range []int{1_000, 10_000, 100_000} {
@@ -98,8 +98,8 @@ func BenchmarkTrials(b *testing.B) {
 	}
 }
 
-// BenchmarkEfficiency gives the ideal time of 1,000 trials of 50 ms divided by
-// the measured one.
+// BenchmarkEfficiency measures the ideal time of 1,000 trials of 50 ms divided by the actual
+// time.
 func BenchmarkEfficiency(b *testing.B) {
 	const latency = 50 * time.Millisecond
 	for _, workers := range []int{50, 200} {
@@ -120,14 +120,14 @@ func BenchmarkEfficiency(b *testing.B) {
 	}
 }
 
-// resetPeak forgets the highest memory use so far, where the system can, and
-// returns the present one in bytes.
+// resetPeak resets the recorded peak memory use, where the system supports it, and returns the
+// current use in bytes.
 func resetPeak() int64 {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	return statusBytes("VmRSS:")
 }
 
-// peakRSS is the highest memory use since resetPeak in bytes, 0 when unknown.
+// peakRSS returns the peak memory use since resetPeak in bytes, 0 when unknown.
 func peakRSS() int64 { return statusBytes("VmHWM:") }
 
 func statusBytes(key string) int64 {
@@ -144,7 +144,7 @@ func statusBytes(key string) int64 {
 	return 0
 }
 
-// BenchmarkGrade grades 10,000 recorded trials anew, each to another verdict.
+// BenchmarkGrade grades 10,000 recorded trials again, each with another verdict.
 func BenchmarkGrade(b *testing.B) {
 	r, err := runner.New(runner.Options{StateDir: b.TempDir()})
 	if err != nil {
@@ -180,8 +180,7 @@ func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error
 	return run, err
 }
 
-// BenchmarkReports gives what the reports that each run leaves cost per trial, on
-// top of the run.
+// BenchmarkReports measures the cost of a run's reports per trial, in addition to the run.
 func BenchmarkReports(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -212,8 +211,8 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// What it costs to note in the index what a run of many tasks holds, and to find a
-// suite of as many in the cache.
+// BenchmarkCache measures indexing a run of many tasks, and finding a suite of the same size in
+// the cache.
 func BenchmarkCache(b *testing.B) {
 	var tasks strings.Builder
 	const n = 1000

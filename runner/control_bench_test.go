@@ -17,10 +17,9 @@ import (
 	"waza/runner/record"
 )
 
-// BenchmarkFollowLatency gives the time from an event being recorded by one
-// process to its delivery in another, of a run that always has something to tell
-// and of one that seldom does. The processes are two runners that know of each
-// other only what is in files.
+// BenchmarkFollowLatency measures the time from recording an event in one process to its
+// delivery in another, for a run with constant events and for one with rare events. The
+// processes are two runners that share only files.
 func BenchmarkFollowLatency(b *testing.B) {
 	for name, latency := range map[string]time.Duration{"busy": 10 * time.Millisecond, "quiet": 400 * time.Millisecond} {
 		b.Run(name, func(b *testing.B) {
@@ -59,7 +58,7 @@ func BenchmarkFollowLatency(b *testing.B) {
 	}
 }
 
-// delays are how much later each event is delivered by there than by here.
+// delays returns how much later each event is delivered by there than by here.
 func delays(b *testing.B, here, there record.Handle) []time.Duration {
 	var arrived [2][]time.Time
 	var readers sync.WaitGroup
@@ -92,8 +91,8 @@ func delays(b *testing.B, here, there record.Handle) []time.Duration {
 	return list
 }
 
-// BenchmarkList lists 10,000 recorded runs: by a catalog that has them all, and
-// the first time, when there is none.
+// BenchmarkList lists 10,000 recorded runs: with a complete memo, and the first time, without
+// one.
 func BenchmarkList(b *testing.B) {
 	const runs = 10_000
 	dir := b.TempDir()
@@ -139,7 +138,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// copyRuns makes so many runs of one, each with an id of its own.
+// copyRuns makes n copies of a run, each with its own id.
 func copyRuns(b *testing.B, state, id string, n int) {
 	from := filepath.Join(state, "runs", id)
 	entries, err := os.ReadDir(from)
@@ -152,7 +151,7 @@ func copyRuns(b *testing.B, state, id string, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if e.Name() != "journal.jsonl" { // nobody looks into that of a run which has a result
+		if e.Name() != "journal.jsonl" { // not read for a run with a result
 			files[e.Name()] = data
 		}
 	}

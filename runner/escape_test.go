@@ -20,9 +20,9 @@ import (
 	"waza/runner/runnertest"
 )
 
-// The process that an agent leaves in a session of its own, with its output closed
-// and its environment cleared, outlived its trial and its run. It ends with its trial,
-// and that of another trial that is still running does not.
+// A process that an agent leaves in a new session, with closed output and cleared environment,
+// outlived its trial and its run. It is killed with its trial; that of another running trial is
+// not.
 func TestCrashEscapedProcesses(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -82,8 +82,8 @@ until [ -s "$PIDS/short" ] && [ -s "$PIDS/long" ]; do sleep 0.01; done
 	require.False(t, runs(t, pids, "long"))
 }
 
-// runs reports whether the process exists whose id is in a file. One that has been
-// killed and not been reaped does not run.
+// runs reports whether the process whose id is in a file exists. A killed process that has not
+// been reaped does not count.
 func runs(t *testing.T, dir, name string) bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))

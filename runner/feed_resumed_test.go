@@ -15,7 +15,7 @@ import (
 	"waza/runner/replay"
 )
 
-// journalEvents writes events to a run's journal, numbered as they come.
+// journalEvents writes events with consecutive numbers to a run's journal.
 func journalEvents(t *testing.T, log *journal.Writer, types ...record.EventType) {
 	t.Helper()
 	for _, typ := range types {
@@ -30,7 +30,7 @@ func journalEvents(t *testing.T, log *journal.Writer, types ...record.EventType)
 	}
 }
 
-// eventsOf gives the numbers and types of all events that a subscription delivers.
+// eventsOf returns the numbers and types of all events of a subscription.
 func eventsOf(t *testing.T, s record.Subscription) string {
 	t.Helper()
 	var got []string
@@ -46,8 +46,8 @@ func eventsOf(t *testing.T, s record.Subscription) string {
 	}
 }
 
-// Who follows a run that was taken up again gets every number once and one end, the
-// last, whatever ended or amended it before; in this process and in any other.
+// A subscriber of a resumed run receives every number once and only the last end, whatever ended
+// or amended the run before, in this process and in any other.
 func TestSupersededEvents(t *testing.T) {
 	t.Parallel()
 	const before = "1run_start 2log 3log 4log 5log 6log 7log 8run_resumed 9log 10log 11run_resumed"

@@ -58,5 +58,5 @@ tasks: [{id: a, prompt: x}]
 	require.Contains(t, res.Error, `before_run hook "exit 1": exit status 1`)
 	require.Equal(t, record.Skipped, res.Task(t, "a").Verdict)
 	require.Equal(t, record.End, events[len(events)-1].Type)
-	require.Contains(t, runnertest.Logs(events), "after_run hook", "what cleans up runs all the same")
+	require.Contains(t, runnertest.Logs(events), "after_run hook", "cleanup hooks still run")
 }

@@ -10,9 +10,8 @@ import (
 	"waza/runner/journal"
 )
 
-// BenchmarkJournalled gives the cost of a mock trial that is recorded, by each
-// policy of bringing the record to the disk, and how many times that of a record that
-// is never brought there.
+// BenchmarkJournalled measures the cost of a recorded mock trial for each sync policy, and its
+// ratio to the cost without syncing.
 func BenchmarkJournalled(b *testing.B) {
 	const trials = 20_000
 	var never float64

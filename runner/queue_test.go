@@ -13,15 +13,15 @@ import (
 	"waza/runner/record"
 )
 
-// TestQueue plays workers at random: each trial that is to be done is handed out
-// once, none that is kept, none before what it waits for, there is always something to do for somebody, and what is
-// set aside is bounded by the workers.
+// TestQueue simulates workers at random. Each pending trial is handed out once, no kept one is,
+// and none before the trial that it waits for. Some worker always has work, and the number of
+// workers limits the trials set aside.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 6).Draw(t, "workers")
 		hooks := rapid.Bool().Draw(t, "hooks")
-		// keep chooses trials that an earlier session did.
+		// keep chooses trials of an earlier session.
 		keep := func(task *taskRun) {
 			if rapid.Bool().Draw(t, "resumed") {
 				task.kept = rapid.SliceOfN(rapid.Bool(), task.Trials, task.Trials).Draw(t, "kept")
@@ -108,7 +108,7 @@ func toDo(t *taskRun) (n int) {
 	return n
 }
 
-// What is left when no more is started is given out, waiting or not.
+// When no more trials start, the remaining ones are returned, waiting or not.
 func TestQueueRest(t *testing.T) {
 	t.Parallel()
 	base := &taskRun{left: 2, Task: &plan.Task{Trials: 2, First: 1, Role: record.RoleBaseline}}
@@ -118,7 +118,7 @@ func TestQueueRest(t *testing.T) {
 	open := func() bool { return false }
 	q.claim(open)
 	q.claim(open)
-	got, num := q.claim(open) // of the task both wait
+	got, num := q.claim(open) // both wait for this task
 	require.Same(t, other, got)
 	require.Equal(t, 7, num)
 	for want := 1; want <= 2; want++ {

@@ -31,8 +31,8 @@ func talkative(_ context.Context, t *executor.Trial) (string, error) {
 	return "good", nil
 }
 
-// recordTalkative records runs of 10 tasks, trials each, by 3 graders. With cache, each
-// takes the trials of the first over.
+// recordTalkative records runs of 10 tasks with the given trials each, graded by 3 graders. With
+// cache, each run reuses the trials of the first.
 func recordTalkative(b *testing.B, runs, trials int, cache bool) (*runner.Runner, []record.Handle) {
 	r, err := runner.New(runner.Options{StateDir: b.TempDir(), Executors: executor.NewRegistry(executor.Kind{
 		Kind:         eval.Kind{Name: "agent"},
@@ -70,7 +70,7 @@ func recordTalkative(b *testing.B, runs, trials int, cache bool) (*runner.Runner
 	return r, handles
 }
 
-// withPeak measures what do takes, in memory, too.
+// withPeak measures time and memory of do.
 func withPeak(b *testing.B, do func() error) {
 	debug.FreeOSMemory()
 	before := resetPeak()
@@ -81,7 +81,7 @@ func withPeak(b *testing.B, do func() error) {
 	b.ReportMetric(float64(peakRSS()-before)/(1<<20), "MiB-peak")
 }
 
-// BenchmarkCompareRuns compares two runs of 10,000 trials, as recorded and as files.
+// BenchmarkCompareRuns compares two runs of 10,000 trials, recorded and as files.
 func BenchmarkCompareRuns(b *testing.B) {
 	_, runs := recordTalkative(b, 2, 1000, false)
 	b.Run("recorded", func(b *testing.B) {
@@ -115,8 +115,8 @@ func BenchmarkCompareRuns(b *testing.B) {
 	})
 }
 
-// BenchmarkHistoryRuns reads what became of one task in 20 runs of 1,000 trials each that
-// took over what others did: each trial is looked at, and the transcripts of one task.
+// BenchmarkHistoryRuns reads the history of one task in 20 runs of 1,000 trials each that reused
+// earlier trials. It checks each trial, and reads the transcripts of one task.
 func BenchmarkHistoryRuns(b *testing.B) {
 	r, _ := recordTalkative(b, 20, 100, true)
 	withPeak(b, func() error {

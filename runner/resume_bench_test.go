@@ -12,8 +12,8 @@ import (
 	"waza/runner/record"
 )
 
-// BenchmarkResume takes up a run of 100,000 trials again that was killed before its
-// last: the time until the first new trial starts.
+// BenchmarkResume resumes a run of 100,000 trials that was killed before its last. It measures
+// the time until the first new trial starts.
 func BenchmarkResume(b *testing.B) {
 	state := b.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state})
@@ -56,7 +56,7 @@ func BenchmarkResume(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// killedBeforeLastTrial shortens a journal, and returns its size then.
+// killedBeforeLastTrial shortens a journal, and returns its new size.
 func killedBeforeLastTrial(b *testing.B, path string) int64 {
 	lines, err := os.ReadFile(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func killedBeforeLastTrial(b *testing.B, path string) int64 {
 	return size
 }
 
-// untilTrial returns when the first trial of this process was started.
+// untilTrial returns the time when the first trial of this process was started.
 func untilTrial(b *testing.B, run *runner.Run) time.Time {
 	sub := run.Subscribe(run.First())
 	for {

@@ -18,7 +18,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// cutStep is how many bytes are between two cuts: make test-crash cuts at every byte.
+// cutStep returns the number of bytes between two cuts. make test-crash cuts at every byte.
 func cutStep() int {
 	switch os.Getenv("WAZA_TEST_CRASH") {
 	case "":
@@ -29,9 +29,8 @@ func cutStep() int {
 	return 1
 }
 
-// everything is a suite with all that a summary is made of: tasks that pass, fail
-// and are flaky, trials in error, others that a person is to score, baselines,
-// trigger tests, metrics and groups.
+// everything is a suite with all parts of a summary: tasks that pass, fail and are flaky, trials
+// in error and trials that a person scores, baselines, trigger tests, metrics and groups.
 const everything = `
 -- eval.yaml --
 name: everything
@@ -57,8 +56,8 @@ should_trigger_prompts: [{prompt: Explain this}, {prompt: Explain that, confiden
 should_not_trigger_prompts: [{prompt: Write that}]
 ` + runnertest.Skill
 
-// counting is an agent that does what the name of a task says, always the same for
-// the same trial, and counts how often each was done.
+// counting is an agent that behaves as the name of a task says, always the same for the same
+// trial, and counts the executions of each trial.
 type counting struct {
 	mu   sync.Mutex // guards done
 	done map[string]int
@@ -78,7 +77,7 @@ func (c *counting) do(_ context.Context, t *executor.Trial) (string, error) {
 	return "fine", nil
 }
 
-// state is the directory of a run, to be put back as it was at some moment.
+// state is the directory of a run at some moment, for restoring it.
 type state struct {
 	record, journal, result []byte
 }
@@ -107,8 +106,7 @@ func (s state) put(t *testing.T, id string) (stateDir string) {
 	return stateDir
 }
 
-// finished are the trials that a journal tells the end of, after which none is to
-// be done again.
+// finished returns the trials whose end is in the journal. None of them may run again.
 func (s state) finished(t *testing.T) map[string]bool {
 	t.Helper()
 	done := map[string]bool{}
@@ -121,7 +119,7 @@ func (s state) finished(t *testing.T) map[string]bool {
 	return done
 }
 
-// whole runs the suite of everything to its end.
+// wholeRun runs the suite everything to its end.
 func wholeRun(t *testing.T) (runnertest.Result, state, string) {
 	t.Helper()
 	stateDir := t.TempDir()
@@ -132,8 +130,8 @@ func wholeRun(t *testing.T) (runnertest.Result, state, string) {
 	return runnertest.ResultOf(t, live), stateOf(t, filepath.Join(stateDir, "runs", live.ID())), live.ID()
 }
 
-// takesUp resumes a run that was left like that, and checks that the result is that
-// of an undisturbed one and that nothing was done twice.
+// takesUp resumes a run from this state. It checks that the result equals that of an
+// uninterrupted run and that no trial was executed twice.
 func (s state) takesUp(t *testing.T, id string, want runnertest.Result) state {
 	t.Helper()
 	stateDir := s.put(t, id)
@@ -160,13 +158,13 @@ func (s state) takesUp(t *testing.T, id string, want runnertest.Result) state {
 	return stateOf(t, filepath.Join(stateDir, "runs", id))
 }
 
-// A journal that is cut off wherever, as a full disk or a power failure leaves it,
-// is taken up again, and the result is that of an undisturbed run.
+// A journal that was truncated anywhere, by a full disk or a power failure, can be resumed. The
+// result equals that of an uninterrupted run.
 func TestResumeAfterAnyCut(t *testing.T) {
 	t.Parallel()
 	want, s, id := wholeRun(t)
 	require.Equal(t, record.StatusCompleted, want.Status)
-	// A second session is in the journal, too.
+	// The journal contains a second session, too.
 	half := s
 	half.journal, half.result = s.journal[:len(s.journal)/2], nil
 	second := half.takesUp(t, id, want)

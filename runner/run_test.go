@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hook that cleans up has hookGrace from the moment the run is cancelled. One
-// that ran already at that moment was let run for the whole timeout.
+// A hook that cleans up has hookGrace from the moment when the run is cancelled. A hook that was
+// already running at that moment used to run for the whole timeout.
 func TestAfterContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -48,8 +48,8 @@ end completed
 	require.Equal(t, []record.Reason{{Verdict: record.Failed, Grader: "says_good", Message: res.Trial(t, "b", 1).Graders[0].Feedback, Trials: 1}}, res.Task(t, "b").Reasons)
 }
 
-// Errors are neither failures nor passes: they are retried, reported apart, and
-// no pass rate counts them.
+// Errors are neither failures nor passes: they are retried, reported separately, and not counted
+// in any pass rate.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	res, events := runnertest.Run(t, `
@@ -74,7 +74,7 @@ tasks:
 	require.Contains(t, runnertest.Logs(events), "task broken, trial 1: no network; trying again")
 }
 
-// A trial whose graders failed is tried again; the last attempt counts, and all are recorded.
+// A trial whose graders failed is tried again. The last attempt counts, and all are recorded.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `
@@ -119,8 +119,8 @@ tasks:
 	require.Contains(t, runnertest.Outline(events), "trial_complete c 2/2 skipped")
 }
 
-// An executor that cannot be had makes errors that say so, at once and not by
-// trying again.
+// An unavailable executor makes trials end in error at once, with the reason and without
+// retries.
 func TestAgentMissing(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `
@@ -138,8 +138,8 @@ tasks: [{id: a, prompt: x}]
 	require.Empty(t, res.Trial(t, "a", 1).Attempts)
 }
 
-// Errors that name the workspace are told apart by nothing else, and are one
-// reason: they used to be as many as trials.
+// Errors that differ only in the path of the workspace are one reason. They used to be one per
+// trial.
 func TestReasonsWithoutWorkspace(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `
@@ -153,7 +153,7 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, 3, res.Task(t, "a").Reasons[0].Trials)
 }
 
-// The deadline covers executor and graders, and ends the whole process tree.
+// The deadline covers executor and graders, and kills the whole process tree.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -172,7 +172,7 @@ read prompt
 echo started
 if [ "$prompt" = sleep ]; then sleep 1000; fi
 `
-	// On a busy machine the time may be up before the agent has said anything.
+	// On a busy machine, the trial may time out before the agent prints anything.
 	var res runnertest.Result
 	for _, seconds := range []string{"0.5", "5", "60"} {
 		res, _ = runnertest.Run(t, strings.Replace(files, "SECONDS", seconds, 1), record.Request{})
@@ -189,8 +189,8 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 	require.Equal(t, 0.0, *res.Summary.PassRate)
 }
 
-// Scaffolds hold a task with an empty prompt, for the edge case. A suite with one was
-// refused, although others run such suites and ask the agent just that.
+// Scaffolds contain a task with an empty prompt for the edge case. Suites with one used to be
+// rejected, although other programs run them.
 func TestEmptyPromptIsAsked(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -209,7 +209,7 @@ id,prompt
 row,
 `, record.Request{}, func(_ context.Context, tr *executor.Trial) (string, error) {
 		asked = append(asked, tr.Task.ID+strings.TrimSpace(tr.Prompt))
-		return "What shall I do?", nil
+		return "What should I do?", nil
 	})
 	require.Equal(t, []string{"edge-case-001", "file", "row"}, asked)
 	require.Equal(t, 3, res.Summary.Passed)

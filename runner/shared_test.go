@@ -14,7 +14,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// runShared runs a suite that other people wrote, as it is, with the mock executor.
+// runShared runs a published suite unchanged, with the mock executor.
 func runShared(t *testing.T, name string) (runnertest.Result, decode.Diagnostics) {
 	t.Helper()
 	file := filepath.Join("..", "..", "shared", "suites", filepath.FromSlash(name), "eval.yaml")
@@ -60,8 +60,8 @@ func TestSharedCosmosDB(t *testing.T) {
 	require.Equal(t, 12, res.Summary.Total)
 }
 
-// The canned reply satisfies some graders and not others; at a loss are those
-// that want tokens counted or skills reported, which it does not do.
+// The canned reply satisfies some graders and not others. Graders that need token counts or
+// reported skills fail, because the reply has neither.
 func TestSharedGraderShowcase(t *testing.T) {
 	t.Parallel()
 	res, _ := runShared(t, "microsoft-waza/grader-showcase")

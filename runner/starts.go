@@ -2,13 +2,13 @@ package runner
 
 import "context"
 
-// Starts are the runs that a [Runner] starts or resumes from a moment on, in that
-// order. It belongs to one goroutine. It needs no end, and holds the runs that Next
-// has yet to return.
+// Starts lists the runs that a [Runner] starts or resumes from some moment on, in that order.
+// Only one goroutine may use it. It needs no closing, and keeps the runs in memory until Next
+// returns them.
 type Starts struct{ next *start }
 
-// start is a link of the list of all starts. A reader holds the link it waits for, so
-// that nobody keeps a list of readers, and what all of them have read is garbage.
+// start is an element of the linked list of all starts. A reader holds only the element that it
+// waits for. No list of readers is needed, and elements that all readers have read are garbage.
 type start struct {
 	ready chan struct{} // closed when the fields below are set
 	run   *Run
@@ -17,23 +17,23 @@ type start struct {
 
 func newStart() *start { return &start{ready: make(chan struct{})} }
 
-// Starts returns the runs that this process starts or resumes from now on. Each is
-// there before Start or Resume returns it. Subscribe from [Run.First] to get all
-// events of a run: a run loses none while it waits in the list.
+// Starts returns the runs that this process starts or resumes from now on. Each is in the list
+// before Start or Resume returns it. Subscribe from [Run.First] to receive all events of a run:
+// no event is lost while a run waits in the list.
 func (r *Runner) Starts() *Starts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &Starts{next: r.starts}
 }
 
-// Next returns the next run, waiting for it if need be. The error is the cause of
-// ctx, and comes after all runs that have started before ctx ended.
+// Next returns the next run and waits for it if necessary. It returns the cause of ctx when ctx
+// ends, after all runs that started before.
 func (s *Starts) Next(ctx context.Context) (*Run, error) {
 	select {
 	case <-s.next.ready:
 	case <-ctx.Done():
 		select {
-		case <-s.next.ready: // both are, and the run comes first
+		case <-s.next.ready: // if both are ready, the run comes first
 		default:
 			return nil, context.Cause(ctx)
 		}
@@ -43,7 +43,7 @@ func (s *Starts) Next(ctx context.Context) (*Run, error) {
 	return run, nil
 }
 
-// launch adds a run to the list of starts and begins it.
+// launch adds a run to the list of starts and starts it.
 func launch(r *Runner, run *Run) {
 	r.mu.Lock()
 	added := r.starts

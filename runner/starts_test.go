@@ -11,8 +11,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Each reader gets every run once and in order, whether it waits or comes late, and
-// gets those that have started also after its context has ended.
+// Each reader receives every run once and in order, whether it waits or comes late. It also
+// receives runs that started before its context ended.
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -51,5 +51,5 @@ func TestStarts(t *testing.T) {
 	_, err := late.Next(ctx)
 	require.ErrorIs(t, err, over)
 	_, err = r.Starts().Next(ctx)
-	require.ErrorIs(t, err, over, "those before are none of its own")
+	require.ErrorIs(t, err, over, "earlier runs are not delivered")
 }

@@ -14,7 +14,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// starting is an executor that takes its time, and says how much of it was startup.
+// starting is an executor with a long startup, which it reports.
 type starting time.Duration
 
 func (s starting) Execute(context.Context, *executor.Trial) (executor.Outcome, error) {
@@ -24,12 +24,12 @@ func (s starting) Execute(context.Context, *executor.Trial) (executor.Outcome, e
 
 func (starting) Close() error { return nil }
 
-// What graders know as the time of a trial is without the agent's start.
+// The duration that graders see excludes the startup of the agent.
 func TestStartupIsNotDuration(t *testing.T) {
 	t.Parallel()
 	for startup, want := range map[time.Duration]record.Verdict{
 		-time.Hour: record.Failed, 0: record.Failed,
-		time.Hour: record.Passed, // it cannot be more than all
+		time.Hour: record.Passed, // startup cannot exceed the total
 	} {
 		r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(executor.Kind{
 			Kind: eval.Kind{Name: "agent"},

@@ -49,7 +49,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	require.Nil(t, res.Summary.PassRate)
 }
 
-// A run that is stopped finishes what runs and skips the rest.
+// A stopped run finishes its running trials and skips the rest.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -77,7 +77,7 @@ tasks: [{id: a, prompt: x}]
 	require.Positive(t, p.Trials.Passed)
 	require.Positive(t, p.Trials.Skipped)
 	require.Equal(t, 1000, p.Trials.Done())
-	// It used to pass with the trials it had.
+	// It used to pass with the finished trials.
 	require.Equal(t, record.Skipped, runnertest.ResultOf(t, live).Task(t, "a").Verdict)
 }
 
@@ -96,8 +96,8 @@ func TestClose(t *testing.T) {
 	require.ErrorIs(t, err, runner.ErrClosed)
 }
 
-// A trial that was to be tried again when the run was cancelled had not ended:
-// its verdict was that of the attempt before.
+// A trial that was waiting for a retry when the run was cancelled has not ended. Its verdict
+// used to be that of the previous attempt.
 func TestCancelBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -120,8 +120,8 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, record.Errored, trial.Attempts[0].Verdict)
 }
 
-// A run that was cancelled is listed so from then on. One that ended while the
-// list was made was listed as running.
+// A cancelled run is listed as cancelled at once. A run that ended while the list was made used
+// to be listed as running.
 func TestListOfCancelled(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -140,8 +140,7 @@ func TestListOfCancelled(t *testing.T) {
 	}
 }
 
-// Who stops a run does not wait for trials to be tried over and over: one that is
-// to be tried again has not ended then.
+// Stopping a run does not wait for retries: a trial that waits for a retry has not ended.
 func TestStopBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]string{

@@ -20,7 +20,7 @@ config: {executor: agent}
 tasks: [{id: a, prompt: x}]
 `
 
-// Somebody who sees some runs finds, steers, reuses and deletes no others.
+// A view finds, controls, reuses and deletes only its own runs.
 func TestView(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// ParseAge parses an age: a duration as [time.ParseDuration] takes it, optionally after
-// a number of days, such as 12h, 30d or 1d12h. It must be more than 0.
+// ParseAge parses an age: a duration for [time.ParseDuration], optionally preceded by a number
+// of days, such as 12h, 30d or 1d12h. It must be greater than 0.
 func ParseAge(s string) (time.Duration, error) {
 	age, err := parseAge(s)
 	if err == nil && age <= 0 {
-		err = errors.New("it is not more than 0")
+		err = errors.New("must be greater than 0")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is no age such as 30d or 12h: %w", s, err)
+		return 0, fmt.Errorf("invalid age %q, expected a duration such as 30d or 12h: %w", s, err)
 	}
 	return age, nil
 }

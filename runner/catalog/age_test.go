@@ -23,7 +23,7 @@ func TestParseAge(t *testing.T) {
 	}
 }
 
-// What a duration prints is an age, and every age is positive.
+// The text of a duration is a valid age, and every age is positive.
 func FuzzParseAge(f *testing.F) {
 	for _, s := range []string{"30d", "1d12h", "-1h", "0.1d1ns", "1e5d"} {
 		f.Add(s)

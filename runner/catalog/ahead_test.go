@@ -15,8 +15,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A run that was made while the clock was wrong was the latest one for years, and made
-// gc --keep delete the runs of today.
+// A run that was created while the clock was wrong was the latest one for years, and made gc
+// --keep delete the runs of today.
 func TestRunOfTheFuture(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

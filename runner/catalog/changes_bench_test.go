@@ -10,8 +10,8 @@ import (
 	"waza/runner/record"
 )
 
-// BenchmarkChanges gives the time from a run being started by one runner to the report
-// of it by another.
+// BenchmarkChanges measures the time from the start of a run by one runner to its report by
+// another.
 func BenchmarkChanges(b *testing.B) {
 	dir := b.TempDir()
 	owner, err := runner.New(runner.Options{StateDir: dir})

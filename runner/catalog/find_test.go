@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 		return run.ID()
 	}
 	first, second := again(), again()
-	other := runnertest.RecordRun(t, dir, suite, good).ID() // another file
+	other := runnertest.RecordRun(t, dir, suite, good).ID() // of another file
 	third := again()
 	for ref, want := range map[string]string{
 		first: first, "latest": third, "latest~": second, "latest~1": second, "latest~2": first, third + "~0": third,
@@ -42,9 +42,9 @@ func TestFind(t *testing.T) {
 		require.Equal(t, want, h.ID(), ref)
 	}
 	for ref, want := range map[string]string{
-		"latest~3": "no such run: latest~3: of that suite there are 2 before it", other + "~1": "there are 0 before it",
-		"nope": "no such run: nope", "": "no such run: ", "../x": "no such run", "latest~x": "after ~ stands how many runs before",
-		"20": "no such run: 20", "latest~-1": "after ~ stands",
+		"latest~3": "no such run: latest~3: the suite has only 2 earlier runs", other + "~1": "the suite has only 0 earlier runs",
+		"nope": "no such run: nope", "": "no such run: ", "../x": "no such run", "latest~x": "~ must be followed by a number of runs",
+		"20": "no such run: 20", "latest~-1": "~ must be followed by",
 	} {
 		_, err := r.Catalog().Find(ref)
 		require.ErrorIs(t, err, record.ErrRunNotFound, ref)

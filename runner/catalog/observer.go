@@ -13,52 +13,50 @@ import (
 	"waza/runner/journal"
 )
 
-// observer notices which runs change. It watches the directory of all runs, which
-// shows runs that come and go, and those whose directory a process touched: journals
-// do so when a run is resumed and when somebody has finished writing. Only the
-// directories of active runs are watched themselves, see [observer.lives].
+// observer notices which runs change. It watches the directory of all runs. This shows created
+// and removed runs, and those whose directory a process touched: journals do so when a run is
+// resumed and when a writer has finished. The observer watches only the directories of active
+// runs, see [observer.lives].
 //
-// Without inotify it looks instead: the directories that somebody touched have
-// another time, and the files of active runs another stamp. It belongs to one
-// goroutine.
+// Without inotify it polls: touched directories have a new modification time, and the files of
+// active runs a new stamp. Only one goroutine may use it.
 type observer struct {
 	store *journal.Store
 	open  func() (*fsnotify.Watcher, error)
 	mark  func(id string) // called with each run that may have changed
 	log   *slog.Logger
 
-	dir    string            // of all runs
-	notify *fsnotify.Watcher // nil while there is none
-	opened time.Time         // when it was last tried
-	seen   map[string]int64  // the times of the directories of runs
+	dir    string            // the directory of all runs
+	notify *fsnotify.Watcher // nil without inotify
+	opened time.Time         // when it last tried to open notify
+	seen   map[string]int64  // the modification times of the directories of runs
 	active map[string]*activeRun
-	took   time.Duration // by the last scan
+	took   time.Duration // duration of the last scan
 }
 
-// activeRun is a run that a process writes to, or that is being made.
+// activeRun is a run that a process writes to or creates.
 type activeRun struct {
 	run     *journal.Run
 	watched bool
-	stamp   string // of the last look, where it is not watched
+	stamp   string // of the last check, where it is not watched
 }
 
 const (
-	pollPause   = 50 * time.Millisecond  // between two looks at what is not watched
-	livesPause  = 250 * time.Millisecond // between two looks whether processes live
+	pollPause   = 50 * time.Millisecond  // between two checks without watches
+	livesPause  = 250 * time.Millisecond // between two checks whether processes are alive
 	reopenPause = 5 * time.Second        // between two attempts to use inotify
-	scanShare   = 10                     // how many times longer than a scan the pause after it is
-	// makingAge is how old a run without a record is at most for it to be in the
-	// making.
+	scanShare   = 10                     // ratio of the pause after a scan to the duration of the scan
+	// makingAge is the maximum age of a run without a record that counts as being created.
 	makingAge = time.Minute
 )
 
-// newObserver returns an observer that knows which runs there are.
+// newObserver returns an observer that has scanned the existing runs.
 func newObserver(store *journal.Store, open func() (*fsnotify.Watcher, error), mark func(string), log *slog.Logger) *observer {
 	o := &observer{store: store, open: open, mark: func(string) {}, log: log, dir: store.RunsDir(), seen: map[string]int64{}, active: map[string]*activeRun{}}
 	o.arm()
 	o.scan()
 	o.mark = mark
-	for id := range o.active { // they may have changed since
+	for id := range o.active { // they may have changed since the scan
 		mark(id)
 	}
 	return o
@@ -68,7 +66,7 @@ func (o *observer) loop(ctx context.Context) {
 	defer o.disarm()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due time.Time // of the next tick; zero for none
+	var due time.Time // time of the next tick; zero for none
 	for {
 		switch pause := o.pause(); {
 		case pause == 0:
@@ -90,13 +88,13 @@ func (o *observer) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e, more := <-events:
-			if !more { // it has failed for good
+			if !more { // it failed permanently
 				o.disarm()
 				continue
 			}
 			o.event(e)
 		case err := <-errs:
-			o.log.Debug("changes of runs were missed, looking for them", "error", err)
+			o.log.Debug("missed changes of runs; scanning all runs", "error", err)
 			o.rescan()
 		case <-tick:
 			due = time.Time{}
@@ -105,7 +103,7 @@ func (o *observer) loop(ctx context.Context) {
 	}
 }
 
-// pause is how long after a tick the next is due; 0 for none.
+// pause returns the time from one tick to the next; 0 for none.
 func (o *observer) pause() time.Duration {
 	if o.notify == nil {
 		return max(pollPause, scanShare*o.took)
@@ -120,7 +118,7 @@ func (o *observer) pause() time.Duration {
 	return pause
 }
 
-// tick looks for changes that no event reports.
+// tick checks for changes that no event reports.
 func (o *observer) tick() {
 	if o.notify == nil {
 		if time.Since(o.opened) > reopenPause {
@@ -137,11 +135,11 @@ func (o *observer) tick() {
 	}
 }
 
-// arm begins to watch, if that is possible.
+// arm starts to watch if possible.
 func (o *observer) arm() {
 	o.opened = time.Now()
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
-		o.log.Debug("runs are not watched", "error", err)
+		o.log.Debug("cannot watch runs", "error", err)
 		return
 	}
 	notify, err := o.open()
@@ -151,7 +149,7 @@ func (o *observer) arm() {
 		}
 	}
 	if err != nil {
-		o.log.Debug("runs are not watched, but looked at", "error", err)
+		o.log.Debug("cannot watch runs; polling instead", "error", err)
 		return
 	}
 	o.notify = notify
@@ -161,7 +159,7 @@ func (o *observer) arm() {
 	}
 }
 
-// disarm ends watching.
+// disarm stops watching.
 func (o *observer) disarm() {
 	if o.notify == nil {
 		return
@@ -173,7 +171,7 @@ func (o *observer) disarm() {
 	}
 }
 
-// event takes what inotify reports.
+// event handles an inotify event.
 func (o *observer) event(e fsnotify.Event) {
 	name, err := filepath.Rel(o.dir, e.Name)
 	if err != nil {
@@ -182,7 +180,7 @@ func (o *observer) event(e fsnotify.Event) {
 	id, _, within := strings.Cut(name, string(filepath.Separator))
 	switch {
 	case name == ".":
-		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) { // there may be another by now
+		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) { // it may have been created again
 			o.disarm()
 			o.arm()
 			o.rescan()
@@ -194,7 +192,7 @@ func (o *observer) event(e fsnotify.Event) {
 	}
 }
 
-// rescan finds what events were lost of.
+// rescan finds the changes whose events were lost.
 func (o *observer) rescan() {
 	o.scan()
 	for id := range o.active {
@@ -202,12 +200,12 @@ func (o *observer) rescan() {
 	}
 }
 
-// scan looks at the directories of all runs.
+// scan checks the directories of all runs.
 func (o *observer) scan() {
 	begin := time.Now()
 	ids, err := o.store.List()
 	if err != nil {
-		o.log.Debug("runs cannot be listed", "error", err)
+		o.log.Debug("cannot list runs", "error", err)
 		return
 	}
 	there := make(map[string]bool, len(ids))
@@ -223,7 +221,8 @@ func (o *observer) scan() {
 	o.took = time.Since(begin)
 }
 
-// check looks whether a run is there, and at the time of its directory.
+// check looks for changes of a run: whether it exists, and the modification time of its
+// directory.
 func (o *observer) check(id string) {
 	before, known := o.seen[id]
 	info, err := os.Lstat(o.store.At(id).Dir())
@@ -241,8 +240,7 @@ func (o *observer) check(id string) {
 	}
 }
 
-// settle sees to it that a run is watched while it is active, and no longer. It marks
-// a run that is not any more.
+// settle watches a run exactly while it is active. It marks a run that has become inactive.
 func (o *observer) settle(id string) {
 	run, a := o.store.At(id), o.active[id]
 	switch lives := o.lives(run); {
@@ -252,7 +250,7 @@ func (o *observer) settle(id string) {
 		o.active[id] = a
 	case !lives && a != nil:
 		if a.watched {
-			_ = o.notify.Remove(run.Dir()) // it has gone with its directory, perhaps
+			_ = o.notify.Remove(run.Dir()) // the watch may be gone with its directory
 		}
 		delete(o.active, id)
 		o.mark(id)

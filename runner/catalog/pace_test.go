@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However often a run changes, it is one id that waits until the run may be read again.
+// However often a run changes, only one id waits until the run may be read again.
 func TestChangesPace(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -19,7 +19,7 @@ type LastResult struct {
 	RunID string
 	// Verdict is the verdict of the task; empty for a suite.
 	Verdict record.Verdict
-	// Counts count the trials of the task, or the tasks of the suite.
+	// Counts are the numbers of trials of the task, or of tasks of the suite.
 	Counts record.Counts
 	record.Rate
 }
@@ -57,7 +57,7 @@ func (r *Catalog) Standing(ctx context.Context, runs []Info) (*SuiteStanding, er
 	return s, nil
 }
 
-// take adds the results of a run that is earlier than those before.
+// take adds the results of a run. Runs must be added from newest to oldest.
 func (s *SuiteStanding) take(rec *record.Run, status record.Status, results []*record.Task) {
 	var tasks record.Counts
 	for id, o := range lastResults(rec, results) {
@@ -116,7 +116,8 @@ func lastResults(rec *record.Run, results []*record.Task) map[string]*LastResult
 	return found
 }
 
-// byGravity orders verdicts: a task in several cells has the first that one of them has.
+// byGravity orders verdicts by severity. A task in several cells has the most severe of their
+// verdicts.
 var byGravity = []record.Verdict{record.Errored, record.Cancelled, record.Failed, record.TimedOut, record.NeedsReview, record.Skipped, record.Passed}
 
 func worse(a, b record.Verdict) record.Verdict {

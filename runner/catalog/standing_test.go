@@ -44,7 +44,7 @@ func TestStanding(t *testing.T) {
 
 	m.Does(passing(1))
 	second := m.Run(standingSuite, record.Request{Tasks: []string{"a"}})
-	m.Run(standingSuite, record.Request{Task: "b", Trial: 1}) // says too little to count
+	m.Run(standingSuite, record.Request{Task: "b", Trial: 1}) // a single trial does not count
 	s = m.Standing()
 	require.Equal(t, first, s.Suite.Now.RunID, "a run of one task says nothing of the suite")
 	a, b := s.Tasks["a"], s.Tasks["b"]
@@ -66,7 +66,7 @@ func TestStanding(t *testing.T) {
 	require.Equal(t, 0, s.Suite.Now.Counts.Passed)
 }
 
-// The cells of a matrix are one task of the suite.
+// The cells of a matrix count as one task of the suite.
 func TestStandingOfMatrix(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)

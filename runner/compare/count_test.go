@@ -13,16 +13,16 @@ import (
 	"waza/runner/runnertest"
 )
 
-// counted are a task's trials in two runs, as whole numbers: scores in halves.
+// counted holds a task's trials in two runs as whole numbers; scores are in halves.
 type counted struct {
 	passed [2]int
 	scores [2][]int64
 	pairs  [2]int // worse, better
 }
 
-// checkIndependently works the figures out from the whole results: binomials
-// with whole numbers, the permutations of scores by a table of sums, and Holm's
-// correction by trying all that each test could have given.
+// checkIndependently computes the figures from the whole results: binomials with whole numbers,
+// the permutations of scores by a table of sums, and Holm's correction by trying all possible
+// results of each test.
 func checkIndependently(t *testing.T, got *compare.RunComparison, a, b runnertest.Result) {
 	t.Helper()
 	var tasks []counted
@@ -89,8 +89,8 @@ func checkIndependently(t *testing.T, got *compare.RunComparison, a, b runnertes
 	require.InEpsilon(t, binomial([2]int{lost, won}).p, got.Verdicts.P, 1e-9)
 }
 
-// discrete is a test, and all that it could have given with its chance; nil
-// stands for any value from least on.
+// discrete is a test with the probabilities of all its possible results; nil represents any
+// value from least on.
 type discrete struct {
 	p     float64
 	all   map[float64]float64
@@ -150,7 +150,7 @@ func binomial(pairs [2]int) discrete {
 	return enumerated(dist, int64(pairs[1]))
 }
 
-// add convolves with the distribution of what passed in the second run.
+// add convolves dist with the distribution of passed trials in the second run.
 func add(dist map[int64]*big.Rat, passed [2]int) map[int64]*big.Rat {
 	out := map[int64]*big.Rat{}
 	s := int64(passed[0] + passed[1])
@@ -173,9 +173,9 @@ func total(scores []int64) (sum int64) {
 	return sum
 }
 
-// sums is the permutation test of scores: ways[k][s] is in how many ways k trials
-// have scores that add up to s. ok is false where scores say no more than verdicts:
-// all that did not pass have one and the same.
+// sums is the permutation test of scores. ways[k][s] is the number of ways in which k trials
+// have scores that add up to s. ok is false if scores contain no more information than verdicts,
+// because all trials that did not pass have the same score.
 func sums(c counted) (d discrete, ok bool) {
 	pooled := append(slices.Clone(c.scores[0]), c.scores[1]...)
 	if !slices.Contains(pooled, 0) || !slices.Contains(pooled, 1) {
@@ -210,9 +210,9 @@ func sums(c counted) (d discrete, ok bool) {
 	return discrete{p: float64(asExtreme) / float64(all), least: float64(extreme) / float64(all)}, true
 }
 
-// correct gives the corrected p-value of a test: the greatest, over all tests at
-// least as extreme, of the chances of such a p-value in any of those that are not
-// more extreme.
+// correct returns the corrected p-value of a test. It is the greatest, over all tests at least
+// as extreme, of the probabilities of such a p-value in any of the tests that are not more
+// extreme.
 func correct(tests []discrete, of int) float64 {
 	corrected := 0.0
 	for _, x := range tests {

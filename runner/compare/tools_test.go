@@ -18,8 +18,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Tool scores of two runs are means over the tasks that have them in both, whether a run is
-// read from its record or from a file.
+// Tool scores of two runs are means over the tasks that have them in both, for runs from a
+// record and from a file.
 func TestCompareToolScores(t *testing.T) {
 	t.Parallel()
 	const suite = `-- eval.yaml --

@@ -11,29 +11,28 @@ import (
 	"waza/runner/record"
 )
 
-// normalizer takes out of what an agent did that which differs from one trial to
-// the next however much the same it does: ids, where its workspace lies and, of what
-// tools were given and gave, times. Times that the agent itself tells may be its
-// answer, and stay.
+// A normalizer removes differences between trials of the same behavior: ids, paths of
+// workspaces, and times in the arguments and results of tools. Times in the agent's own text
+// stay, because they can be its answer.
 type normalizer struct{ runID string }
 
 func newNormalizer(runID string) *normalizer { return &normalizer{runID} }
 
-// maxNormalized bounds the texts in which ids and times are looked for; longer ones are
-// compared as they are, but for the paths of workspaces.
+// maxNormalized is the longest text, in bytes, in which ids and times are replaced. In longer
+// texts only the paths of workspaces are replaced.
 const maxNormalized = 256 << 10
 
 var (
 	uuids = regexp.MustCompile(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`)
-	// ids are what agents and providers number calls and sessions with.
+	// ids matches the identifiers of calls and sessions from agents and providers.
 	ids       = regexp.MustCompile(`\b(?:call|toolu|msg|chatcmpl|resp|req|ses|session|thread|prt)[_-][A-Za-z0-9_-]{8,}\b`)
 	instants  = regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
 	spans     = regexp.MustCompile(`\b\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|sec|secs|seconds?)\b`)
 	temporary = regexp.MustCompile(`(/(?:private/)?(?:tmp|var/folders)/)[\w.+~/-]*`)
 )
 
-// withoutWorkspace takes the paths out that lead to workspaces of the run,
-// <state>/work/<run>/<trial>, and the run's id wherever it stands alone.
+// withoutWorkspace removes paths that lead to workspaces of the run, <state>/work/<run>/<trial>,
+// and the run's id as a separate word.
 func (n *normalizer) withoutWorkspace(s string) string {
 	var b strings.Builder
 	for {
@@ -57,13 +56,12 @@ func (n *normalizer) withoutWorkspace(s string) string {
 	}
 }
 
-// inName reports whether a byte may stand in the name of a directory; blanks and
-// quotes end a path.
+// inName reports whether a byte can be part of a directory's name; blanks and quotes end a path.
 func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._~#-+", c) >= 0 || c >= 0x80
 }
 
-// said is a text of the agent's own.
+// said normalizes the agent's own text.
 func (n *normalizer) said(s string) string {
 	s = n.withoutWorkspace(s)
 	if len(s) > maxNormalized || !strings.ContainsAny(s, "-_") {
@@ -78,7 +76,7 @@ func (n *normalizer) said(s string) string {
 	})
 }
 
-// used is what a tool was given, or gave.
+// used normalizes the arguments or the result of a tool.
 func (n *normalizer) used(s string) string {
 	if s = n.said(s); len(s) > maxNormalized {
 		return s
@@ -87,8 +85,8 @@ func (n *normalizer) used(s string) string {
 	return temporary.ReplaceAllString(spans.ReplaceAllString(s, "<time>"), "$1…")
 }
 
-// digest names what the agent did: its answer, what it said and which tools it
-// used with which results. Thoughts and plans are no deeds.
+// digest identifies the agent's behavior: its answer, its messages, and its tool calls with
+// their results. Thoughts and plans do not count.
 func (n *normalizer) digest(output string, transcript []record.Entry) string {
 	h := sha256.New()
 	write(h, "output", n.said(output))
@@ -105,14 +103,14 @@ func (n *normalizer) digest(output string, transcript []record.Entry) string {
 	return string(h.Sum(nil))
 }
 
-// write adds texts with their lengths, so that none runs into the next.
+// write adds texts with their lengths, so that they cannot be confused with each other.
 func write(h hash.Hash, texts ...string) {
 	for _, t := range texts {
 		fmt.Fprintf(h, "%d:%s,", len(t), t)
 	}
 }
 
-// canonical writes JSON in one way, whatever the order of its members was.
+// canonical writes JSON in one form, independent of the order of members.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

@@ -4,7 +4,7 @@ import (
 	"waza/runner/record"
 )
 
-// DigestOf names what an agent did in a run.
+// DigestOf returns the digest of an agent's behavior in a run.
 func DigestOf(runID, output string, transcript []record.Entry) string {
 	return newNormalizer(runID).digest(output, transcript)
 }

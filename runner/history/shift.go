@@ -4,16 +4,16 @@ import (
 	"waza/runner/stats"
 )
 
-// Shift is a lasting change: the task passes at another rate since a run, although it
-// did not change itself. It is no flakiness: flips come and go, a shift stays.
+// A Shift is a lasting change: since a run, the task passes at a different rate, although the
+// task did not change. A shift is not flakiness: flips come and go, but a shift stays.
 type Shift struct {
 	// Since is the first run at the new rate.
 	Since string `json:"since"`
-	// Before and After are the counted trials of the runs before it, up to an earlier
-	// shift, and of those from it on, up to a later one.
+	// Before counts the trials of the runs before Since, back to an earlier shift. After counts
+	// those from Since on, up to a later shift.
 	Before ShiftTrials `json:"before"`
 	After  ShiftTrials `json:"after"`
-	// P is the p-value, corrected for the number of runs at which it could have been.
+	// P is the p-value, corrected for the number of runs at which the shift could have been.
 	P float64 `json:"p"`
 }
 
@@ -23,19 +23,18 @@ type ShiftTrials struct {
 	Counted int `json:"counted"`
 }
 
-// shiftLevel bounds the probability with which a task that passes at one rate
-// throughout shows a shift at the first look; one that does show one is looked at again
-// on both sides of it.
+// shiftLevel is the largest probability with which a task with a constant rate shows a shift at
+// the first look. If a task shows a shift, both sides of it are searched again.
 const shiftLevel = 1 - stats.DefaultConfidence
 
-// epoch is a stretch of runs between which a task did not change.
+// An epoch is a stretch of runs in which a task did not change.
 type epoch []epochRun
 
 type epochRun struct {
 	id              string
 	passed, counted int
-	// stopping: the number of trials depends on what became of them, so they are no sample
-	// for a test.
+	// stopping: the number of trials depends on their outcomes, so they are not a sample for a
+	// test.
 	stopping bool
 }
 
@@ -47,9 +46,9 @@ func (e epoch) share() stats.Share {
 	return s
 }
 
-// split finds the shifts of an epoch, and returns the parts between them: it looks for
-// the run since which the rate differs most by Fisher's test, and for more of them on
-// both sides if that is beyond chance (binary segmentation; Scott and Knott 1974).
+// split finds the shifts of an epoch, and returns the parts between them. It looks for the run
+// since which the rate differs most by Fisher's test. If that difference is beyond chance, it
+// searches both sides for more shifts (binary segmentation; Scott and Knott 1974).
 func (e epoch) split() (parts []epoch, shifts []Shift) {
 	best, at := 1.0, 0
 	for i := 1; i < len(e); i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// epochOf is an epoch whose runs passed that many of n trials.
+// epochOf returns an epoch whose runs passed that many of n trials.
 func epochOf(n int, passed ...int) epoch {
 	var e epoch
 	for i, p := range passed {
@@ -17,7 +17,7 @@ func epochOf(n int, passed ...int) epoch {
 	return e
 }
 
-// A task that passed until some day and has failed since was called flaky, as if its
+// A task that passed until some day and has failed since was once called flaky, as if its
 // verdict changed from run to run.
 func TestShiftIsNoFlakiness(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestShiftIsNoFlakiness(t *testing.T) {
 	require.Less(t, shifts[0].P, 0.001)
 	require.Equal(t, oddOnes{counted: 40, passed: 20, odd: 2}, odd)
 
-	// Two lasting changes, of which the second ends the first.
+	// Two lasting changes; the second ends the first.
 	var both oddOnes
 	shifts = both.add(epochOf(10, 10, 10, 10, 0, 0, 0, 9, 10, 10))
 	require.Len(t, shifts, 2)
@@ -43,7 +43,7 @@ func TestShiftIsNoFlakiness(t *testing.T) {
 	require.Empty(t, flips.add(epochOf(5, 5, 0, 5, 0, 5, 0, 5, 0)))
 	require.Equal(t, 20, flips.odd)
 
-	// Trials that could stop early are no sample for a test.
+	// Trials that could stop early are not a sample for a test.
 	stopping := epochOf(5, 5, 5, 5, 0, 0, 0)
 	stopping[5].stopping = true
 	var none oddOnes
@@ -51,7 +51,7 @@ func TestShiftIsNoFlakiness(t *testing.T) {
 	require.Empty(t, none.add(nil))
 }
 
-// Tasks whose rate never changes show a shift in at most 5 % of cases.
+// Tasks with a constant rate show a shift in at most 5 % of cases.
 func TestShiftsAreRarelyFalse(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 4))

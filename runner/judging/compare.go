@@ -13,14 +13,14 @@ import (
 	"waza/runner/trial"
 )
 
-// pair are the answers of two models to one case.
+// A pair holds the answers of two models to one case.
 type pair struct {
 	a, b       int // indexes of tasks
 	num        int // of the trials
 	comparison record.CaseComparison
 }
 
-// compareAll makes the comparisons that are not kept.
+// compareAll makes the comparisons that no earlier session made.
 func (j *Job) compareAll(ctx context.Context) error {
 	pairs, leftOut, err := j.pairs(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *Job) compareAll(ctx context.Context) error {
 	j.Tally.AddJudged(kept, nil)
 	j.Emit(&record.Event{Type: record.CompareStart, Comparing: &comparing})
 	if leftOut > 0 {
-		j.Log("warning", "%d comparisons are left out: a run makes at most %d", leftOut, MaxComparisons)
+		j.Log("warning", "%d comparisons omitted: a run makes at most %d", leftOut, MaxComparisons)
 	}
 	j.comparing = record.Comparing{Total: comparing.Total, Done: comparing.Done}
 	j.ask(ctx, open)
@@ -90,7 +90,7 @@ func (j *Job) ask(ctx context.Context, open []*pair) {
 	}
 }
 
-// compare makes one comparison. It is false when that failed.
+// compare makes one comparison. It returns false if that failed.
 func (j *Job) compare(ctx context.Context, p *pair) bool {
 	c := p.comparison
 	t := j.Plan.Tasks[p.a]
@@ -123,8 +123,8 @@ func (j *Job) compare(ctx context.Context, p *pair) bool {
 	return err == nil
 }
 
-// subject is what the judge of a pair sees: the answer of model A, and that of model B in
-// the place of the baseline. end is called when texts become too long.
+// subject returns the judge's view of a pair: the answer of model A, and the answer of model B
+// as the baseline. It calls end if the texts are too long.
 func (j *Job) subject(end context.CancelCauseFunc, p *pair) (*grader.Subject, error) {
 	a, b, err := j.answers(p)
 	if err != nil {
@@ -155,9 +155,9 @@ func (j *Job) place(task, num int) replay.Place {
 	return j.State.Tasks[task].Trials[num-j.Record.Tasks[task].First]
 }
 
-// pairs are what is to be compared, in the order of the suite: the answers of the first
-// model with those of each other model to the same case, with the same parameters. Cases
-// without an answer of both are left out.
+// pairs returns the comparisons to make, in the order of the suite. Each compares the answers of
+// the first model and of another model to the same case, with the same parameters. Cases without
+// an answer from both are omitted.
 func (j *Job) pairs(ctx context.Context) (list []*pair, leftOut int, err error) {
 	first := map[string]int{} // by task of the suite and parameters
 	for i, t := range j.Plan.Tasks {
@@ -172,7 +172,7 @@ func (j *Job) pairs(ctx context.Context) (list []*pair, leftOut int, err error) 
 		}
 		for num := t.First; num < t.First+t.Trials; num++ {
 			if err := context.Cause(ctx); err != nil {
-				return nil, 0, nil // the run says why
+				return nil, 0, nil // the run reports the reason
 			}
 			p := &pair{a: a, b: i, num: num}
 			ok, err := j.complete(p)
@@ -191,16 +191,16 @@ func (j *Job) pairs(ctx context.Context) (list []*pair, leftOut int, err error) 
 	return list, leftOut, nil
 }
 
-// caseKey distinguishes the cases that models are compared by.
+// caseKey identifies the cases by which models are compared.
 func caseKey(t *plan.Task) string {
 	params, err := json.Marshal(t.Cell.Params)
 	if err != nil {
-		params = []byte(t.Cell.Name) // which no other has
+		params = []byte(t.Cell.Name) // no other cell has this name
 	}
 	return t.Task.ID + "\x00" + string(params)
 }
 
-// complete fills in what is compared. It is false when one side has no answer.
+// complete fills in the answers of a pair. It returns false if one side has no answer.
 func (j *Job) complete(p *pair) (bool, error) {
 	a, b := j.Plan.Tasks[p.a], j.Plan.Tasks[p.b]
 	if p.num < a.First || p.num >= a.First+a.Trials {

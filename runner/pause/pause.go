@@ -1,6 +1,5 @@
-// Package pause waits for some time or for the end of a context, whichever comes
-// first. Call [For]; call [About] where several that failed together should not
-// come back together.
+// Package pause waits for some time or for the end of a context, whichever comes first. Call
+// [For]. Call [About] where several callers that failed together should not retry together.
 package pause
 
 import (
@@ -9,15 +8,14 @@ import (
 	"time"
 )
 
-// For blocks for d and returns nil. When ctx ends first, it returns the cause of
-// that at once. A d of 0 or less does not block, but returns the cause of a
-// context that has ended.
+// For blocks for d and returns nil. When ctx ends first, it returns the cause of ctx at once. A
+// d of 0 or less does not block, but returns the cause of a context that has ended.
 func For(ctx context.Context, d time.Duration) error { return Unless(ctx, nil, d) }
 
-// About is as [For], but blocks for a random time between half of d and d.
+// About is like [For], but blocks for a random time between d/2 and d.
 func About(ctx context.Context, d time.Duration) error { return AboutUnless(ctx, nil, d) }
 
-// Unless is as [For], but also returns nil as soon as stop, which may be nil, is closed.
+// Unless is like [For], but also returns nil as soon as stop, which may be nil, is closed.
 func Unless(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -33,7 +31,7 @@ func Unless(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
 	return nil
 }
 
-// AboutUnless is as [Unless], but blocks for a random time between half of d and d.
+// AboutUnless is like [Unless], but blocks for a random time between d/2 and d.
 func AboutUnless(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
 	return Unless(ctx, stop, d/2+rand.N(max(0, d/2)+1))
 }

@@ -12,8 +12,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// The hash names a trial by its content: the same in another directory and
-// process, another for each trial, and another when anything that matters changes.
+// The hash identifies a trial by its content. It is the same in another directory and process.
+// It differs for each trial, and when anything relevant changes.
 func TestHashes(t *testing.T) {
 	t.Parallel()
 	hashes := func(files string, req record.Request) []string {
@@ -36,8 +36,8 @@ func TestHashes(t *testing.T) {
 	require.Equal(t, first[3:], hashes(runnertest.TwoTasks, record.Request{Tasks: []string{"b"}, Trial: 2}))
 }
 
-// What a trial depends on beyond its YAML is part of its name too: an agent's
-// script, a grader's, a schema, a snapshot.
+// The hash also covers content outside of the YAML: an agent's script, a grader's, a schema, a
+// snapshot.
 func TestHashesOfFiles(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -104,14 +104,14 @@ tasks:
 		{record.Request{Tags: []string{"{cold,even}"}}, "red-1 blue-1"},
 		{record.Request{Tasks: []string{"red-*"}, Tags: []string{"even"}}, "red-1"},
 		{record.Request{Task: "red-1"}, "red-1"},
-		{record.Request{Task: "First"}, `no task of the suite matches task "First"; there are red-1, red-2, blue-1`},
-		{record.Request{Tasks: []string{"green"}}, `no task of the suite matches task "green"; there are red-1, red-2, blue-1`},
-		{record.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; there are cold, even, warm`},
+		{record.Request{Task: "First"}, `no task of the suite matches task "First"; the suite has red-1, red-2, blue-1`},
+		{record.Request{Tasks: []string{"green"}}, `no task of the suite matches task "green"; the suite has red-1, red-2, blue-1`},
+		{record.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; the suite has cold, even, warm`},
 		{record.Request{Tasks: []string{"blue-1"}, Tags: []string{"warm"}}, `no task of the suite matches both task and tag "blue-1", "warm"`},
-		{record.Request{Trial: 2}, `no task of the suite matches trial "2"; there are trials 1 to 1`},
-		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 3 tasks are more than the limit of 166666: a run has at most 500000 trials"},
-		{record.Request{Workers: 10_001}, "10001 workers are more than the limit of 10000"},
-		{record.Request{Executor: "mok"}, `unknown executor "mok"; known are mock, command, acp, copilot-sdk, openai, anthropic, remote (did you mean "mock"?)`},
+		{record.Request{Trial: 2}, `no task of the suite matches trial "2"; the suite has trials 1 to 1`},
+		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 3 tasks exceed the limit of 166666: a run has at most 500000 trials"},
+		{record.Request{Workers: 10_001}, "10001 workers exceed the limit of 10000"},
+		{record.Request{Executor: "mok"}, `unknown executor "mok"; known executors: mock, command, acp, copilot-sdk, claude-cli, codex, openai, anthropic, remote, browser, router (did you mean "mock"?)`},
 	} {
 		require.Equal(t, c.want, ids(c.req))
 	}

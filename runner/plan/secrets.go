@@ -8,12 +8,11 @@ import (
 	"waza/runner/record"
 )
 
-// Inherited is what the programs of a run get of this process's environment.
+// Inherited returns the part of this process's environment that the programs of a run receive.
 func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 
-// learnSecrets makes known to the run's redactor what nothing of the run may
-// show: keys in the environment of its agents, graders and hooks, and those that
-// the suite hands to the executor and to MCP servers.
+// learnSecrets adds the secrets of the run to its redactor: keys in the environment of its
+// agents, graders and hooks, and those that the suite passes to the executor and to MCP servers.
 func learnSecrets(p *Plan) {
 	env := os.Environ()
 	for _, t := range p.Tasks {
@@ -45,8 +44,8 @@ func appendEnv(env []string, more map[string]string) []string {
 	return env
 }
 
-// Redact takes keys out of a record before it is written: a suite may hold them
-// in the settings of MCP servers. The record is changed with its text.
+// Redact removes keys from a record before it is written, because a suite may contain them in
+// the settings of MCP servers. It changes both the record and its text.
 func (p *Plan) Redact(rec *record.Run, text []byte) ([]byte, error) {
 	clean := p.Pool.Redactor().JSON(text)
 	if string(clean) == string(text) {

@@ -10,8 +10,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Contexts that leave no room in the window of a model are skipped, and noted; what is not
-// known to be too long is run.
+// Contexts that leave no room in the window of a model are skipped and recorded. Contexts of
+// unknown models are run.
 func TestSkippedContexts(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -43,7 +43,7 @@ func TestSkippedContexts(t *testing.T) {
 		Reason: "a context of 127999 tokens leaves no room in the window of gpt-3.5-turbo, which is 16385 tokens",
 	}, skipped)
 
-	// The answer needs room, too; windows of the suite go before those of the program.
+	// The answer needs room, too. Windows of the suite take precedence over built-in ones.
 	rec, err = planned("models: [gpt-4o, tiny], matrix: {context_tokens: [100, 127000]}, params: {max_tokens: 1000}, context_windows: {tiny: 1101}", record.Request{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a[gpt-4o,context_tokens=100]", "a[tiny,context_tokens=100]", "b[gpt-4o,context_tokens=100]", "b[tiny,context_tokens=100]"}, ids(rec))
@@ -53,7 +53,7 @@ func TestSkippedContexts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a[gpt-4o,context_tokens=100]", "b[gpt-4o,context_tokens=100]"}, ids(rec))
 
-	// Without a context the window does not matter.
+	// Without a context, the window does not matter.
 	rec, err = planned("model: tiny, params: {max_tokens: 1000}, context_windows: {tiny: 10}", record.Request{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, ids(rec))
@@ -63,7 +63,7 @@ func TestSkippedContexts(t *testing.T) {
 	var selection *record.SelectionError
 	_, err = planned("model: tiny, context_tokens: 20, context_windows: {tiny: 10}", record.Request{})
 	require.ErrorAs(t, err, &selection)
-	require.EqualError(t, err, "there is nothing to run: a context of 20 tokens leaves no room in the window of tiny, which is 10 tokens")
+	require.EqualError(t, err, "nothing to run: a context of 20 tokens leaves no room in the window of tiny, which is 10 tokens")
 
 	confidence := 0.95
 	rec, err = planned("model: m, trials_per_task: 5", record.Request{Stopping: &confidence})

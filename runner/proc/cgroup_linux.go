@@ -15,27 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDying bounds how long the end of a killed control group is awaited.
+// maxDying limits the wait for the end of a killed control group.
 const maxDying = 2 * time.Second
 
-// cgroup is a control group of version 2. Programs that are started in it and all
-// their descendants stay in it whatever they do to their session, parents and
-// environment. The zero value is none; a cgroup belongs to one [Scope].
+// cgroup is a control group of version 2. Programs that are started in it and all their
+// descendants stay in it, whatever they do to their session, parents and environment. The zero
+// value is no group. A cgroup belongs to one [Scope].
 type cgroup struct {
 	dir string
 	fd  *os.File // of dir
 }
 
-// cgroups are those of this process: directories in one of its own.
+// cgroups manages the control groups of this process: subdirectories of one directory.
 var cgroups struct {
 	mu      sync.Mutex // guards the fields below
-	open    int        // how many exist
-	count   int        // how many were made
+	open    int        // number of existing groups
+	count   int        // number of created groups
 	refused atomic.Bool
 }
 
-// cgroupDir is where this process keeps its control groups; empty where nobody
-// delegated a part of the tree to it.
+// cgroupDir returns the directory for this process's control groups; empty where no part of the
+// tree is delegated to it.
 var cgroupDir = sync.OnceValue(func() string {
 	own := ownCgroup()
 	if own == "" || !delegated(own) {
@@ -45,7 +45,7 @@ var cgroupDir = sync.OnceValue(func() string {
 	return filepath.Join(own, fmt.Sprintf("waza-%d-%d", os.Getpid(), time.Now().UnixNano()))
 })
 
-// removeStale removes the empty groups of processes that ended without doing so.
+// removeStale removes empty groups of processes that ended without removing them.
 func removeStale(own string) {
 	dirs, _ := filepath.Glob(filepath.Join(own, "waza-*-*"))
 	for _, dir := range dirs {
@@ -56,7 +56,7 @@ func removeStale(own string) {
 	}
 }
 
-// ownCgroup is the directory of the control group that this process is in.
+// ownCgroup returns the directory of this process's control group.
 func ownCgroup() string {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -69,8 +69,8 @@ func ownCgroup() string {
 	return cgroupPath(string(groups), string(mounts))
 }
 
-// cgroupPath finds the directory by the texts of /proc/self/cgroup and
-// /proc/self/mountinfo, see cgroups(7) and proc_pid_mountinfo(5).
+// cgroupPath finds the directory from the texts of /proc/self/cgroup and /proc/self/mountinfo,
+// see cgroups(7) and proc_pid_mountinfo(5).
 func cgroupPath(groups, mounts string) string {
 	path := ""
 	for line := range strings.Lines(groups) {
@@ -95,9 +95,9 @@ func cgroupPath(groups, mounts string) string {
 	return ""
 }
 
-// delegated reports whether this process may make control groups below a directory:
-// its user owns it or, for root, the system manager left it to us or there is none.
-// See "Control Group APIs and Delegation" of systemd.
+// delegated reports whether this process may create control groups below a directory: its user
+// owns the directory or, for root, the system manager left it to us or does not exist. See
+// "Control Group APIs and Delegation" of systemd.
 func delegated(dir string) bool {
 	if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil || unix.Access(dir, unix.W_OK) != nil {
 		return false
@@ -112,7 +112,7 @@ func delegated(dir string) bool {
 	return os.Geteuid() != 0 || errors.Is(err, fs.ErrNotExist)
 }
 
-// newCgroup makes a control group. It is nil where none can be made.
+// newCgroup creates a control group. It returns nil where that is impossible.
 func newCgroup() *cgroup {
 	home := cgroupDir()
 	if home == "" || cgroups.refused.Load() {
@@ -155,8 +155,7 @@ func (g *cgroup) attr(attr *syscall.SysProcAttr) {
 	}
 }
 
-// end kills what is in the group, removes it and returns how many processes it
-// killed.
+// end kills the processes in the group, removes it and returns the number of killed processes.
 func (g *cgroup) end() int {
 	if g == nil {
 		return 0
@@ -170,8 +169,8 @@ func (g *cgroup) end() int {
 	return killed
 }
 
-// endCgroup kills what is in a group and those below it, removes them and returns how
-// many processes it killed.
+// endCgroup kills the processes in a group and its subgroups, removes the groups and returns the
+// number of killed processes.
 func endCgroup(dir string) int {
 	procs, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	killed := strings.Count(string(procs), "\n")
@@ -184,7 +183,7 @@ func endCgroup(dir string) int {
 	}
 }
 
-// removeCgroup removes groups without processes, the deepest first.
+// removeCgroup removes groups without processes, deepest first.
 func removeCgroup(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,8 +197,8 @@ func removeCgroup(dir string) error {
 	return os.Remove(dir)
 }
 
-// refused reports whether a program could not be started because of its group. Then
-// none is used any more.
+// refused reports whether a program could not be started because of its group. No group is used
+// afterwards.
 func (g *cgroup) refused(err error) bool {
 	if g == nil || err == nil || cgroups.refused.Load() {
 		return false

@@ -1,6 +1,6 @@
 package proc
 
-// CgroupPath is for tests.
+// CgroupPath exports cgroupPath for tests.
 var CgroupPath = cgroupPath
 
 // HasCgroups reports whether scopes have control groups on this machine.

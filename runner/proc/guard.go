@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// The guard is a second process that outlives this one for a moment. It reads
-// "+pgid" and "-pgid" lines, the directory of control groups, the mark of this process
-// and its limits; at end of file, which comes however this process ends, it kills the
-// groups that are left and every marked process.
+// The guard is a second process that outlives this one for a moment. It reads "+pgid" and
+// "-pgid" lines, the directory of control groups, the mark of this process and its limits. At
+// end of file, which comes however this process ends, it kills the remaining groups and every
+// marked process.
 var guard struct {
 	command func() *exec.Cmd // set by UseGuard before any program is started
 	once    sync.Once
@@ -23,16 +23,16 @@ var guard struct {
 	pid int
 }
 
-// guardPid is the guard's process id; 0 when there is none.
+// guardPid returns the guard's process id; 0 without a guard.
 func guardPid() int {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
 	return guard.pid
 }
 
-// UseGuard makes the first program that is started bring up a guard: command
-// returns a process that calls [Guard] with its standard input. Call it before
-// anything is started; without it there is no guard.
+// UseGuard makes the first started program also start a guard. command returns a process that
+// calls [Guard] with its standard input. Call UseGuard before any program is started. Without it
+// there is no guard.
 func UseGuard(command func() *exec.Cmd) { guard.command = command }
 
 func startGuard() {
@@ -47,7 +47,7 @@ func startGuard() {
 			return
 		}
 		if err := startWithLimit(limitRange{}, cmd.Start); err != nil {
-			return // the other nets still hold
+			return // the other mechanisms still work
 		}
 		go func() { _ = cmd.Wait() }()
 		guard.mu.Lock()
@@ -69,8 +69,8 @@ func guardGroup(sign byte, pgid int) {
 	}
 }
 
-// Guard is the main program of the guard: it reads r to its end and then kills
-// what the process at the other end left running.
+// Guard is the main program of the guard. It reads r to its end and then kills the processes
+// that the writer left running.
 func Guard(r io.Reader) {
 	groups := map[int]bool{}
 	var m mark

@@ -17,10 +17,10 @@ func TestStatStarting(t *testing.T) {
 	}
 	for stat, want := range map[string]bool{
 		line("R", "4194304", "0"):       true,
-		line("R", "4194304", "1407355"): false, // it was given an empty environment
+		line("R", "4194304", "1407355"): false, // it has an empty environment
 		line("Z", "4194304", "0"):       false,
 		line("R", "4194308", "0"):       false, // it is about to end
-		line("I", "69238880", "0"):      false, // a thread of the kernel
+		line("I", "69238880", "0"):      false, // a kernel thread
 		line("R", "rubbish", "0"):       false,
 		"77 (cut off) R 1":              false,
 		"":                              false,
@@ -33,8 +33,8 @@ func TestStatStarting(t *testing.T) {
 	require.NotEqual(t, "0", strings.Fields(string(own)[strings.LastIndexByte(string(own), ')')+1:])[statEnvEnd])
 }
 
-// The environment of a process is read once for each program that it runs. Reading it
-// at each look made the end of 100 runs take ten times as long.
+// The environment of a process is read once for each program that it runs. Reading it in each
+// sweep made the end of 100 runs take ten times as long.
 func TestProgramOf(t *testing.T) {
 	t.Parallel()
 	fields := func(start, args, end string) []string {

@@ -14,14 +14,14 @@ func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tru
 
 func killGroup(pgid int) { _ = unix.Kill(-pgid, unix.SIGKILL) }
 
-// killTree ends the group and then whatever left it. A process that forks while
-// it is being looked for is caught by looking again.
+// killTree kills the process group and then every process that left it. It repeats the search to
+// catch processes that fork in the meantime.
 func killTree(pgid int, m mark) {
 	killGroup(pgid)
 	killMarked(m)
 }
 
-// Exists reports whether there is a process of that id, be it whose it may.
+// Exists reports whether a process with that id exists, with any owner.
 func Exists(pid int) bool { return pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 func signalName(st *os.ProcessState) string {

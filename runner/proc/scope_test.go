@@ -18,8 +18,8 @@ import (
 	"waza/runner/proc"
 )
 
-// escapes are ways to get away from the program that is being run. Each prints the
-// process id of the one that got away.
+// escapes are ways to escape from the running program. Each prints the id of the escaped
+// process.
 var escapes = map[string]string{
 	"session":           `setsid sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
 	"double fork":       `setsid sh -c 'sh -c "echo \$\$ >&3; exec 3>&- sleep 1000" & ' </dev/null >/dev/null 2>&1 &`,
@@ -30,8 +30,8 @@ var escapes = map[string]string{
 	"a bomb that hides": `setsid env -i sh -c 'echo $$ >&3; exec 3>&-; while :; do setsid env -i sleep 1000 & n=$((n+1)); [ $n -gt 20 ] && exec sleep 1000; done' </dev/null >/dev/null 2>&1 &`,
 }
 
-// A process that made a session of its own and closed its output outlived its trial,
-// and one that cleared its environment its run.
+// A process that created a new session and closed its output outlived its trial, and one that
+// cleared its environment outlived its run.
 func TestAttackScopeEndsWhatGotAway(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -57,8 +57,7 @@ func TestAttackScopeEndsWhatGotAway(t *testing.T) {
 	}
 }
 
-// What a program leaves in a session of its own outside of a scope stays until it is
-// swept.
+// Processes of a program in a new session outside of a scope remain until Sweep.
 func TestProcessSweep(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -69,8 +68,8 @@ func TestProcessSweep(t *testing.T) {
 	requireGone(t, pid)
 }
 
-// A program that keeps running loses what it left without a parent meanwhile, and
-// keeps its children and what it had before.
+// EndDetached kills processes that lost their parent since a moment. Children of the program and
+// earlier processes remain.
 func TestEndDetached(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -110,8 +109,7 @@ func TestEndDetached(t *testing.T) {
 	requireGone(t, child)
 }
 
-// tickAfter waits until the clock that dates processes shows another time, and
-// returns that.
+// tickAfter waits until the clock of process start times has advanced, and returns the new time.
 func tickAfter(t *testing.T) proc.Moment {
 	t.Helper()
 	now := proc.Now()
@@ -123,7 +121,7 @@ func tickAfter(t *testing.T) proc.Moment {
 	}
 }
 
-// escaped runs a script from which a process gets away, and returns its id. The
+// escaped runs a script from which a process escapes, and returns the id of that process. The
 // program ends once that has happened.
 func escaped(t *testing.T, ctx context.Context, script string) (pid string, p *proc.Process) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"waza/runner/record"
 )
 
-// scripted answers with each of its texts in turn until one is taken.
+// scripted answers with each of its texts in turn until one is accepted.
 type scripted struct {
 	answers []string
 	prompt  string
@@ -47,7 +47,7 @@ func TestPrompts(t *testing.T) {
 	require.Equal(t, "two", list[1].Text)
 	require.LessOrEqual(t, len([]rune(list[1].Style)), 61)
 	require.Len(t, s.wrong, 4)
-	require.Equal(t, []string{"a prompt is empty", "want 2 prompts, there are 1", "a prompt has more than 16 KiB"}, s.wrong[1:])
+	require.Equal(t, []string{"a prompt is empty", "expected 2 prompts, got 1", "a prompt is larger than 16 KiB"}, s.wrong[1:])
 	require.Equal(t, `Prompts that were tried, the best first:
 
 Score: 0.250
@@ -70,7 +70,7 @@ Is it?
 Write 2 system prompts.`, s.prompt)
 }
 
-// What the model is given has a limit, whatever was tried.
+// The text for the model has a limit, whatever was tried.
 func TestPromptsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 100_000)

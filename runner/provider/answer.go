@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// takeAnswer moves the call that holds the answer to where it belongs. A model
-// may also write the JSON as text instead.
+// takeAnswer moves the call that contains the answer to Reply.Answer. A model can also write the
+// JSON as text.
 func (r *Reply) takeAnswer(a *Answer) {
 	if a == nil {
 		return
@@ -20,8 +20,8 @@ func (r *Reply) takeAnswer(a *Answer) {
 	r.Answer = jsonObject(r.Message.Text)
 }
 
-// jsonObject finds the one JSON object that a text consists of, be there a
-// Markdown fence around it or not; nil when there is none.
+// jsonObject returns the JSON object that is the whole text, with or without a Markdown fence.
+// It returns nil for any other text.
 func jsonObject(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "```"); ok {

@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// Budget is what a run may spend. A call reserves what it may cost at most, as
-// far as that can be known, before it is made, so that a run stops before it goes
-// over. It is safe for concurrent use; a nil Budget has no limits.
+// Budget limits what a run can spend. A call first reserves its maximum cost, as far as that is
+// known, so that a run stops before it exceeds a limit. It is safe for concurrent use. A nil
+// Budget has no limits.
 type Budget struct {
-	// MaxCost is in US dollars, MaxTokens counts tokens read and written; 0
-	// means no limit. They must not change once the budget is in use.
+	// MaxCost is in US dollars. MaxTokens counts input and output tokens. 0 means no limit. They
+	// must not change while the budget is in use.
 	MaxCost   float64
 	MaxTokens int64
 
 	mu      sync.Mutex // guards the fields below
 	spent   Usage
 	held    Usage
-	changed chan struct{} // closed when a reservation ends; nil when nobody waits
+	changed chan struct{} // closed when a reservation ends; nil if no call waits
 }
 
-// Spent is what the run has spent so far.
+// Spent returns what the run has spent until now.
 func (b *Budget) Spent() Usage {
 	if b == nil {
 		return Usage{}
@@ -32,9 +32,9 @@ func (b *Budget) Spent() Usage {
 	return b.spent
 }
 
-// Spend counts what was spent by other ways than a [Client], such as an agent
-// that calls its provider itself. The error is of kind [OverBudget] when no more
-// should be spent; what was spent counts all the same.
+// Spend counts spending outside a [Client], such as that of an agent that calls its provider
+// itself. The error is of kind [OverBudget] if the limit is reached; the spending counts even
+// then.
 func (b *Budget) Spend(u Usage) error {
 	if b == nil {
 		return nil
@@ -48,8 +48,8 @@ func (b *Budget) Spend(u Usage) error {
 	return nil
 }
 
-// Current returns err with what is spent by now, where it is of kind [OverBudget];
-// else err itself. Calls that were under way may have spent more since.
+// Current returns an error of kind [OverBudget] with the current spending, because concurrent
+// calls can have spent more since. It returns other errors unchanged.
 func (b *Budget) Current(err error) error {
 	var e *Error
 	if b == nil || !errors.As(err, &e) || e.over == noLimit {
@@ -62,8 +62,8 @@ func (b *Budget) Current(err error) error {
 	return now
 }
 
-// reserve sets aside what a call may cost. While calls that are under way may
-// yet turn out cheaper than they may be, it waits for them. The caller settles.
+// reserve sets aside the maximum cost of a call. It waits for running calls, as long as these
+// can turn out cheaper than reserved. The caller must call settle.
 func (b *Budget) reserve(ctx context.Context, most Usage) error {
 	if b == nil {
 		return nil
@@ -93,7 +93,7 @@ func (b *Budget) reserve(ctx context.Context, most Usage) error {
 	}
 }
 
-// settle puts what a call did cost in place of what was reserved for it.
+// settle replaces the reservation of a call by its actual cost.
 func (b *Budget) settle(most, actual Usage) {
 	if b == nil {
 		return
@@ -110,7 +110,7 @@ func (b *Budget) settle(most, actual Usage) {
 	}
 }
 
-// limit is one of a budget's.
+// limit identifies a limit of a budget.
 type limit int
 
 const (
@@ -119,9 +119,9 @@ const (
 	tokenLimit
 )
 
-// overLocked says which limit a sum is over, or at when reached counts as well.
+// overLocked returns the limit that a sum exceeds or, if reached is set, equals.
 func (b *Budget) overLocked(sum Usage, reached bool) limit {
-	// Sums of floats are not exact; a millionth of a cent is.
+	// Sums of floats are inexact; this is a millionth of a cent.
 	const tiny = 1e-8
 	switch tokens := sum.Tokens(); {
 	case b.MaxCost > 0 && (sum.CostUSD > b.MaxCost+tiny || reached && sum.CostUSD >= b.MaxCost):
@@ -135,9 +135,9 @@ func (b *Budget) overLocked(sum Usage, reached bool) limit {
 func (b *Budget) errorLocked(over limit) *Error {
 	e := &Error{Kind: OverBudget, over: over}
 	if over == costLimit {
-		e.Message = fmt.Sprintf("config.max_cost of $%g: $%.4f are spent, and a further call might go over", b.MaxCost, b.spent.CostUSD)
+		e.Message = fmt.Sprintf("config.max_cost of $%g: $%.4f spent, and another call could exceed it", b.MaxCost, b.spent.CostUSD)
 	} else {
-		e.Message = fmt.Sprintf("config.max_tokens of %d: %d are spent, and a further call might go over", b.MaxTokens, b.spent.Tokens())
+		e.Message = fmt.Sprintf("config.max_tokens of %d: %d spent, and another call could exceed it", b.MaxTokens, b.spent.Tokens())
 	}
 	return e
 }

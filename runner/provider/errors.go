@@ -12,40 +12,40 @@ import (
 	"time"
 )
 
-// Kind says what became of a call that failed.
+// Kind classifies the failure of a call.
 type Kind string
 
 // The kinds of errors.
 const (
-	// Refused: the key is missing, or the provider does not take it or has no
-	// more credit. No other call will fare better.
+	// Refused means that the key is missing, or the provider rejects it or has no more credit
+	// for it. Every other call would fail, too.
 	Refused Kind = "refused"
-	// OverBudget: the call might have cost more than the run may.
+	// OverBudget means that the call could have exceeded the budget of the run.
 	OverBudget Kind = "over_budget"
-	// Throttled: the provider was too busy for as long as it was tried.
+	// Throttled means that the provider was overloaded during all tries.
 	Throttled Kind = "throttled"
-	// Unreachable: a fault of the network or the provider, as often as it was tried.
+	// Unreachable means that all tries failed because of the network or the provider.
 	Unreachable Kind = "unreachable"
-	// Invalid: the provider does not take the request, or its answer makes no sense.
+	// Invalid means that the provider rejects the request, or its answer is invalid.
 	Invalid Kind = "invalid"
-	// Silent: nothing came within Request.FirstEvent.
+	// Silent means that nothing arrived within Request.FirstEvent.
 	Silent Kind = "silent"
 )
 
-// Error is why a call failed. It holds no key.
+// Error is the error of a failed call. It contains no key.
 type Error struct {
 	Kind Kind
 	// Where names the API and its address.
 	Where string
-	// Status is that of HTTP; 0 when there was none.
+	// Status is the HTTP status, or 0 without a response.
 	Status int
-	// Message says what is wrong, and to a person what to do.
+	// Message describes the problem and, if a person can solve it, the solution.
 	Message string
-	// RetryAfter is how long the provider asks to wait; 0 when it does not say.
+	// RetryAfter is the pause that the provider requests; 0 if it requests none.
 	RetryAfter time.Duration
 
 	cause error
-	over  limit // that a call would go over, of kind OverBudget
+	over  limit // exceeded limit, of kind OverBudget
 }
 
 func (e *Error) Error() string {
@@ -60,10 +60,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what caused the error, if that is an error of its own.
+// Unwrap returns the underlying error, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// KindOf returns the kind of err or of what it wraps; "" when it has none.
+// KindOf returns the kind of the [Error] in err, or "".
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -82,11 +82,11 @@ func statusText(status int) string {
 	return "Unknown Status"
 }
 
-// statusOverloaded is what Anthropic answers when it is too busy.
+// statusOverloaded is the status of Anthropic's API when it is overloaded.
 const statusOverloaded = 529
 
-// transportError describes a fault on the way to the API or back. When ctx has
-// ended, its cause is the error.
+// transportError describes a fault of the network. If ctx has ended, it returns the cause of ctx
+// instead.
 func transportError(ctx context.Context, where string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -95,7 +95,7 @@ func transportError(ctx context.Context, where string, err error) error {
 	switch {
 	case errors.As(err, &e):
 		return e
-	case errors.Is(err, bufio.ErrTooLong): // a line without end
+	case errors.Is(err, bufio.ErrTooLong): // a line that is too long
 		return errTooLong
 	}
 	return &Error{Kind: Unreachable, Where: where, Message: transportMessage(err), cause: err}
@@ -108,7 +108,7 @@ func transportMessage(err error) string {
 	case errors.As(err, &dns):
 		return "no such host: " + dns.Name
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "the connection was cut"
+		return "the connection broke"
 	case errors.As(err, &op):
 		return fmt.Sprintf("%s: %v", op.Op, op.Err)
 	}

@@ -10,7 +10,7 @@ import (
 	"waza/eval/text"
 )
 
-// fault is what an API said, before it is known what kind of error that is.
+// fault is an error as reported by an API, not yet classified.
 type fault struct {
 	status  int
 	code    string // the API's own name of the error
@@ -18,12 +18,12 @@ type fault struct {
 	header  http.Header
 }
 
-// outOfCredit are the names of errors that look like rate limits and are none:
-// waiting does not help.
+// outOfCredit are the codes of errors that look like rate limits but cannot be solved by
+// waiting.
 var outOfCredit = []string{"insufficient_quota", "billing_hard_limit_reached", "billing_error", "credit_balance"}
 
-// kindOf sorts an answer of an API by its status or, for an error in the midst of
-// a stream, whose status is that of success, by its code.
+// kind classifies an error by its status. It classifies an error within a stream, which has the
+// status of success, by its code.
 func (f fault) kind() Kind {
 	for _, code := range outOfCredit {
 		if strings.Contains(f.code, code) {
@@ -53,7 +53,7 @@ func (f fault) kind() Kind {
 	return Unreachable
 }
 
-// maxMessage bounds what is passed on of a message of an API.
+// maxMessage is the maximum length of a quoted message of an API.
 const maxMessage = 500
 
 func (f fault) error(where string) *Error {
@@ -63,7 +63,7 @@ func (f fault) error(where string) *Error {
 	}
 	e.Message = text.Clip(strings.Join(strings.Fields(f.message), " "), maxMessage)
 	if e.Message == "" {
-		e.Message = "the provider gives no reason"
+		e.Message = "the provider gave no reason"
 		if code := strings.TrimSpace(f.code); code != "" {
 			e.Message = code
 		}
@@ -71,8 +71,8 @@ func (f fault) error(where string) *Error {
 	return e
 }
 
-// retryAfter is how long the headers of an answer ask to wait: in milliseconds,
-// in seconds or until a date. What makes no sense counts as nothing.
+// retryAfter returns the pause that the headers of a response request: in milliseconds, in
+// seconds or until a date. Invalid values count as 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if h == nil {
 		return 0
@@ -90,7 +90,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// durationOf bounds what a stranger may ask for.
+// durationOf converts seconds to a duration and limits it.
 func durationOf(seconds float64) time.Duration {
 	const most = 24 * 60 * 60
 	if !(seconds > 0) {
@@ -99,8 +99,8 @@ func durationOf(seconds float64) time.Duration {
 	return time.Duration(min(seconds, most) * float64(time.Second))
 }
 
-// faultIn reads the error in the body of an answer, or in an event of a stream.
-// Servers that are compatible with an API write theirs in many ways.
+// faultIn reads the error in the body of a response, or in an event of a stream. Compatible
+// servers write errors in many ways.
 func faultIn(data []byte) fault {
 	var body struct {
 		Error           json.RawMessage `json:"error"`
@@ -114,7 +114,7 @@ func faultIn(data []byte) fault {
 	switch err := json.Unmarshal(body.Error, &e); {
 	case err == nil:
 		f.message, f.code = textOf(e.Message), strings.TrimSpace(textOf(e.Code)+" "+textOf(e.Type))
-		if status, ok := e.Code.(float64); ok && status >= 300 && status < 600 { // as OpenRouter does
+		if status, ok := e.Code.(float64); ok && status >= 300 && status < 600 { // like OpenRouter
 			f.status = int(status)
 		}
 	case json.Unmarshal(body.Error, &f.message) != nil:
@@ -129,7 +129,7 @@ func faultIn(data []byte) fault {
 	return f
 }
 
-// textOf returns a text or number of a JSON document; "" for everything else.
+// textOf returns the text of a JSON string or number, or "" for other values.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -22,7 +22,7 @@ func bubbled(t *testing.T, api API, f *fake, o PoolOptions) Client {
 	return c
 }
 
-// storm lets n calls be made by as many workers, and returns how many succeeded.
+// storm makes n calls with the given number of workers, and returns how many succeeded.
 func storm(c Client, n, workers int) int {
 	var ok atomic.Int64
 	work := make(chan struct{}, n)
@@ -44,8 +44,8 @@ func storm(c Client, n, workers int) int {
 	return int(ok.Load())
 }
 
-// A provider that rejects everything for its first seconds, or that takes only so
-// many calls at once, costs few requests more than needed.
+// A provider that rejects everything in its first seconds, or accepts only a few concurrent
+// calls, gets few more requests than needed.
 func TestStorms(t *testing.T) {
 	t.Parallel()
 	const calls = 200
@@ -102,7 +102,7 @@ func TestCapacityIsFound(t *testing.T) {
 		start := time.Now()
 		require.Equal(t, 400, storm(bubbled(t, OpenAI, f, PoolOptions{}), 400, 100))
 		require.LessOrEqual(t, f.requests(), 600)
-		require.Greater(t, most.Load(), int64(8), "what the provider takes is used")
+		require.Greater(t, most.Load(), int64(8), "the capacity of the provider is used")
 		require.Less(t, time.Since(start), 200*time.Second)
 	})
 }
@@ -129,8 +129,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// A wait that does not end before the deadline is not begun: the provider's fault
-// shall not look like the agent's slowness.
+// A call does not start to wait beyond its deadline: the provider's fault must not look like a
+// slow agent.
 func TestThrottledBeyondDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,14 +145,14 @@ func TestThrottledBeyondDeadline(t *testing.T) {
 		_, err := c.Complete(ctx, ask("hi"))
 		require.Equal(t, Throttled, KindOf(err), "%v", err)
 		require.Zero(t, time.Since(start))
-		_, err = c.Complete(ctx, ask("hi")) // the next waits for its turn in vain
+		_, err = c.Complete(ctx, ask("hi")) // the next call waits for its turn until it gives up
 		require.Equal(t, Throttled, KindOf(err), "%v", err)
 		require.NoError(t, ctx.Err())
 		require.Equal(t, 1, f.requests())
 	})
 }
 
-// A provider that stays busy is given up after a number of tries.
+// A call gives up after a number of tries if the provider stays overloaded.
 func TestThrottledForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,27 +16,27 @@ import (
 	"waza/runner/pause"
 )
 
-// PoolOptions say how a [Pool] works. The zero value works.
+// PoolOptions configure a [Pool]. The zero value is valid.
 type PoolOptions struct {
-	// Limits are shared by all pools of a process; nil means the pool's own.
+	// Limits are shared by all pools of a process. Nil means that the pool has its own.
 	Limits *Limits
-	// Budget is what may be spent; nil means no limit.
+	// Budget limits spending; nil means no limit.
 	Budget *Budget
-	// Prices are those of the suite.
+	// Prices are the prices in the suite.
 	Prices Prices
-	// Redactor learns every key that is used; nil means the pool's own.
+	// Redactor learns every key that is used. Nil means that the pool has its own.
 	Redactor *Redactor
-	// Transport carries the requests; nil means one of the pool's own.
+	// Transport sends the requests. Nil means that the pool has its own.
 	Transport http.RoundTripper
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
 }
 
-// Pool gives a run its clients. It is safe for concurrent use.
+// Pool creates the clients of a run. It is safe for concurrent use.
 type Pool struct {
 	options PoolOptions
 	http    *http.Client
-	own     *http.Transport // nil when the transport is the caller's
+	own     *http.Transport // nil if the caller set Transport
 
 	mu   sync.Mutex // guards keys
 	keys map[string]keyResult
@@ -47,7 +47,7 @@ type keyResult struct {
 	err error
 }
 
-// NewPool makes a pool. The caller closes it after the last call.
+// NewPool returns a pool. The caller closes it after the last call.
 func NewPool(o PoolOptions) *Pool {
 	p := &Pool{options: o, keys: map[string]keyResult{}}
 	if p.options.Limits == nil {
@@ -65,14 +65,13 @@ func NewPool(o PoolOptions) *Pool {
 	}
 	p.http = &http.Client{
 		Transport: &bounded{p.options.Transport},
-		// A redirect would carry the key to wherever it leads.
+		// a redirect would send the key to a different address
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p
 }
 
-// ForSuite makes a pool with the budget and prices of a suite's config. limits
-// may be nil.
+// ForSuite returns a pool with the budget and prices of a suite's config. limits can be nil.
 func ForSuite(s *eval.Suite, limits *Limits) *Pool {
 	o := PoolOptions{Limits: limits}
 	if s != nil {
@@ -85,21 +84,20 @@ func ForSuite(s *eval.Suite, limits *Limits) *Pool {
 	return NewPool(o)
 }
 
-// Close ends the connections that are kept open.
+// Close closes idle connections.
 func (p *Pool) Close() {
 	if p.own != nil {
 		p.own.CloseIdleConnections()
 	}
 }
 
-// Redactor knows the keys that are in use.
+// Redactor returns the redactor, which has learned the keys in use.
 func (p *Pool) Redactor() *Redactor { return p.options.Redactor }
 
-// Budget is what may be spent; nil when there is no limit.
+// Budget returns the budget, or nil if there is no limit.
 func (p *Pool) Budget() *Budget { return p.options.Budget }
 
-// Price adds the price of a usage of a model where it has no cost and the model's
-// price is known.
+// Price fills the cost of a usage if it is missing and the price of the model is known.
 func (p *Pool) Price(model string, u Usage) Usage {
 	if price, known := p.options.Prices.Find(model); known && u.CostUSD == 0 {
 		u.CostUSD = cost(price, u)
@@ -107,11 +105,10 @@ func (p *Pool) Price(model string, u Usage) Usage {
 	return u
 }
 
-// Charge counts what was spent on a model by other ways than a [Client], such as
-// an agent that asks its provider itself. A cost that is not known is reckoned
-// from the model's price, if that is. The error is of kind [OverBudget] when no
-// more should be spent, or [Invalid] when there is a limit on the cost and no way
-// to know it; what was spent counts all the same.
+// Charge counts spending on a model outside a [Client], such as that of an agent that calls its
+// provider itself. It computes a missing cost from the model's price, if that is known. The
+// error is of kind [OverBudget] if a limit is reached, or [Invalid] if there is a limit on the
+// cost but the cost is unknown. The spending counts even then.
 func (p *Pool) Charge(model string, u Usage) error {
 	b := p.options.Budget
 	if b == nil {
@@ -128,12 +125,11 @@ func (p *Pool) Charge(model string, u Usage) error {
 	return nil
 }
 
-// Client returns a client for a model. It reads the key, which may run a
-// program, but asks the provider nothing yet. The error is of kind [Refused]
-// when there is no key.
+// Client returns a client for a model. It reads the key, which can run a program, but sends no
+// request yet. The error is of kind [Refused] if there is no key.
 func (p *Pool) Client(ctx context.Context, api API, e Endpoint, model string) (Client, error) {
 	if model == "" {
-		return nil, &Error{Kind: Invalid, Message: "no model is named: set config.model"}
+		return nil, &Error{Kind: Invalid, Message: "config.model is missing; set it to the model to ask"}
 	}
 	key, err := p.key(ctx, api, e)
 	if err != nil {
@@ -153,18 +149,18 @@ func (p *Pool) Client(ctx context.Context, api API, e Endpoint, model string) (C
 	case Anthropic:
 		c.raw = &asker{s, anthropicAPI{s}}
 	default:
-		return nil, &Error{Kind: Invalid, Message: fmt.Sprintf("unknown API %q; the known ones are openai and anthropic", api)}
+		return nil, &Error{Kind: Invalid, Message: fmt.Sprintf("unknown API %q; known APIs: openai, anthropic", api)}
 	}
 	return c, nil
 }
 
-// settings are what the clients of both APIs are made with.
+// settings are common to the clients of both APIs.
 type settings struct {
 	model, address, key, where, version string
 	http                                *http.Client
 }
 
-// display is an address without what may be secret in it.
+// display returns an address without parts that can be secret.
 func display(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -174,7 +170,7 @@ func display(address string) string {
 	return u.String()
 }
 
-// key reads each key once, for a program that prints one may ask for a password.
+// key reads each key once, because a program that prints a key can ask for a password.
 func (p *Pool) key(ctx context.Context, api API, e Endpoint) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,18 +186,18 @@ func (p *Pool) key(ctx context.Context, api API, e Endpoint) (string, error) {
 	return r.key, r.err
 }
 
-// Bounds on the tries of one call.
+// Limits of the tries of one call.
 const (
-	maxFaults    = 4 // tries that end in a fault of the transport
+	maxFaults    = 4 // tries that end in a transport fault
 	maxThrottled = 20
 	faultPause   = 250 * time.Millisecond // before the first retry; doubles
-	// guessedOutput is how many tokens an answer may have, while none was seen
-	// and the request sets no limit.
+	// guessedOutput is the assumed maximum length of an answer in tokens, before there was one
+	// and if the request sets no limit.
 	guessedOutput = 1024
 )
 
-// client is what [Pool.Client] returns: it adds budget, limiter and retries to
-// the client of an API.
+// client is the result of [Pool.Client]. It adds budget, limiter and retries to the client of an
+// API.
 type client struct {
 	pool    *Pool
 	raw     Client
@@ -210,11 +206,11 @@ type client struct {
 	limiter *Limiter
 	price   eval.Price
 	priced  bool
-	longest atomic.Int64 // most tokens an answer had
+	longest atomic.Int64 // tokens of the longest answer
 }
 
-// Complete asks until there is an answer or no use in asking again. A retry asks
-// the whole question again. Verdicts are the caller's business and never retried.
+// Complete sends the request until there is an answer or a retry is useless. A retry sends the
+// whole request again. Complete does not judge answers.
 func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	most := c.most(r)
 	if err := c.pool.options.Budget.reserve(ctx, most); err != nil {
@@ -222,7 +218,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 	var spent Usage
 	defer func() { c.pool.options.Budget.settle(most, spent) }()
-	streamed := false // a part of the answer is with the caller, who cannot give it back
+	streamed := false // the caller has already received a part of the answer
 	if text := r.Text; text != nil {
 		streaming := *r
 		streaming.Text = func(part string) { streamed = true; text(part) }
@@ -249,7 +245,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 			if faults == maxFaults {
 				return reply, c.public(err)
 			}
-			// About that long, so that calls which met the same fault do not come back together.
+			// A random pause, so that calls that failed together do not retry together.
 			if cause := pause.About(ctx, faultPause<<(faults-1)); cause != nil {
 				return reply, cause
 			}
@@ -259,7 +255,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 }
 
-// try asks once.
+// try sends the request once.
 func (c *client) try(ctx context.Context, r *Request) (*Reply, error) {
 	turn, err := c.limiter.acquire(ctx)
 	if err != nil {
@@ -279,14 +275,14 @@ func (c *client) try(ctx context.Context, r *Request) (*Reply, error) {
 	return reply, err
 }
 
-// worthWaiting reports whether the pause that the provider asks for ends before
-// the call's deadline does.
+// worthWaiting reports whether the pause that the provider requests ends before the call's
+// deadline.
 func (c *client) worthWaiting(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() == nil && (!ok || c.limiter.wait() < time.Until(deadline)-giveUp)
 }
 
-// public returns an error that users may see: it names the place and holds no key.
+// public returns an error for users: it names the address and contains no key.
 func (c *client) public(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Where == "" {
@@ -297,8 +293,8 @@ func (c *client) public(err error) error {
 	return c.pool.options.Redactor.error(err)
 }
 
-// most is what the request may cost at most. Where it sets no limit on the
-// answer, that is the longest answer so far, and a half.
+// most returns the maximum usage of the request. If the request does not limit the answer, it
+// assumes one and a half times the longest answer until now.
 func (c *client) most(r *Request) Usage {
 	u := Usage{InputTokens: r.estimate(), OutputTokens: max(guessedOutput, c.longest.Load()*3/2)}
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
@@ -313,7 +309,7 @@ func (c *client) most(r *Request) Usage {
 	return u
 }
 
-// number reads a number as YAML and JSON give it.
+// number converts a number as decoded from YAML or JSON.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -326,8 +322,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// count completes the usage of a reply: it guesses what the provider did not
-// count, also of an answer that broke off, and adds the price.
+// count completes the usage of a reply, including partial ones. It estimates what the provider
+// did not count, and adds the price.
 func (c *client) count(r *Request, reply *Reply, err error) {
 	u := &reply.Usage
 	if wrote := reply.written(); u.Tokens() == 0 && (err == nil || wrote > 0) {
@@ -344,10 +340,9 @@ func (c *client) count(r *Request, reply *Reply, err error) {
 	}
 }
 
-// ForModel returns the API that serves a model, and the model's name without the
-// API's in front ("anthropic:claude-…"). Without a name in front, models called
-// claude are Anthropic's and others are asked by fallback, or OpenAI's when that
-// is empty.
+// ForModel returns the API that serves a model, and the model's name without a prefix that names
+// the API ("anthropic:claude-…"). Without such a prefix it returns fallback. If fallback is empty,
+// it returns Anthropic for models whose name starts with claude, and OpenAI for all others.
 func ForModel(model string, fallback API) (API, string) {
 	for _, api := range []API{OpenAI, Anthropic} {
 		if rest, ok := cutPrefix(model, string(api)+":"); ok {

@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "k2", key)
 	key, err = get(OpenAI, Endpoint{BaseURL: "http://127.0.0.1:11434/v1"}, nil)
-	require.NoError(t, err, "a server of one's own may want no key")
+	require.NoError(t, err, "the user's own server might require no key")
 	require.Empty(t, key)
 	key, err = get(OpenAI, Endpoint{APIKeyCommand: KeyCommand{"sh", "-c", "echo k3"}}, map[string]string{"OPENAI_API_KEY": "k1"})
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestKeys(t *testing.T) {
 		"printed nothing":              {APIKeyCommand: KeyCommand{"true"}},
 		"api_key_command: exit status": {APIKeyCommand: KeyCommand{"sh", "-c", "echo secret-on-stderr >&2; exit 3"}},
 		"not found on PATH":            {APIKeyCommand: KeyCommand{"no-such-program-anywhere"}},
-		"nothing else":                 {APIKeyCommand: KeyCommand{"echo", "two words"}},
+		"must print only the API key":  {APIKeyCommand: KeyCommand{"echo", "two words"}},
 	} {
 		_, err := get(OpenAI, e, nil)
 		require.ErrorContains(t, err, text)
@@ -46,10 +46,10 @@ func TestKeys(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 	_, err = get(OpenAI, Endpoint{}, map[string]string{"OPENAI_API_KEY": "k\n1"})
-	require.ErrorContains(t, err, "characters that no key has")
+	require.ErrorContains(t, err, "contains invalid characters")
 }
 
-// A key of OpenAI's does not go to a server that does not ask for one by name.
+// The OpenAI key is not sent to a server that does not request it by name.
 func TestAzure(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
@@ -63,7 +63,7 @@ func TestAzure(t *testing.T) {
 	require.Equal(t, "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21", f.urls[0])
 }
 
-// A server without keys gets none, whatever the environment holds.
+// A server without keys gets none, whatever the environment contains.
 func TestNoKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "must-not-leak")
 	t.Setenv("ANTHROPIC_API_KEY", "must-not-leak")
@@ -82,8 +82,7 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// No run goes over its budget, however many calls are made at once; and it uses
-// what it may.
+// A run never exceeds its budget, however many calls run concurrently, and it can use all of it.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }} // 120 tokens each
@@ -110,7 +109,7 @@ func TestBudget(t *testing.T) {
 	require.LessOrEqual(t, b.Spent().Tokens(), int64(2000))
 	require.GreaterOrEqual(t, ok.Load(), int64(15))
 	require.Equal(t, int64(64), ok.Load()+over.Load())
-	require.Equal(t, int(ok.Load()), f.requests(), "what is over the budget is not sent")
+	require.Equal(t, int(ok.Load()), f.requests(), "a call over budget is not sent")
 	require.Zero(t, b.held.Tokens())
 }
 
@@ -131,7 +130,7 @@ func TestCostBudget(t *testing.T) {
 	require.Greater(t, b.Spent().CostUSD, 0.008)
 
 	_, err = NewPool(PoolOptions{Budget: b, Getenv: withKey}).Client(context.Background(), OpenAI, Endpoint{}, "nobody-knows-me")
-	require.ErrorContains(t, err, `no price is known for model "nobody-knows-me"`)
+	require.ErrorContains(t, err, `config.max_cost requires a price for model "nobody-knows-me"`)
 	require.Equal(t, OverBudget, KindOf(b.Spend(Usage{CostUSD: 1})))
 }
 

@@ -14,10 +14,9 @@ import (
 //go:embed prices.json
 var priceTable []byte
 
-// builtinPrices is the table of prices.json, by model: list prices of the pages
-// that it names, as of its date. A model whose price depends on more than a table
-// can say, or cannot be confirmed there, is left out rather than guessed. The file
-// is part of the program and a test reads it, so a fault in it is none of the user's.
+// builtinPrices returns the prices in prices.json, by model. They are list prices from the pages
+// that the file names, as of its date. It omits models whose price is unconfirmed or too complex
+// for a table. The file is embedded and a test decodes it, so users never see an invalid one.
 var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
 	var table struct {
 		Models map[string]eval.Price `json:"models"`
@@ -28,20 +27,20 @@ var builtinPrices = sync.OnceValue(func() map[string]eval.Price {
 	return table.Models
 })
 
-// Prices are what models cost: those of the suite, and below them those of the
-// table that comes with the program. The zero value holds the latter. They must
-// not be changed while in use.
+// Prices are the prices of models in the suite. They take precedence over the built-in prices.
+// The zero value contains only the built-in ones. They must not be changed while in use.
 type Prices map[string]eval.Price
 
-// dated matches the end of a model's name that only distinguishes versions, which cost the same.
+// dated matches the suffix of a model's name that only distinguishes versions with the same
+// price.
 var dated = text.Pattern(`^([-@.:](\d{4}-?\d{2}-?\d{2}|\d{4}|latest|preview|v\d+(:\d+)?))+$`)
 
-// Find returns the price of a model. Names are compared in any letter case,
-// without the maker's name in front ("anthropic/") and the version's date behind;
-// config.prices may also name a model with its maker.
+// Find returns the price of a model. It ignores the letter case of names, a maker's name in
+// front ("anthropic/") and the version's date at the end. config.prices can also name a model
+// with its maker.
 func (p Prices) Find(model string) (eval.Price, bool) { return findModel(model, p, builtinPrices()) }
 
-// findModel looks a model up in the first table that has it.
+// findModel finds a model in the first table that contains it.
 func findModel[T any](model string, tables ...map[string]T) (found T, ok bool) {
 	name := strings.ToLower(strings.TrimSpace(model))
 	for _, name := range []string{name, name[strings.LastIndexByte(name, '/')+1:]} {
@@ -65,7 +64,7 @@ func findVersion[T any](table map[string]T, name string) (found T, ok bool) {
 	return found, longest >= 0
 }
 
-// cost is the price of a usage, in US dollars.
+// cost returns the price of a usage in US dollars.
 func cost(p eval.Price, u Usage) float64 {
 	const million = 1e6
 	cached, write := p.Input, p.Input
@@ -80,5 +79,5 @@ func cost(p eval.Price, u Usage) float64 {
 }
 
 func unknownPrice(model string) error {
-	return &Error{Kind: Invalid, Message: fmt.Sprintf("config.max_cost is set and no price is known for model %q; give one in config.prices", model)}
+	return &Error{Kind: Invalid, Message: fmt.Sprintf("config.max_cost requires a price for model %q; add it to config.prices", model)}
 }

@@ -13,21 +13,21 @@ import (
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the length below which a value is no secret: to take every "x"
-// out of a text would destroy it and protect nothing.
+// minSecret is the minimum length of a secret. Removing every "x" from a text would destroy it
+// and protect nothing.
 const minSecret = 6
 
-// Redactor takes secrets out of texts, by their value: as they are, cut short at the
-// end of a text, and encoded in base64, hexadecimal digits or escapes, also within
-// larger encoded texts and in several encodings at once. See docs/secrets.md for
-// what it cannot find. The zero value knows no secret. It is safe for concurrent use.
+// Redactor removes secrets from texts, by their value. It finds them in plain, truncated at the
+// end of a text, and encoded in base64, hexadecimal digits or escapes. It also finds them within
+// larger encoded texts and in nested encodings. See docs/secrets.md for its limits. The zero
+// value has no secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.RWMutex // guards the fields below
 	known []string
-	index *secretIndex // nil when nothing is known
+	index *secretIndex // nil if there are no secrets
 }
 
-// Add makes a secret known. Values of fewer than 6 bytes are left alone.
+// Add adds a secret. Values of fewer than 6 bytes are ignored.
 func (r *Redactor) Add(secret string) {
 	r.add([]string{secret})
 }
@@ -58,7 +58,7 @@ func (r *Redactor) current() *secretIndex {
 	return r.index
 }
 
-// Empty reports whether no secret is known.
+// Empty reports whether there are no secrets.
 func (r *Redactor) Empty() bool { return r.current() == nil }
 
 // Text returns s without the secrets.
@@ -82,8 +82,8 @@ func (r *Redactor) Text(s string) string {
 	return b.String()
 }
 
-// JSON returns a JSON text without the secrets; raw itself when it holds none.
-// Only text between quotes is changed, so JSON stays JSON.
+// JSON returns a JSON text without the secrets, or raw itself if it contains none. It changes
+// only text between quotes, so the result is valid JSON.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	x := r.current()
 	if x == nil {
@@ -119,8 +119,8 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// quoted returns a JSON string without the secrets. It is unquoted for that: in
-// "\needle" there is no needle.
+// quoted returns a JSON string without the secrets. It unquotes the string first: "\needle" does
+// not contain needle.
 func (r *Redactor) quoted(quoted string) string {
 	var text string
 	if json.Unmarshal([]byte(quoted), &text) != nil {
@@ -133,7 +133,7 @@ func (r *Redactor) quoted(quoted string) string {
 	return `"` + inJSON(clean, false) + `"`
 }
 
-// inJSON is a text as it is written between the quotes of a JSON string.
+// inJSON returns a text in the form in which it appears between the quotes of a JSON string.
 func inJSON(text string, escapeHTML bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -145,7 +145,7 @@ func inJSON(text string, escapeHTML bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// error takes the secrets out of what an error says.
+// error removes the secrets from the text of an error.
 func (r *Redactor) error(err error) error {
 	var e *Error
 	if errors.As(err, &e) && r.Text(e.Error()) != e.Error() {

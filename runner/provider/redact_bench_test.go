@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// benchText is a transcript as agents make them: prose, code, paths, JSON and some base64.
+// benchText returns a typical transcript: prose, code, paths, JSON and some base64.
 func benchText() string {
 	var b strings.Builder
 	for i := range 2000 {
@@ -27,7 +27,7 @@ func benchRedactor() *Redactor {
 	return &r
 }
 
-// BenchmarkRedact gives the cost of looking for ten secrets in a transcript, per byte.
+// BenchmarkRedact measures the cost per byte of searching a transcript for ten secrets.
 func BenchmarkRedact(b *testing.B) {
 	text := benchText()
 	line, _ := json.Marshal(map[string]string{"text": text})

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// singles are what escapes of one letter mean.
+// singles maps escapes of one letter to their meaning.
 var singles = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'a': "\a", 'v': "\v", 'e': "\x1b", '\n': ""}
 
-// entities are those of HTML and XML that encoders write.
+// entities are the HTML and XML entities that encoders write.
 var entities = map[string]string{"amp": "&", "lt": "<", "gt": ">", "quot": `"`, "apos": "'"}
 
-// unescape returns what the escape means that a text begins with, and how long it is;
-// 0 when it begins with none. It knows those of URLs, of JSON, Go and C strings, of
-// shells, and of HTML.
+// unescape decodes the escape at the start of a text, and returns its meaning and length. The
+// length is 0 if there is no escape. It supports the escapes of URLs, of JSON, Go and C strings,
+// of shells, and of HTML.
 func unescape(text string) (plain string, length int) {
 	if len(text) < 2 {
 		return "", 0
@@ -46,7 +46,7 @@ func unescape(text string) (plain string, length int) {
 	}
 }
 
-// unit unescapes one escape of JSON, or the two that make one character.
+// unit decodes one escape of JSON, or two that form one character.
 func unit(text string) (plain string, length int) {
 	const size = len(`\u0000`)
 	if plain, length = numbered(text, 2, 4, 16, 4, true); length == 0 || len(text) < 2*size || text[size:size+2] != `\u` {
@@ -60,8 +60,8 @@ func unit(text string) (plain string, length int) {
 	return plain, length
 }
 
-// numbered returns the byte or the character whose number begins at an offset, with at
-// least and at most so many digits.
+// numbered returns the byte or character whose number starts at an offset, with a minimum and
+// maximum number of digits.
 func numbered(text string, at, least, base, most int, character bool) (plain string, length int) {
 	end := at
 	for end < len(text) && end-at < most && isDigit(text[end], base) {
@@ -90,7 +90,7 @@ func isDigit(c byte, base int) bool {
 	return classes[c]&isHex != 0
 }
 
-// entity is unescape of an entity of HTML.
+// entity is like unescape, for an HTML entity.
 func entity(text string) (plain string, length int) {
 	const longest = len("&#x10FFFF;")
 	end := strings.IndexByte(text[:min(len(text), longest)], ';')

@@ -10,28 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// minPart is how many bytes of a secret are taken for it where a text was cut.
-// Shorter parts say little of it.
+// minPart is the minimum length of a part of a secret that is recognized where a text was
+// truncated. Shorter parts reveal little.
 const minPart = 6
 
 // span is a range of a text, in bytes.
 type span struct{ start, end int }
 
-// secretIndex finds secrets in texts in one pass, however many there are. It does
-// not change.
+// secretIndex finds any number of secrets in a text in one pass. It is immutable.
 type secretIndex struct {
-	// grams has a bit for each four bytes, by their hash: whether a spelling begins or
-	// ends with them; heads and tails hold them.
+	// grams contains a bit for the hash of four bytes: whether a spelling starts or ends with
+	// them. heads and tails contain these spellings.
 	grams        [1 << 16 / 64]uint64
 	heads, tails map[uint32][]spelling
 	shortest     int
 }
 
-// spelling is a secret as it is written in a text, except for characters that also
-// depend on what is before or after it.
+// spelling is a form of a secret in a text, without characters that also depend on the text
+// around it.
 type spelling struct {
 	text          string
-	before, after int // characters that depend on the secret in part
+	before, after int // number of characters that depend partly on the secret
 }
 
 func newSecretIndex(secrets []string) *secretIndex {
@@ -51,8 +50,8 @@ func newSecretIndex(secrets []string) *secretIndex {
 	return x
 }
 
-// spellings are those that are found without decoding: plain, in hexadecimal digits,
-// and in base64 wherever in the encoded text the secret begins.
+// spellings returns the spellings that are found without decoding: plain, in hexadecimal digits,
+// and in base64 for each offset of the secret in the encoded text.
 func spellings(secret string) []spelling {
 	digits := hex.EncodeToString([]byte(secret))
 	list := []spelling{{text: secret}, {text: digits}, {text: strings.ToUpper(digits)}}
@@ -75,8 +74,8 @@ func gramAt(s string, i int) uint32 {
 
 func gramHash(g uint32) uint16 { return uint16(g * 0x9E3779B1 >> 16) }
 
-// find returns where the secrets are in a text that is encoded at most so often, in
-// order and without overlaps.
+// find returns the spans of the secrets in a text with at most the given depth of encodings. The
+// spans are in order and do not overlap.
 func (x *secretIndex) find(text string, decodings int) []span {
 	return merge(x.findIn(view{text: text}, decodings))
 }
@@ -96,7 +95,7 @@ func (x *secretIndex) findIn(v view, decodings int) []span {
 	return spans
 }
 
-// merge sorts spans and joins those that overlap.
+// merge sorts spans and joins overlapping ones.
 func merge(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
 	out := spans[:0]
@@ -110,7 +109,7 @@ func merge(spans []span) []span {
 	return out
 }
 
-// plain finds the secrets that are not encoded, and parts of them where the text was cut.
+// plain finds the secrets that are not encoded, and parts of them where the text was truncated.
 func (x *secretIndex) plain(text string) (spans []span) {
 	if len(text) < minPart {
 		return nil
@@ -125,7 +124,7 @@ func (x *secretIndex) plain(text string) (spans []span) {
 	return spans
 }
 
-// plainAt adds what begins at i with these four bytes, or ends with them.
+// plainAt appends the spans that start or end with these four bytes at i.
 func (x *secretIndex) plainAt(spans []span, text string, i int, gram uint32) []span {
 	for _, sp := range x.heads[gram] {
 		n := commonPrefix(text[i:], sp.text)
@@ -143,7 +142,7 @@ func (x *secretIndex) plainAt(spans []span, text string, i int, gram uint32) []s
 	return spans
 }
 
-// widened adds the characters that depend on the secret in part, and the padding.
+// widened extends a span by the characters that depend partly on the secret, and by the padding.
 func (sp *spelling) widened(text string, p span) span {
 	if sp.before > 0 && p.start > 0 && classes[text[p.start-1]]&isBase64 != 0 {
 		p.start--
@@ -177,7 +176,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-// cutAfter reports whether a text that continues like this may have been cut just before.
+// cutAfter reports whether a text can have been truncated just before rest.
 func cutAfter(rest string) bool {
 	if rest == "" || rest[0] == 0 || rest[0] == '"' {
 		return true
@@ -189,7 +188,7 @@ func cutAfter(rest string) bool {
 	return strings.HasPrefix(rest, "…") || strings.HasPrefix(rest, "...") || strings.HasPrefix(rest, "\n[")
 }
 
-// cutBefore reports whether a text that begins so may have been cut just after.
+// cutBefore reports whether a text can have been truncated just after this start.
 func cutBefore(text string) bool {
 	if text == "" || text[len(text)-1] == 0 || text[len(text)-1] == '"' {
 		return true
@@ -198,8 +197,8 @@ func cutBefore(text string) bool {
 	return strings.HasSuffix(text, "…") || strings.HasSuffix(text, "...")
 }
 
-// isPart reports whether a part of a secret can only be that: it is no word that
-// texts hold anyway.
+// isPart reports whether a string is distinctive enough to be part of a secret. Words that are
+// common in texts are not.
 func isPart(part string) bool {
 	if strings.Contains(Redacted, part) {
 		return false

@@ -10,32 +10,31 @@ import (
 	"waza/eval/text"
 )
 
-// Bounds on what is taken for a secret because of its name.
+// Minimum lengths of values that count as secrets because of their variable's name.
 const (
 	minNamed  = 8  // bytes
-	minWord   = 12 // bytes, of letters only
-	minNumber = 16 // bytes, of digits only, unless the variable is a password
-	minLine   = 16 // bytes of a line of a secret that has several
+	minWord   = 12 // bytes, for letters only
+	minNumber = 16 // bytes, for digits only, unless the variable is a password
+	minLine   = 16 // bytes of a line of a multi-line secret
 )
 
 var (
 	word    = text.Pattern(`^[A-Za-z]+$`)
 	numeric = text.Pattern(`^[0-9.,_ -]+$`)
-	// placeholder recognises what documents and examples write in place of a secret.
+	// placeholder matches texts that documents and examples contain instead of a secret.
 	placeholder = text.Pattern(`(?i)^(<.*>|\$\{.*\}|\$[a-z_]+|\{\{.*\}\}|\[.*\]|your[-_ ].*|(my|some|the|an?)[-_ ]?(api[-_ ]?)?(key|token|secret|password)|change[-_ ]?me|replace[-_ ]?me|placeholder|not[-_ ]?set|undefined|example.*|dummy.*|redacted)$`)
-	// userinfo is the password in a URL, at the beginning or within a text.
+	// userinfo matches the user and password in a URL anywhere in a text.
 	userinfo = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s:@"']*):([^/?#\s"']+)@`)
-	// header is one that authorises.
+	// header matches a header with credentials.
 	header = text.Pattern(`(?i)authorization:\s*(?:[a-z]+\s+)?([^\s"']+)`)
-	// assignment is one of those of connection strings: Server=db;Password=x.
+	// assignment matches an assignment in a connection string, such as Server=db;Password=x.
 	assignment = text.Pattern(`(?i)(?:^|[;\s&?,])([a-z][a-z_ -]*)=("[^"]*"|'[^']*'|[^;\s&,#"']+)`)
 )
 
-// Learn makes known the secrets in environment variables, written NAME=VALUE:
-// values of variables whose names say so, passwords in URLs and connection strings,
-// and values that look like keys whatever their variable. Values that are short, a
-// single plain word, a placeholder, or the path of a file are none: texts would be
-// destroyed and nothing protected.
+// Learn adds the secrets in environment variables in the form NAME=VALUE: values whose
+// variable's name marks a secret, passwords in URLs and connection strings, and values of any
+// variable that look like keys. It ignores values that are short, a single plain word, a
+// placeholder, or the path of a file. Removing those would destroy texts and protect nothing.
 func (r *Redactor) Learn(env []string) {
 	var found []string
 	for _, kv := range env {
@@ -76,7 +75,7 @@ func within(value string) (found []string) {
 	return slices.DeleteFunc(found, func(s string) bool { return len(s) < minSecret || placeholder().MatchString(s) || isCommon(s) })
 }
 
-// decodings are a part of a URL as it is written and as it is meant.
+// decodings returns a part of a URL in its literal and its decoded form.
 func decodings(part string) []string {
 	if plain, err := url.PathUnescape(part); err == nil && plain != part {
 		return []string{part, plain}
@@ -84,7 +83,7 @@ func decodings(part string) []string {
 	return []string{part}
 }
 
-// byName returns what is secret in the value of a variable of that kind.
+// byName returns the secrets in the value of a variable of that kind.
 func byName(kind nameKind, value string) (found []string) {
 	if kind == nameOrdinary {
 		return nil
@@ -104,7 +103,7 @@ func byName(kind nameKind, value string) (found []string) {
 			found = append(found, one)
 		}
 	}
-	// A private key may be shown in part.
+	// parts of a private key can be shown
 	if lines := strings.Split(value, "\n"); len(lines) > 1 {
 		for _, line := range lines {
 			if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
@@ -151,8 +150,8 @@ func leaves(doc any, list []string) []string {
 	return list
 }
 
-// inURL returns what a URL keeps secret that is itself the value of such a variable:
-// not where it leads, but the user of a DSN and long parts of its path that are no words.
+// inURL returns the secrets in a URL that is the value of such a variable: the user of a DSN,
+// and long parts of its path that are not words.
 func inURL(kind nameKind, value string) (found []string) {
 	u, err := url.Parse(value)
 	if err != nil {
@@ -170,7 +169,7 @@ func inURL(kind nameKind, value string) (found []string) {
 	return found
 }
 
-// plainPart recognises parts of paths that are made of words.
+// plainPart matches parts of paths that consist of words.
 var plainPart = text.Pattern(`^[a-z]+([-_.][a-z0-9]+)*$`)
 
 // isSecret reports whether the value of a variable of that kind is worth hiding.
@@ -191,8 +190,8 @@ func isSecret(kind nameKind, value string) bool {
 	return true
 }
 
-// isCommon reports whether a value is one that texts hold anyway: the same character
-// over and over, or a word that is no secret.
+// isCommon reports whether a value is common in texts: a repeated character, or an ordinary
+// word.
 func isCommon(value string) bool {
 	if strings.Count(value, value[:1]) == len(value) {
 		return true

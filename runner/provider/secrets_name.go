@@ -8,24 +8,25 @@ import (
 	"waza/eval/text"
 )
 
-// nameKind is what the name of a variable says of its value.
+// nameKind classifies the name of a variable.
 type nameKind int
 
 const (
 	nameOrdinary nameKind = iota
 	nameSecret
-	namePassword // short ones and numbers are secret, too
+	namePassword // short values and numbers are secret, too
 )
 
-// The parts of names. Those that end names without a separator, as in OPENAIKEY, are
-// distinguished from the words that end so, too.
+// The parts of names. Endings of names without separators, as in OPENAIKEY, are distinguished
+// from words with the same ending.
 var (
 	passwordParts = []string{"pass", "passwd", "password", "passwords", "passphrase", "passcode", "pwd", "pw", "pin", "otp"}
 	secretParts   = []string{
 		"secret", "secrets", "token", "tokens", "key", "keys", "apikey", "apikeys", "jwt", "jwts", "bearer", "credential", "credentials",
 		"cred", "creds", "auth", "authorization", "cookie", "cookies", "dsn", "pat", "webhook", "signature", "connstr", "connectionstring",
 	}
-	// aboutParts end the names of variables that say something of a secret, and where it is.
+	// aboutParts are the last parts of names of variables that describe a secret, or its
+	// location.
 	aboutParts = []string{
 		"name", "type", "method", "mode", "file", "path", "dir", "sock", "socket", "algorithm", "provider", "limit", "count", "size", "length",
 		"ttl", "expires", "expiry", "timeout", "enabled", "required", "prefix", "version", "host", "port", "region", "parallelism",
@@ -38,8 +39,8 @@ var (
 	}
 )
 
-// nameOf says what the name of a variable, a header or a parameter says of its
-// value, by its parts: DB_PASS, X-Api-Key, clientSecret2, OPENAIKEY.
+// nameOf classifies the name of a variable, a header or a parameter by its parts: DB_PASS,
+// X-Api-Key, clientSecret2, OPENAIKEY.
 func nameOf(name string) nameKind {
 	if name == "PWD" || name == "OLDPWD" {
 		return nameOrdinary
@@ -65,8 +66,8 @@ func hasEnd(part string, ends []string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(part, end) })
 }
 
-// nameParts splits a name where its words begin: at what is no letter, and where a
-// capital follows a small letter or begins a capitalised word.
+// nameParts splits a name into words: at characters other than letters, and before a capital
+// letter that follows a small letter or starts a capitalised word.
 func nameParts(name string) (parts []string) {
 	var part []rune
 	flush := func() {
@@ -93,26 +94,25 @@ func nameParts(name string) (parts []string) {
 }
 
 const (
-	minKey    = 20  // bytes of a value that is taken for a key by its looks
-	maxKey    = 512 // bytes
-	minRandom = 16  // bytes of a word in it that has no order
-	minBits   = 3.5 // bits of entropy of each character of that
+	minKey    = 20  // minimum length in bytes of a value that looks like a key
+	maxKey    = 512 // maximum length in bytes
+	minRandom = 16  // minimum length in bytes of a random word in it
+	minBits   = 3.5 // minimum entropy of such a word, in bits per character
 )
 
 var (
-	// keyPrefix recognises the keys of services that mark theirs.
+	// keyPrefix matches the keys of services that mark their keys with a prefix.
 	keyPrefix = text.Pattern(`^(sk-|pk-|rk_|sk_live_|gh[opsur]_|github_pat_|glpat-|xox[abpors]-|xapp-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|shpat_|sq0|SG\.|eyJ[A-Za-z0-9_-]+\.|-----BEGIN [A-Z ]*PRIVATE KEY)`)
 	keyShape  = text.Pattern(`^[A-Za-z0-9+_.=~-]+$`)
-	// ordinaryParts are in the names of variables whose values are random and public.
+	// ordinaryParts occur in the names of variables whose values are random but public.
 	ordinaryParts = []string{
 		"sha", "commit", "digest", "hash", "checksum", "id", "ids", "uuid", "guid", "ref", "rev", "revision", "version", "path", "dir", "home", "file",
 		"host", "hostname", "name", "url", "uri", "image", "tag", "branch", "model", "nonce", "etag", "options", "flags", "args", "colors",
 	}
 )
 
-// isLikeKey reports whether a value is a key, whatever its variable: it begins as
-// the keys of a service do, or it is one long word of small and capital letters and
-// digits without order.
+// isLikeKey reports whether a value looks like a key: it has the prefix of a service's keys, or
+// is one long random word of small letters, capital letters and digits.
 func isLikeKey(name, value string) bool {
 	if len(value) < minKey || len(value) > maxKey && !strings.HasPrefix(value, "-----") {
 		return false
@@ -129,8 +129,8 @@ func isLikeKey(name, value string) bool {
 
 func isSeparator(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 
-// isRandom reports whether a word is long and has small letters, capital letters and,
-// in more than one place, digits, without order. The name of a model or a release is not.
+// isRandom reports whether a word is long and mixes small letters, capital letters and, in more
+// than one place, digits at random. Names of models or releases do not.
 func isRandom(word string) bool {
 	if len(word) < minRandom || !strings.ContainsFunc(word, unicode.IsUpper) || !strings.ContainsFunc(word, unicode.IsLower) {
 		return false
@@ -139,7 +139,8 @@ func isRandom(word string) bool {
 	return len(numbers) > 1 && entropy(word) >= minBits
 }
 
-// entropy is how many bits a character of a text says, by how often each is in it.
+// entropy returns the entropy of a text in bits per character, from the frequencies of its
+// characters.
 func entropy(text string) float64 {
 	var counts [256]int
 	for i := range len(text) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Which values are taken for secrets because of their variables' names.
+// TestLearn checks which values count as secrets because of their variables' names.
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key.pem")
@@ -50,8 +50,8 @@ func TestLearn(t *testing.T) {
 		{"GITHUB_PAT", "ghp_0123456789", true},
 		{"SESSION_COOKIE", "a-0123456789", true},
 		{"GIT_CREDENTIALS", "me-0123456789", true},
-		{"CI_JOB", "glpat-0123456789abcdefgh", true}, // by its beginning
-		{"DEPLOY", "Zx81kQpLmN4vT7wR2yB5", true},     // by its looks
+		{"CI_JOB", "glpat-0123456789abcdefgh", true}, // because of its prefix
+		{"DEPLOY", "Zx81kQpLmN4vT7wR2yB5", true},     // because it is random
 		{"PWD", "/no/such/place/at/all", false},
 		{"OLDPWD", "/no/such/place/at/all", false},
 		{"BYPASS_LIST", "a-0123456789", false},
@@ -82,7 +82,7 @@ func TestLearn(t *testing.T) {
 	require.Equal(t, "[redacted]; [redacted]; [redacted]", r.Text("Bearer abc-0123456789; abc-0123456789; MIIEvQIBADANBgkqhk"))
 }
 
-// Passwords in URLs, connection strings, lists and headers are secrets by themselves.
+// Passwords in URLs, connection strings, lists and headers are secrets themselves.
 func TestLearnParts(t *testing.T) {
 	t.Parallel()
 	for kv, parts := range map[string]string{
@@ -109,7 +109,7 @@ func TestLearnParts(t *testing.T) {
 	}
 }
 
-// Only strings of a JSON text are changed, whatever a secret looks like.
+// Redacting changes only the strings of a JSON text, whatever the secret.
 func FuzzRedactJSON(f *testing.F) {
 	f.Add(`{"k":["a secret-1 b",12345678,true,"\"secret-1"],"secret-1":null}`, "secret-1")
 	f.Add(`{"n":12345678.5,"s":"12345678"}`, "12345678")
@@ -138,7 +138,7 @@ func FuzzRedactJSON(f *testing.F) {
 	})
 }
 
-// stringsIn are the strings of a JSON text, keys included.
+// stringsIn returns the strings of a JSON text, including keys.
 func stringsIn(t *testing.T, text []byte) []string {
 	t.Helper()
 	var all []string

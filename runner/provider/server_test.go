@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a provider of either API whose answers the test writes.
+// fake is a provider with either API. The test writes its answers.
 type fake struct {
 	handle func(w http.ResponseWriter, n int) // n counts requests from 1
 
@@ -42,7 +42,7 @@ func (f *fake) requests() int {
 	return len(f.bodies)
 }
 
-// env is an environment that holds nothing else.
+// env returns an environment with only these variables.
 func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
@@ -72,8 +72,8 @@ func connect(t *testing.T, api API, f *fake, o PoolOptions) Client {
 	return c
 }
 
-// direct carries requests to a handler without a network, so that it works
-// within a synctest bubble.
+// direct passes requests to a handler without a network, so that it works within a synctest
+// bubble.
 type direct struct{ handler http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -108,7 +108,7 @@ func chunk(delta, finish string) string {
 
 const usageChunk = `data: {"id":"1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40}}}`
 
-// hello is a whole answer of an OpenAI-compatible API.
+// hello writes a complete answer of an OpenAI-compatible API.
 func hello(w http.ResponseWriter) {
 	send(w, chunk(`{"role":"assistant","content":""}`, ""), chunk(`{"content":"hel"}`, ""), chunk(`{"content":"lo"}`, "stop"), usageChunk, "data: [DONE]")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxResponseBytes bounds what is read of one response.
+// maxResponseBytes is the number of bytes read of one response.
 const maxResponseBytes = 32 << 20
 
 func newTransport() *http.Transport {
@@ -22,7 +22,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// bounded keeps responses from growing without end.
+// bounded limits the size of responses.
 type bounded struct{ next http.RoundTripper }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -32,7 +32,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		res.Body.Close()
-		return nil, &Error{Kind: Invalid, Status: res.StatusCode, Message: "the address redirects elsewhere, which is not followed; correct base_url"}
+		return nil, &Error{Kind: Invalid, Status: res.StatusCode, Message: "the address redirects, and waza does not follow redirects; correct base_url"}
 	}
 	res.Body = &boundedBody{ReadCloser: res.Body, left: maxResponseBytes}
 	return res, nil
@@ -52,5 +52,5 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errTooLong says that an answer has no end. Asking again would be no better.
-var errTooLong = &Error{Kind: Invalid, Message: "the answer is longer than waza takes"}
+// errTooLong is the error for an endless answer. A retry would not help.
+var errTooLong = &Error{Kind: Invalid, Message: "the answer is too long"}

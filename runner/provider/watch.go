@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch keeps the times of one try, and ends it when nothing comes.
+// watch measures the times of one try, and cancels it if nothing arrives.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -28,7 +28,7 @@ func newWatch(ctx context.Context, limit time.Duration) *watch {
 	return w
 }
 
-// event notes a sign of life, and whether something of the answer is there.
+// event records a sign of life. answer means that it is a part of the answer.
 func (w *watch) event(answer bool) {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -40,7 +40,7 @@ func (w *watch) event(answer bool) {
 
 func (w *watch) times(r *Reply) { r.FirstToken, r.Duration = w.first, time.Since(w.start) }
 
-// silence returns the error of a try that ended because nothing came.
+// silence returns the error of a try that ended because nothing arrived, or nil.
 func (w *watch) silence(where string) error {
 	if !errors.Is(context.Cause(w.ctx), errSilent) {
 		return nil

@@ -9,10 +9,10 @@ import (
 //go:embed windows.json
 var windowTable []byte
 
-// builtinWindows is the table of windows.json, by model: how many tokens a model takes,
-// read and written together, as the documents that it names say as of its date. A model
-// whose window depends on more than a table can say, or cannot be confirmed there, is left
-// out. The file is part of the program and a test reads it.
+// builtinWindows returns the context windows in windows.json, by model: the maximum number of
+// input and output tokens together, from the documents that the file names, as of its date. It
+// omits models whose window is unconfirmed or too complex for a table. The file is embedded and
+// a test decodes it, so users never see an invalid one.
 var builtinWindows = sync.OnceValue(func() map[string]int {
 	var table struct {
 		Models map[string]int `json:"models"`
@@ -23,12 +23,12 @@ var builtinWindows = sync.OnceValue(func() map[string]int {
 	return table.Models
 })
 
-// Windows are how many tokens models take: what the suite says and, below it, the table
-// that comes with the program. The zero value holds the latter. They must not be changed
-// while in use.
+// Windows are the context windows of models in tokens, as set in the suite. They take precedence
+// over the built-in ones. The zero value contains only the built-in ones. They must not be
+// changed while in use.
 type Windows map[string]int
 
-// Find returns the window of a model, whose name is compared as [Prices.Find] does.
+// Find returns the window of a model. It compares names like [Prices.Find].
 func (w Windows) Find(model string) (tokens int, ok bool) {
 	return findModel(model, w, builtinWindows())
 }

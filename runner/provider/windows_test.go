@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The windows of the program are those of windows.json; a suite's go before them.
+// The program's windows are those of windows.json, and a suite's windows take precedence.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	var table struct {

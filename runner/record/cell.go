@@ -2,49 +2,51 @@ package record
 
 // Cell names a cell of a run's matrix: one combination of model and parameters.
 type Cell struct {
-	// Name tells the cell from the others of its run.
+	// Name is unique among the cells of the run.
 	Name string `json:"name"`
-	// Model is empty when the executor chooses.
+	// Model is empty when the executor chooses the model.
 	Model string `json:"model,omitempty"`
-	// Generation and Proposal are the place of the cell's system prompt among those that a
-	// model proposes, both from 1; 0 of cells whose prompt the suite gives.
+	// Generation and Proposal give the position of the cell's system prompt among the prompts
+	// that a model proposed. Both count from 1; they are 0 for cells whose prompt is part of the
+	// suite.
 	Generation int `json:"generation,omitempty"`
 	Proposal   int `json:"proposal,omitempty"`
-	// Params are the parameters by name: texts, numbers and truth values.
+	// Params holds the parameters by name: strings, numbers and booleans.
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// In reports whether it is that cell; anything is in nil.
+// In reports whether c is the given cell. Every cell is in a nil cell.
 func (c *Cell) In(cell *Cell) bool {
 	return cell == nil || c != nil && c.Name == cell.Name
 }
 
-// ParamContext is the parameter of a matrix that chooses the length of the context.
+// ParamContext is the matrix parameter that sets the length of the context.
 const ParamContext = "context_tokens"
 
-// BenchmarkRef reports what a run of the kind benchmark measures.
+// BenchmarkRef describes what a run of kind benchmark measures.
 type BenchmarkRef struct {
-	// Tiers are the lengths of the context, in tokens, in the order of the suite; those that
-	// are skipped for a model are among them.
+	// Tiers are the context lengths in tokens, in the order of the suite. They include lengths
+	// that are skipped for a model.
 	Tiers []int `json:"contextTokens"`
-	// MaxTokens is how many tokens an answer may have; 0 when the suite does not say.
+	// MaxTokens is the maximum number of tokens of an answer; 0 when the suite sets no maximum.
 	MaxTokens int `json:"maxTokens,omitempty"`
-	// Skipped are the cells whose context is too long for their model. No task is planned
-	// for them.
+	// Skipped lists the cells whose context is too long for their model. No task is planned for
+	// them.
 	Skipped []SkippedCell `json:"skipped,omitempty"`
 }
 
 // SkippedCell is a cell of the matrix that is not run.
 type SkippedCell struct {
 	Cell *Cell `json:"cell"`
-	// ContextTokens is the length of its context, Window how many tokens the model takes.
+	// ContextTokens is the length of the cell's context. Window is the number of tokens that the
+	// model accepts.
 	ContextTokens int    `json:"contextTokens"`
 	Window        int    `json:"window"`
 	Reason        string `json:"reason"`
 }
 
-// ContextOf is the length of the context of a cell, in tokens; nil is a run without a
-// matrix.
+// ContextOf returns the context length of a cell in tokens. A nil cell belongs to a run without
+// a matrix.
 func (b *BenchmarkRef) ContextOf(c *Cell) int {
 	if c != nil {
 		switch n := c.Params[ParamContext].(type) {

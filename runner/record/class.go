@@ -1,23 +1,24 @@
 package record
 
-// Class says what became of a task from one run to another.
+// Class describes how a task changed between two runs.
 type Class string
 
 // The classes of tasks.
 const (
-	// Improved and Regressed were shown: that chance alone shows as much in any
-	// task of the comparison is less likely than its confidence allows.
+	// Improved and Regressed are significant changes. The probability that chance alone produces
+	// such a change in any task is below 1 minus the confidence of the comparison.
 	Improved  Class = "improved"
 	Regressed Class = "regressed"
-	// Unchanged was shown: the interval of the difference lies within the margin.
+	// Unchanged means that the interval of the difference lies within the margin.
 	Unchanged Class = "unchanged"
-	// NoDifference: both sides agree, but a difference beyond the margin is not ruled out.
+	// NoDifference means that both sides agree, but a difference beyond the margin is not ruled
+	// out.
 	NoDifference Class = "no_difference"
-	// Undecided: a difference was seen, and could be chance.
+	// Undecided means that the sides differ, but the difference could be chance.
 	Undecided Class = "undecided"
 )
 
-// ClassCounts counts tasks by what became of them.
+// ClassCounts counts tasks by class.
 type ClassCounts struct {
 	Improved     int `json:"improved"`
 	Regressed    int `json:"regressed"`
@@ -26,7 +27,7 @@ type ClassCounts struct {
 	Undecided    int `json:"undecided"`
 }
 
-// Add counts a task of a class.
+// Add counts one task of class c.
 func (n *ClassCounts) Add(c Class) {
 	switch c {
 	case Improved:
@@ -42,37 +43,37 @@ func (n *ClassCounts) Add(c Class) {
 	}
 }
 
-// Contrast is a number in two runs.
+// Contrast is a number of a run beside the same number of the reference run.
 type Contrast struct {
 	Reference float64 `json:"reference"`
 	Run       float64 `json:"run"`
-	// Difference is Run less Reference.
+	// Difference is Run minus Reference.
 	Difference float64 `json:"difference"`
-	// Interval of the difference, see [stats.Estimate.Minus] and, for a suite,
-	// [stats.Mean]: it is about these tasks. Nil where trials that stopped early allow
-	// for none.
+	// Interval is the interval of Difference at the confidence of the comparison, see
+	// [stats.Estimate.Minus] and, for a suite, [stats.Mean]. It applies to these tasks only. It
+	// is nil where trials that stopped early allow no interval.
 	Interval *Interval `json:"interval"`
 }
 
 // The tests of tasks.
 const (
-	TestFisher      = "fisher"      // of pass rates, trials having nothing in common
-	TestMcNemar     = "mcnemar"     // of pairs of trials with equal number
-	TestPermutation = "permutation" // of scores, where they say more than verdicts do
-	TestStopped     = "stopped"     // of pass rates, where trials could stop early
+	TestFisher      = "fisher"      // compares pass rates of independent trials
+	TestMcNemar     = "mcnemar"     // compares pairs of trials with the same number
+	TestPermutation = "permutation" // compares scores, where they carry more information than verdicts
+	TestStopped     = "stopped"     // compares pass rates where trials could stop early
 )
 
 // TaskTest is a test of one task.
 type TaskTest struct {
 	Name string `json:"name"`
-	// P is two-sided: twice the smaller tail, at most 1. Programs that add up the
-	// probabilities of all less likely tables print smaller values of Fisher's test.
+	// P is two-sided: twice the smaller tail, at most 1. Programs that add the probabilities of
+	// all less likely tables print smaller values for Fisher's test.
 	P float64 `json:"p"`
-	// Corrected is P corrected for the number of all tests of all tasks.
+	// Corrected is P corrected for the number of tests of all tasks.
 	Corrected float64 `json:"corrected"`
 }
 
-// Pairs counts pairs of counted trials with equal number.
+// Pairs counts pairs of counted trials with the same number.
 type Pairs struct {
 	Same   int `json:"same"`
 	Worse  int `json:"worse"`

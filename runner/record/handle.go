@@ -5,45 +5,44 @@ import (
 	"io"
 )
 
-// Handle is access to a run, be it of this process, of another or of the past.
+// Handle gives access to a run: of this process, of another process, or finished.
 type Handle interface {
 	ID() string
-	// Record is what was asked. The caller must not change it.
+	// Record returns the record of the run. The caller must not change it.
 	Record() *Run
-	// Progress is how far the run has come.
+	// Progress returns the current state of the run.
 	Progress() (Progress, error)
-	// Results are those of the tasks, in the order of the record, amendments
-	// included; nil for one that has not ended.
+	// Results returns the results of the tasks, in the order of the record and with amendments.
+	// The result of a task that has not ended is nil.
 	Results() ([]*Task, error)
-	// Subscribe follows the run from the event with that number on; numbers
-	// below 1 mean from the first.
+	// Subscribe follows the run, starting at the event with number fromSeq. Numbers below 1 mean
+	// the first event.
 	Subscribe(fromSeq int64) Subscription
-	// Trials calls visit for each trial that has ended, in the order of the
-	// record, with the index of its task; amendments are included. One trial at
-	// a time is in memory, and belongs to visit. An error of visit ends it.
+	// Trials calls visit for each trial that has ended, in the order of the record, with the
+	// index of its task and with amendments. One trial at a time is in memory; it belongs to
+	// visit. An error of visit ends the iteration.
 	Trials(visit func(task int, t *Trial) error) error
-	// Damage says what is lost of the run's journal; nil when all is there. It
-	// goes through the whole file.
+	// Damage describes what the run's journal lost; nil when it is complete. It reads the whole
+	// file.
 	Damage() (*Damage, error)
-	// Blobs opens the contents that entries of trials' workspaces name. The
-	// caller closes it.
+	// Blobs opens the contents of the files in the workspaces of trials. The caller closes it.
 	Blobs() (Blobs, error)
-	// WriteResult writes the whole result, as far as there is one, as one line of JSON.
+	// WriteResult writes the whole result so far, as one line of JSON.
 	WriteResult(w io.Writer) error
 }
 
-// Blobs reads contents that a run's journal keeps beside its events.
+// Blobs reads file contents that are stored beside the events of a run's journal.
 type Blobs interface {
-	// Get returns a content whole; the error says that it is gone or damaged.
+	// Get returns the whole content. It returns an error when the content is missing or damaged.
 	Get(b Blob) ([]byte, error)
 	Close() error
 }
 
-// Subscription delivers the events of a run in order, each exactly once. It
-// belongs to one goroutine and needs no closing.
+// Subscription delivers the events of a run in order, each exactly once. Only one goroutine may
+// use it. It needs no closing.
 type Subscription interface {
-	// Next returns at least one event, waiting for it if need be. It returns
-	// io.EOF after the last event of a run that has ended, and the cause of
-	// ctx when that ends first. The events are shared: do not change them.
+	// Next returns at least one event and blocks until one is available. It returns io.EOF after
+	// the last event of a run that has ended. It returns the cause of ctx when ctx ends first.
+	// The events are shared: do not change them.
 	Next(ctx context.Context) ([]*Event, error)
 }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Progress is the state of a run as its recorded events tell it.
+// Progress is the state of a run, derived from its recorded events.
 type Progress struct {
 	Status    Status     `json:"status"`
-	Seq       int64      `json:"seq"` // of the last event; 0 when it is read from the result of a run that has ended
+	Seq       int64      `json:"seq"` // number of the last event; 0 when read from the result of an ended run
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"`
-	// Tasks and Trials count what has ended so far, of the tasks of the suite.
+	// Tasks and Trials count the suite's tasks and their trials that have ended so far.
 	Tasks  Counts `json:"tasks"`
 	Trials Counts `json:"trials"`
 	// Summary is nil until the run has completed.
 	Summary *Summary `json:"summary,omitempty"`
 	Error   string   `json:"error,omitempty"`
-	// AmendedAt is when the record was last changed after the run; nil when it never was.
+	// AmendedAt is when the record was last changed after the run ended; nil without a change.
 	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 }
 
-// MayWait tells by the numbers whether a run may have pending questions. What
-// calibrations wait for, only a summary tells.
+// MayWait reports whether the run may have pending questions, judging by its counts. Pending
+// calibrations are visible only in a summary.
 func (p *Progress) MayWait() bool {
 	return p.Trials.NeedsReview > 0 || p.Summary == nil || p.Summary.Waiting() > 0 ||
 		slices.ContainsFunc(p.Summary.Calibrations, func(c CalibrationResult) bool { return c.Pending > 0 })

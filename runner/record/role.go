@@ -1,28 +1,28 @@
 package record
 
-// Role is what a task of a run is there for. Only those of the suite itself
-// count in the run's pass rates and scores.
+// Role is the purpose of a task in a run. Only tasks of the suite itself count in the run's pass
+// rates and scores.
 type Role string
 
 // The roles of tasks.
 const (
-	// RoleTask is a task of the suite.
+	// RoleTask marks a task of the suite.
 	RoleTask Role = ""
-	// RoleBaseline is a task of the suite as an agent without skills does it.
+	// RoleBaseline marks a task of the suite that an agent without skills does.
 	RoleBaseline Role = "baseline"
-	// RoleTrigger is a prompt of the trigger tests.
+	// RoleTrigger marks a prompt of the trigger tests.
 	RoleTrigger Role = "trigger"
 )
 
 // TriggerRef is a prompt of the trigger tests.
 type TriggerRef struct {
 	Prompt string `json:"prompt"`
-	// Skill under test; empty means any.
+	// Skill is the skill under test; empty means any.
 	Skill         string `json:"skill,omitempty"`
 	ShouldTrigger bool   `json:"shouldTrigger"`
-	// Reason says why it should or should not.
+	// Reason explains why the prompt should or should not use the skill.
 	Reason string `json:"reason,omitempty"`
-	// Confidence is high or medium, which weighs half.
+	// Confidence is high or medium. Medium counts half.
 	Confidence string `json:"confidence"`
 }
 
@@ -32,7 +32,7 @@ const (
 	confidenceMedium = "medium"
 )
 
-// Weight is what the prompt counts.
+// Weight returns the weight of the prompt.
 func (t *TriggerRef) Weight() float64 {
 	if t.Confidence == confidenceMedium {
 		return 0.5

@@ -1,15 +1,15 @@
 package record
 
-// Decided reports a task whose verdict was decided before all its trials were
-// started, see [stats.Sequential].
+// Decided describes a task whose verdict was decided before all its trials were started, see
+// [stats.Sequential].
 type Decided struct {
 	Verdict Verdict `json:"verdict"`
-	// After is how many trials of the Of asked for had ended, counted in the order
-	// of their numbers, when the verdict was decided.
+	// After is the number of trials that had ended when the verdict was decided, counted in the
+	// order of their numbers. Of is the number of requested trials.
 	After int `json:"after"`
 	Of    int `json:"of"`
-	// Saved is how many trials were not started.
+	// Saved is the number of trials that were not started.
 	Saved int `json:"saved"`
-	// Confidence is 1 when the verdict could not change any more.
+	// Confidence is 1 when the verdict could no longer change.
 	Confidence float64 `json:"confidence"`
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// EntryType says what a transcript entry records.
+// EntryType is the kind of a transcript entry.
 type EntryType string
 
 // The types of transcript entries.
@@ -15,24 +15,25 @@ const (
 	EntrySkill    EntryType = "skill"
 	EntryError    EntryType = "error"
 	EntryPlan     EntryType = "plan"
-	// EntryPermission is what an agent asked leave for, and the answer.
+	// EntryPermission is a permission request of the agent, with the answer.
 	EntryPermission EntryType = "permission"
-	// EntryStop is why a turn of the agent ended.
+	// EntryStop is the reason why a turn of the agent ended.
 	EntryStop    EntryType = "stop"
 	EntryDropped EntryType = "dropped"
 )
 
-// Entry is one thing that happened in a trial.
+// Entry is something that happened in a trial.
 type Entry struct {
 	Type EntryType `json:"type"`
-	// AtMS is the time since the attempt began, in milliseconds.
+	// AtMS is the time since the start of the attempt, in milliseconds.
 	AtMS int64 `json:"atMs"`
-	// Role of a message: user or assistant.
+	// Role is the role of a message: user or assistant.
 	Role string `json:"role,omitempty"`
-	// Text of a message, thought or error; the name of a skill; the reason of a stop.
+	// Text is the text of a message, thought or error, the name of a skill, or the reason of a
+	// stop.
 	Text string    `json:"text,omitempty"`
 	Tool *ToolCall `json:"tool,omitempty"`
-	// Plan is the whole plan as it stood then.
+	// Plan is the whole plan at that time.
 	Plan       []PlanStep  `json:"plan,omitempty"`
 	Permission *Permission `json:"permission,omitempty"`
 }
@@ -44,14 +45,14 @@ type PlanStep struct {
 	Status   string `json:"status,omitempty"`
 }
 
-// Permission is what an agent asked leave for, and what it was answered.
+// Permission is a permission request of an agent and the answer.
 type Permission struct {
-	// ToolCallID is that of the tool call in question; empty when there is none.
+	// ToolCallID is the id of the related tool call; empty without one.
 	ToolCallID string `json:"toolCallId,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Title      string `json:"title,omitempty"`
 	Allowed    bool   `json:"allowed"`
-	// Reason says why it was allowed or refused.
+	// Reason explains why the request was allowed or refused.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -59,7 +60,7 @@ type Permission struct {
 type ToolCall struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Kind and Title are what agents report beside the name.
+	// Kind and Title are reported by agents in addition to the name.
 	Kind  string `json:"kind,omitempty"`
 	Title string `json:"title,omitempty"`
 	// Arguments and Result are JSON; nil when not reported.
@@ -69,7 +70,7 @@ type ToolCall struct {
 	DurationMS int64           `json:"durationMs,omitempty"`
 }
 
-// Size is the length of all that an agent may fill, in bytes.
+// Size returns the total length of all parts that an agent can fill, in bytes.
 func (e *Entry) Size() int {
 	size := len(e.Role) + len(e.Text) + e.Tool.Size()
 	for _, step := range e.Plan {
@@ -81,7 +82,7 @@ func (e *Entry) Size() int {
 	return size
 }
 
-// Size returns about how many bytes the call takes.
+// Size returns the approximate size of the call in bytes.
 func (c *ToolCall) Size() int {
 	if c == nil {
 		return 0

@@ -1,30 +1,30 @@
 package record
 
-// TriggerResult says how well the agent knew when to use the skill under test.
-// Each prompt weighs 1, or 0.5 where its confidence is medium, shared by those of
-// its trials that gave an answer; errors and timeouts gave none. Quotients are
-// nil where they are not defined.
+// TriggerResult measures how well the agent decided when to use the skill under test. Each
+// prompt weighs 1, or 0.5 if its confidence is medium. Its answered trials share the weight;
+// errors and timeouts have no answer. Undefined quotients are nil.
 type TriggerResult struct {
 	Skill string `json:"skill,omitempty"`
-	// Prompts is how many the suite has, run or not.
+	// Prompts is the number of prompts in the suite, including those that did not run.
 	Prompts int `json:"prompts"`
-	// Measured: at least one prompt was answered. Note says why none was.
+	// Measured reports whether at least one prompt was answered. If not, Note gives the reason.
 	Measured bool   `json:"measured"`
 	Note     string `json:"note,omitempty"`
-	// Precision is the share of uses of the skill that were right, Recall that
-	// of prompts for it which led to its use, F1 their harmonic mean.
+	// Precision is the share of right uses among all uses of the skill. Recall is the share of
+	// the skill's prompts that led to its use. F1 is their harmonic mean.
 	Precision *float64 `json:"precision"`
 	Recall    *float64 `json:"recall"`
 	F1        *float64 `json:"f1"`
-	// Accuracy is the share of right answers, with its Wilson 95 % interval over
-	// as many prompts as the weights are worth.
+	// Accuracy is the share of right answers, with its Wilson 95 % interval. The weights
+	// determine the number of prompts in the interval.
 	Accuracy         *float64  `json:"accuracy"`
 	AccuracyInterval *Interval `json:"accuracyInterval"`
 	Confusion        Confusion `json:"confusion"`
-	// Trials counts those of all prompts: passed are right answers, failed wrong ones.
+	// Trials counts the trials of all prompts. Right answers count as passed, wrong ones as
+	// failed.
 	Trials Counts `json:"trials"`
-	// Errors counts the trials in error, Timeouts those whose time was up before
-	// the agent had used the skill.
+	// Errors counts the trials in error. Timeouts counts the trials that timed out before the
+	// agent used the skill.
 	Errors   int             `json:"errors"`
 	Timeouts int             `json:"timeouts"`
 	Results  []TriggerPrompt `json:"results,omitempty"`
@@ -38,13 +38,13 @@ type Confusion struct {
 	FalseNegatives float64 `json:"falseNegatives"`
 }
 
-// TriggerPrompt is what became of a prompt of the trigger tests.
+// TriggerPrompt is the result of a prompt of the trigger tests.
 type TriggerPrompt struct {
 	ID string `json:"id"`
 	TriggerRef
 	// Verdict is passed when every answer was right.
 	Verdict Verdict `json:"verdict"`
-	// Triggered is how many of the Answered trials used the skill.
+	// Triggered is the number of the Answered trials that used the skill.
 	Triggered int `json:"triggered"`
 	Answered  int `json:"answered"`
 	Errors    int `json:"errors,omitempty"`

@@ -4,37 +4,36 @@ import (
 	"math"
 )
 
-// Speed says how fast a model was in a trial.
+// Speed is the speed of a model in a trial.
 type Speed struct {
-	// FirstTokenMS is the time from the first request until something of the
-	// answer came, in milliseconds.
+	// FirstTokenMS is the time from the first request to the first part of the answer, in
+	// milliseconds.
 	FirstTokenMS float64 `json:"firstTokenMs"`
-	// TokensPerSecond is how fast the model wrote from then on, over all
-	// requests; 0 when the provider counts no tokens.
+	// TokensPerSecond is the rate at which the model wrote afterwards, over all requests. It is
+	// 0 when the provider counts no tokens.
 	TokensPerSecond float64 `json:"tokensPerSecond,omitempty"`
-	// Requests were answered, Retries were sent in vain before.
+	// Requests is the number of answered requests. Retries is the number of failed ones before.
 	Requests int `json:"requests"`
 	Retries  int `json:"retries,omitempty"`
 }
 
-// Usage counts what a trial cost. No count is negative; those that are not known
-// are zero.
+// Usage is the cost of a trial. No count is negative; unknown counts are zero.
 type Usage struct {
 	InputTokens  int64   `json:"inputTokens"`
 	OutputTokens int64   `json:"outputTokens"`
-	TotalTokens  int64   `json:"totalTokens,omitempty"` // when the provider counts it apart
+	TotalTokens  int64   `json:"totalTokens,omitempty"` // only set when the provider counts it separately
 	CostUSD      float64 `json:"costUsd,omitempty"`
 }
 
-// Total is the number of tokens in all.
+// Total returns the total number of tokens.
 func (u Usage) Total() int64 {
 	return max(u.TotalTokens, addCounts(u.InputTokens, u.OutputTokens))
 }
 
-// Add sums two usages. What an agent reports may be absurd, so a sum stays at the
-// largest number there is: infinity could not be recorded.
+// Add returns the sum of two usages. Sums saturate at the largest number, because agents can
+// report absurd values and infinity could not be recorded.
 func (u Usage) Add(o Usage) Usage {
-	if u.TotalTokens > 0 || o.TotalTokens > 0 { // so that the total of a sum is the sum of the totals
+	if u.TotalTokens > 0 || o.TotalTokens > 0 { // keeps the total of a sum equal to the sum of the totals
 		u.TotalTokens = addCounts(u.Total(), o.Total())
 	}
 	u.InputTokens = addCounts(u.InputTokens, o.InputTokens)
@@ -43,7 +42,7 @@ func (u Usage) Add(o Usage) Usage {
 	return u
 }
 
-// addCounts adds numbers that are not negative.
+// addCounts adds two non-negative numbers.
 func addCounts(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -1,6 +1,5 @@
-// Package regrade changes the records of runs that are over: it grades their trials
-// again and takes persons' scores. Make an [Amender], then call [Amender.Grade] or
-// [Amender.Review].
+// Package regrade changes the records of runs that are over: it grades their trials again and
+// records people's scores. Create an [Amender], then call [Amender.Grade] or [Amender.Review].
 package regrade
 
 import (
@@ -17,69 +16,67 @@ import (
 	"waza/runner/record"
 )
 
-// GradeOptions say how a recorded run is graded anew. The zero value works.
+// GradeOptions control the regrading of a run. The zero value works.
 type GradeOptions struct {
-	// Rejudge asks models also where they were asked the same before.
+	// Rejudge asks models again, even if the question is the same.
 	Rejudge bool
-	// Progress is called, by one goroutine at a time, when a further trial is
-	// done with; nil is fine.
+	// Progress is called, by one goroutine at a time, after each trial; nil is allowed.
 	Progress func(done, total int)
 }
 
-// Grading says what came of grading a run anew.
+// A Grading is the result of regrading a run.
 type Grading struct {
-	// Graded counts the trials that were graded, Kept those that stay as they
-	// are: there is nothing to grade, or their task is no longer in the suite.
+	// Graded counts the graded trials. Kept counts those that stay unchanged because there is
+	// nothing to grade, or because their task is no longer in the suite.
 	Graded, Kept int
-	// Changed counts the trials whose verdict or score is another now. Changes
-	// lists them in the order of the suite, [MaxChanges] at most.
+	// Changed counts the trials whose verdict or score changed. Changes lists them in the order
+	// of the suite, at most [MaxChanges] of them.
 	Changed int
 	Changes []Change
-	// Warnings say how suite and run differ.
+	// Warnings describes differences between suite and run.
 	Warnings []string
-	// Diagnostics are what this machine lacks for today's graders.
+	// Diagnostics lists what this machine lacks for the present graders.
 	Diagnostics decode.Diagnostics
-	// Status, Error and Summary are those of the run now. Summary is nil where
-	// a run that did not complete was never amended.
+	// Status, Error and Summary describe the run after the grading. Summary is nil if a run that
+	// did not complete was never amended.
 	Status  record.Status
 	Error   string
 	Summary *record.Summary
 }
 
-// MaxChanges bounds the changes that a [Grading] lists.
+// MaxChanges is the most changes that a [Grading] lists.
 const MaxChanges = 10_000
 
-// Change is a trial that was given another verdict or score.
+// A Change is a trial with a changed verdict or score.
 type Change struct {
 	TaskID  string         `json:"taskId"`
 	Trial   int            `json:"trial"`
 	Was     record.Verdict `json:"was"`
 	Verdict record.Verdict `json:"verdict"`
 	Score   *float64       `json:"score"`
-	// Feedback says why, where the verdict is not passed.
+	// Feedback is the reason if the verdict is not passed.
 	Feedback string `json:"feedback,omitempty"`
 
 	task int // index
 }
 
-// UngradableError says that a suite has faults that only this machine's tools can
-// find, so that nothing was graded with it.
+// An UngradableError means that a suite has faults that only tools on this machine can find, so
+// that nothing was graded.
 type UngradableError struct{ Diagnostics decode.Diagnostics }
 
 func (e *UngradableError) Error() string {
-	return "the suite cannot be graded with: " + e.Diagnostics.Errors()[0].String()
+	return "cannot grade with the suite: " + e.Diagnostics.Errors()[0].String()
 }
 
-// Grade scores the recorded trials of a run that is over with the graders of
-// suite, which must have no errors; load it for the run's executor and fixtures.
-// Nothing is executed: executors are not opened, hooks not run. Trials whose
-// executor ended normally are graded, all others stay as they are, as do those of
-// tasks that suite has no more. Graders that ask models are asked only where they
-// would ask something else than before, or could not give a score then.
+// Grade scores the recorded trials of a run that is over with the graders of suite. The suite
+// must have no errors; load it for the run's executor and fixtures. Grade executes nothing: it
+// opens no executors and runs no hooks. It grades trials whose executor ended normally. All
+// other trials stay unchanged, and so do trials of tasks that are no longer in the suite. It
+// asks models only if the question has changed, or if they could not give a score before.
 //
-// When ctx ends, or when no judge can be asked any more, what was done until then
-// is recorded; the Grading tells of it beside the error. Other errors are
-// [record.ErrRunNotFound], [*record.BusyError], [*record.UnknownExecutorError] and [*UngradableError].
+// When ctx ends, or when no judge can be asked any more, the results until then are recorded and
+// returned in the Grading beside the error. Other errors are [record.ErrRunNotFound],
+// [*record.BusyError], [*record.UnknownExecutorError] and [*UngradableError].
 func (r *Amender) Grade(ctx context.Context, id string, suite *eval.Suite, o GradeOptions) (*Grading, error) {
 	h, err := r.Catalog.Run(id)
 	if err != nil {
@@ -135,10 +132,10 @@ func newGrading(p *plan.Plan, rec *record.Run, o GradeOptions) *grading {
 		}
 	}
 	if len(gone) > 0 {
-		g.warn("not graded, for the suite has no such %s any more: %s", text.Plural(len(gone), "task", "tasks"), text.Names(gone))
+		g.warn("not graded because the suite no longer has the %s: %s", text.Plural(len(gone), "task", "tasks"), text.Names(gone))
 	}
 	if len(fresh) > 0 && len(rec.Config.TaskFilters)+len(rec.Config.TagFilters) == 0 {
-		g.warn("not graded, for the run has no such %s: %s", text.Plural(len(fresh), "task", "tasks"), text.Names(fresh))
+		g.warn("not graded because the run does not have the %s: %s", text.Plural(len(fresh), "task", "tasks"), text.Names(fresh))
 	}
 	return g
 }
@@ -147,26 +144,26 @@ func (g *grading) warn(format string, args ...any) {
 	g.result.Warnings = append(g.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// finish puts the result together once the amendment has taken effect.
+// finish completes the result after the amendment has taken effect.
 func (g *grading) finish() *Grading {
 	slices.SortFunc(g.result.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.Trial, b.Trial))
 	})
 	var reworded []string
 	for _, t := range g.tasks {
-		if g.reworded[t.index] && t.Role != record.RoleBaseline { // which says the same as its task
+		if g.reworded[t.index] && t.Role != record.RoleBaseline { // a baseline has the same prompt as its task
 			reworded = append(reworded, t.ID)
 		}
 	}
 	if len(reworded) > 0 {
-		g.warn("graded, but the prompt is not the one that the run sent: %s", text.Names(reworded))
+		g.warn("graded, but the prompt has changed since the run: %s", text.Names(reworded))
 	}
 	p := g.a.st.Progress
 	g.result.Status, g.result.Error, g.result.Summary = p.Status, p.Error, p.Summary
 	return &g.result
 }
 
-// stopped says why no further trial is graded.
+// stopped returns the error that ends a grading before all trials are graded.
 func stopped(why *executor.StopError) error {
 	return fmt.Errorf("the grading was stopped: %w", why.Err)
 }

@@ -6,11 +6,11 @@ import (
 	"waza/runner/record"
 )
 
-// counts are the part of the state of a run that needs no place of a trial: how the
-// run is, and how many tasks and trials have ended. [State] and [Follower] share it.
+// counts is the part of a run's state that needs no places of trials: the status of the run, and
+// the numbers of ended tasks and trials. [State] and [Follower] share it.
 type counts struct {
 	rec *record.Run
-	ids map[string]int // indexes of tasks; nil until one is looked for
+	ids map[string]int // indexes of tasks; nil until first used
 	// Progress counts the tasks of the suite and their trials.
 	Progress record.Progress
 	baseline record.Counts // trials
@@ -49,8 +49,8 @@ func (c *counts) trials(role record.Role) *record.Counts {
 	return &c.Progress.Trials
 }
 
-// countTrial counts a trial that had one verdict and now has another. The empty
-// verdict means that the trial has not ended.
+// countTrial changes the counted verdict of a trial from was to is. The empty verdict means that
+// the trial has not ended.
 func (c *counts) countTrial(role record.Role, was, is record.Verdict) {
 	n := c.trials(role)
 	n.Remove(was)
@@ -65,7 +65,7 @@ func (c *counts) countTask(role record.Role, was, is record.Verdict) {
 	}
 }
 
-// verdictOf is the verdict of a task; empty when it has not ended.
+// verdictOf returns the verdict of a task; empty when it has not ended.
 func verdictOf(res *record.Task) record.Verdict {
 	if res == nil {
 		return ""
@@ -73,31 +73,31 @@ func verdictOf(res *record.Task) record.Verdict {
 	return res.Verdict
 }
 
-// end takes the event that ends a run.
+// end processes the event that ends a run.
 func (c *counts) end(e *record.Event) {
 	p, ended := &c.Progress, e.Time
 	p.Status, p.Error, p.EndedAt, p.Summary = e.Status, e.Error, &ended, cmp.Or(e.Summary, p.Summary)
 }
 
-// reopen forgets what end took, and that the run was amended.
+// reopen undoes end, and drops the time of the last amendment.
 func (c *counts) reopen() {
 	p := &c.Progress
 	p.Status, p.Error, p.EndedAt, p.Summary, p.AmendedAt = record.StatusRunning, "", nil, nil, nil
 }
 
-// amended takes the last event of an amendment.
+// amended processes the last event of an amendment.
 func (c *counts) amended(e *record.Event) {
 	if e.Summary == nil {
 		return
 	}
 	p := &c.Progress
-	tasks, trials := p.Tasks.Total, p.Trials.Total // the summary's are of what has ended
+	tasks, trials := p.Tasks.Total, p.Trials.Total // the summary counts only what has ended
 	p.Summary, p.Tasks, p.Trials = e.Summary, e.Summary.Counts, e.Summary.Trials.Counts
 	p.Tasks.Total, p.Trials.Total = tasks, trials
 	p.AmendedAt = &e.Time
 }
 
-// index finds the task of an event, or returns -1.
+// index returns the index of an event's task, or -1.
 func (c *counts) index(e *record.Event) int {
 	if n := e.TaskNum - 1; n >= 0 && n < len(c.rec.Tasks) && c.rec.Tasks[n].ID == e.TaskID {
 		return n

@@ -11,8 +11,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// An agent that printed more than is kept passed not_contains with the forbidden
-// word behind the cut. Grading the recorded trial again did so, too.
+// An agent that printed more than is kept passed not_contains with the forbidden word behind the
+// cut. Grading the recorded trial again had the same fault.
 func TestForbiddenWordBehindTheCut(t *testing.T) {
 	t.Parallel()
 	files := `

@@ -17,13 +17,13 @@ import (
 	"waza/runner/runnertest"
 )
 
-// journalFile is the file of a run's lines.
+// journalFile returns the path of a run's journal.
 func journalFile(stateDir, id string) string {
 	return filepath.Join(stateDir, "runs", id, "journal.jsonl")
 }
 
-// breakLines changes a byte of lines of a run's journal, counted from 1, and returns
-// where the first of them begins.
+// breakLines changes a byte in lines of a run's journal, counted from 1, and returns the offset
+// of the first.
 func breakLines(t *testing.T, file string, numbers ...int) (offset int64) {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -39,9 +39,9 @@ func breakLines(t *testing.T, file string, numbers ...int) (offset int64) {
 	return offset
 }
 
-// What is lost of a journal is told, by all that tell of the run, and is the only
-// thing that is lost: a trial that stood there has not ended, subscribers get each
-// number once, and whoever amends the run counts on as before.
+// All readers of a run report the lost parts of its journal, and nothing else is lost. A trial
+// in them has not ended, subscribers receive each number once, and an amendment continues the
+// numbers.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestDamagedJournal(t *testing.T) {
 	offset := breakLines(t, file, trials[1], trials[1]+1, trials[3])
 	damage, err = h.Damage()
 	require.NoError(t, err)
-	want := &record.Damage{Events: 3, Parts: 3, Bytes: damage.Bytes, Line: int64(trials[1]), Offset: offset, Error: "its checksum is another"}
+	want := &record.Damage{Events: 3, Parts: 3, Bytes: damage.Bytes, Line: int64(trials[1]), Offset: offset, Error: "checksum mismatch"}
 	require.Equal(t, want, damage)
 	require.Contains(t, damage.String(), fmt.Sprintf("line %d (byte %d)", trials[1], offset))
 	require.Contains(t, text(t, h), `{"damage":{"events":3,`)
@@ -93,11 +93,11 @@ func TestDamagedJournal(t *testing.T) {
 			switch int(e.Seq) {
 			case trials[1]:
 				require.Equal(t, record.Log, e.Type)
-				require.Equal(t, fmt.Sprintf("journal: line %d (byte %d) is damaged: its checksum is another; events %d to %d are lost",
+				require.Equal(t, fmt.Sprintf("journal: line %d (byte %d) is damaged: checksum mismatch; events %d to %d are lost",
 					trials[1], offset, trials[1], trials[1]+1), e.Message)
 				require.Equal(t, "warning", e.Level)
 			case trials[1] + 1:
-				require.Equal(t, fmt.Sprintf("event %d is lost, as event %d tells", e.Seq, e.Seq-1), e.Message)
+				require.Equal(t, fmt.Sprintf("event %d is lost, see event %d", e.Seq, e.Seq-1), e.Message)
 			case trials[3]:
 				require.Contains(t, e.Message, fmt.Sprintf("event %d is lost", e.Seq))
 			default:
@@ -107,7 +107,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// Those who follow are told of many lost events too, and of those that were the last.
+// Followers learn of many lost events, including the last ones.
 func TestManyLostEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -127,7 +127,7 @@ tasks: [{id: a, prompt: x}]
 	require.NoError(t, err)
 	lines := bytes.SplitAfter(b, []byte("\n"))
 
-	// The middle is cut out, and the end is damaged.
+	// The middle is removed, and the end is damaged.
 	kept := slices.Concat(lines[:300], lines[1300:])
 	require.NoError(t, os.WriteFile(file, bytes.Join(kept, nil), 0o600))
 	breakLines(t, file, total-1002, total-1001, total-1000)
@@ -140,7 +140,7 @@ tasks: [{id: a, prompt: x}]
 	for _, from := range []int{1, 300, 301, 302, 900, 1300, 1301, total - 3, total - 2, total} {
 		got := runnertest.Follow(t, h, int64(from))
 		require.Equal(t, record.End, got[len(got)-1].Type, "from %d, of result.json", from)
-		require.Len(t, got, total-from+2, "from %d", from) // and the end, whose number is told by its place
+		require.Len(t, got, total-from+2, "from %d", from) // and the end, whose position determines its number
 		for i, e := range got {
 			require.EqualValues(t, from+i, e.Seq)
 			lost := e.Seq > 300 && e.Seq <= 1300 || e.Seq > int64(total-3)
@@ -151,7 +151,7 @@ tasks: [{id: a, prompt: x}]
 	}
 }
 
-// text is the result as it is written.
+// text returns the result as it is written.
 func text(t *testing.T, h record.Handle) string {
 	t.Helper()
 	var b bytes.Buffer

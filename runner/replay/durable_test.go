@@ -15,8 +15,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A worker started its next trial while the one before only waited to be recorded.
-// When the process was killed then, trials that had ended and were paid for were lost.
+// A worker started its next trial while the previous one was not recorded yet. When the process
+// was killed then, trials that had ended and were paid for were lost.
 func TestAttackTrialsAreRecordedBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,22 +10,22 @@ import (
 	"waza/runner/record"
 )
 
-// Encoder turns events into journal lines. It reuses its buffer.
+// An Encoder encodes events as journal lines. It reuses its buffer.
 type Encoder struct {
 	buf bytes.Buffer
 	enc *json.Encoder
 }
 
-// NewEncoder returns an encoder of lines of a journal.
+// NewEncoder returns an encoder.
 func NewEncoder() *Encoder {
 	e := &Encoder{}
 	e.enc = plainEncoder(&e.buf)
 	return e
 }
 
-// Record makes the line of an event: without secrets, and without what is large,
-// which it stores in blobs. It returns the event as subscribers may see it, and how
-// large it is with all of it. The line is valid until the next call.
+// Record encodes the line of an event: without secrets, and without large parts, which it stores
+// in blobs. It returns the event as subscribers may see it, and its total size. The line is
+// valid until the next call.
 func (e *Encoder) Record(ev *record.Event, secrets *provider.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
 	line, trialAt, err = e.Line(ev, nil)
 	if err == nil && !secrets.Empty() {
@@ -41,9 +41,9 @@ func (e *Encoder) Record(ev *record.Event, secrets *provider.Redactor, blobs *jo
 	return ev, line, trialAt, size, err
 }
 
-// Line encodes an event without its trial first, so that it knows where in the
-// line the trial begins; stored, unless nil, is written for the trial. The line is
-// valid until the next call.
+// Line encodes an event first without its trial, to determine where the trial starts in the
+// line. It writes stored, unless nil, instead of the trial. The line is valid until the next
+// call.
 func (e *Encoder) Line(ev *record.Event, stored *storedTrial) (line []byte, trialAt int, err error) {
 	e.buf.Reset()
 	head := *ev
@@ -69,8 +69,8 @@ func (e *Encoder) Line(ev *record.Event, stored *storedTrial) (line []byte, tria
 	return e.buf.Bytes(), trialAt, nil
 }
 
-// redact takes keys out of an event before it is recorded, and so before anyone
-// sees it, whoever put them there: the agent, a grader or an error.
+// redact removes keys from an event before it is recorded, and thus before anyone sees it.
+// Agents, graders and errors can all contain keys.
 func (e *Encoder) redact(secrets *provider.Redactor, ev *record.Event, line []byte, trialAt int) (*record.Event, []byte, int, error) {
 	clean := secrets.JSON(line)
 	if bytes.Equal(clean, line) {
@@ -78,7 +78,7 @@ func (e *Encoder) redact(secrets *provider.Redactor, ev *record.Event, line []by
 	}
 	ev = new(record.Event)
 	if err := json.Unmarshal(clean, ev); err != nil {
-		return nil, nil, 0, fmt.Errorf("an event without its secrets: %w", err)
+		return nil, nil, 0, fmt.Errorf("redact event: %w", err)
 	}
 	line, trialAt, err := e.Line(ev, nil)
 	return ev, line, trialAt, err

@@ -17,7 +17,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// damagedRun is a run of twoTasks whose files are changed.
+// damagedRun is a run of TwoTasks whose files are changed.
 type damagedRun struct {
 	*testing.T
 	runner *runner.Runner
@@ -41,7 +41,7 @@ func newDamagedRun(t *testing.T) *damagedRun {
 	return d
 }
 
-// with replaces files of the run, the others being whole; nil removes one.
+// with replaces files of the run by damaged ones and restores the others. nil removes a file.
 func (d *damagedRun) with(files map[string][]byte) record.Handle {
 	d.Helper()
 	for name, b := range d.files {
@@ -60,7 +60,7 @@ func (d *damagedRun) with(files map[string][]byte) record.Handle {
 	return h
 }
 
-// faces checks that each face of the run reports the same damage, status and trials.
+// faces checks that each view of the run reports the same damage, status and trials.
 func (d *damagedRun) faces(name string, h record.Handle, status record.Status, trials int) *record.Damage {
 	d.Helper()
 	damage, err := h.Damage()
@@ -96,8 +96,8 @@ func (d *damagedRun) faces(name string, h record.Handle, status record.Status, t
 	return damage
 }
 
-// A journal that was cut, a bad byte in run.json or result.json, and an empty
-// result.json: each was believed, hid the run or broke what read it.
+// A truncated journal, a bad byte in run.json or result.json, and an empty result.json were
+// accepted, hid the run or broke its readers.
 func TestAttackDamagedRecord(t *testing.T) {
 	t.Parallel()
 	d := newDamagedRun(t)
@@ -109,8 +109,8 @@ func TestAttackDamagedRecord(t *testing.T) {
 	require.NotContains(t, text(t, h), `"lines"`)
 	whole := runnertest.ResultOf(t, h)
 
-	// The result is written before the last line, which says what it says: a run that is
-	// killed in between has lost nothing.
+	// The result is written before the last line, which contains the same. A run that is killed
+	// in between has lost nothing.
 	lines := bytes.SplitAfter(d.files["journal.jsonl"], []byte("\n"))
 	total := len(lines) - 2
 	killed := d.with(map[string][]byte{"journal.jsonl": bytes.Join(lines[:total], nil)})
@@ -165,7 +165,7 @@ func TestAttackDamagedRecord(t *testing.T) {
 	} {
 		d.faces(name, d.with(files), record.StatusCompleted, 4)
 	}
-	// Nothing can be read of the run but that there is one.
+	// Nothing of the run is readable except its existence.
 	h = d.with(map[string][]byte{"run.json": []byte("{"), "journal.jsonl": {}, "result.json": []byte("{")})
 	damage := d.faces("all", h, record.StatusInterrupted, 0)
 	require.Len(t, damage.Files, 2)

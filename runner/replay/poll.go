@@ -6,17 +6,18 @@ import (
 	"waza/runner/pause"
 )
 
-// The pauses between two looks at what another process writes: short after there
-// was something, then longer and longer.
+// The pauses between two polls of another process's files: short after a change, then longer and
+// longer.
 const (
 	LeastPause = time.Millisecond
 	mostPause  = 50 * time.Millisecond
 )
 
-// NextPause is the pause after one in vain.
+// NextPause returns the pause after a pause d without a change.
 func NextPause(d time.Duration) time.Duration { return min(mostPause, max(LeastPause, d+d/2)) }
 
-// Poll returns nil when done does, or the cause of ctx when that ends first.
+// Poll blocks until done returns true, and returns nil then. It returns the cause of ctx when
+// that ends first.
 func Poll(ctx context.Context, done func() bool) error {
 	for d := LeastPause; !done(); d = NextPause(d) {
 		if err := pause.For(ctx, d); err != nil {

@@ -16,7 +16,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Subscribers that come at any time and place get each event once.
+// Subscribers that start at any time and position receive each event once.
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -26,7 +26,7 @@ name: many
 config: {trials_per_task: 3000, parallel: true, workers: 4}
 tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 `, record.Request{})
-	idle := live.Subscribe(1) // reads only when all is over
+	idle := live.Subscribe(1) // reads only when everything is over
 	type got struct {
 		from   int64
 		events []*record.Event
@@ -74,7 +74,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A run whose process died is rebuilt from its journal, as far as it came.
+// The state of a run whose process died is computed from its journal.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestInterrupted(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
-// Nothing of a run is left in its directory but its record.
+// The directory of a run contains only its record.
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,8 +135,7 @@ bytes
 	require.Equal(t, []string{"files.gz", "journal.jsonl", "result.json", "run.json"}, names)
 }
 
-// Workspaces that a killed process left are removed by the next run, those of
-// runs that go on are not.
+// The next run removes the workspaces that a killed process left, but not those of active runs.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -150,7 +149,7 @@ config: {mock: {latency_ms: 1000000}}
 tasks: [{id: a, prompt: x}]
 `, record.Request{})
 	require.NoError(t, os.MkdirAll(work(alive.ID()), 0o700))
-	// Renamed, for the first run may sweep while it is made.
+	// Renamed, because the first run may clean up during the copy.
 	killed := filepath.Join(t.TempDir(), "killed")
 	require.NoError(t, os.MkdirAll(filepath.Join(killed, "1-a-1-1"), 0o700))
 	require.NoError(t, os.Chmod(filepath.Join(killed, "1-a-1-1"), 0o500))
@@ -160,7 +159,7 @@ tasks: [{id: a, prompt: x}]
 	require.NoDirExists(t, filepath.Join(dir, "work", "20200101-000000-killed"))
 }
 
-// Followers of a run whose journal could not take the end were told of none.
+// Followers of a run whose journal could not record the end received none.
 func TestEndThatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -178,7 +177,7 @@ func TestEndThatWasNotRecorded(t *testing.T) {
 	require.Empty(t, runnertest.Follow(t, h, 8), "nothing comes after the end")
 }
 
-// A workspace is absolute also when the state directory is not.
+// A workspace path is absolute even if the state directory is relative.
 func TestRelativeStateDir(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
@@ -197,7 +196,7 @@ tasks: [{id: a, prompt: x}]
 	require.True(t, filepath.IsAbs(runnertest.ResultOf(t, live).Trial(t, "a", 1).Output))
 }
 
-// Trials visits what the result holds, in its order, live and recorded.
+// Trials visits the trials of the result in order, live and recorded.
 func TestTrials(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)

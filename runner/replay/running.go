@@ -6,25 +6,25 @@ import (
 	"waza/runner/record"
 )
 
-// Running are the tasks of which trials run, by number. It holds no more than runs at
-// a time. An empty map is ready for use. It is not safe for concurrent use.
+// Running contains the tasks with running trials, by number. Its size depends only on the
+// running trials. An empty map is ready for use. It is not safe for concurrent use.
 type Running map[int]*RunningTask
 
-// RunningTask is a task of which trials run.
+// RunningTask is a task with running trials.
 type RunningTask struct {
 	Num    int
 	ID     string
-	Total  int                  // trials of the task
-	Trials map[int]RunningTrial // those that run, by number
+	Total  int                  // number of trials of the task
+	Trials map[int]RunningTrial // the running ones, by number
 }
 
-// RunningTrial is a trial that runs.
+// RunningTrial is a running trial.
 type RunningTrial struct {
-	Since   time.Time // when it was started
-	Retried bool      // whether it is not in its first attempt
+	Since   time.Time // when it started
+	Retried bool      // reports whether it is in a later attempt than the first
 }
 
-// Apply takes an event of the run.
+// Apply processes an event of the run.
 func (r Running) Apply(e *record.Event) {
 	t := r[e.TaskNum]
 	switch {
@@ -49,7 +49,7 @@ func (r Running) Apply(e *record.Event) {
 	}
 }
 
-// Has reports whether a trial runs, by the numbers of its task and of itself.
+// Has reports whether a trial is running. task and trial are numbers.
 func (r Running) Has(task, trial int) bool {
 	t := r[task]
 	if t == nil {
@@ -59,7 +59,7 @@ func (r Running) Has(task, trial int) bool {
 	return ok
 }
 
-// Trials returns how many trials run.
+// Trials returns the number of running trials.
 func (r Running) Trials() int {
 	n := 0
 	for _, t := range r {

@@ -12,8 +12,8 @@ import (
 	"waza/runner/record"
 )
 
-// FuzzWhole gives back every trial as it was before it was stored, whatever it
-// says; references that nobody wrote cost an error or words, never more.
+// FuzzWhole restores every trial to its form before it was stored, whatever it contains. Invalid
+// references produce an error or a message.
 func FuzzWhole(f *testing.F) {
 	f.Add("output", "text", 1, []byte(`{"blobs":{"output":{"hash":"x","size":5,"at":-1,"length":9}},"output":""}`))
 	f.Add("\x00\xff<&>\u2028", `{"blobs":{}}`, 40_000, []byte(`{"blobs":{"attempts":[null,{"transcript":{}}]},"attempts":[{},{"transcript":null}]}`))

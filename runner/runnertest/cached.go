@@ -13,19 +13,19 @@ import (
 	"waza/runner/record"
 )
 
-// Cached is what it takes to run suites one after the other in one state
-// directory, with an agent that remembers what it was asked to do.
+// Cached runs suites one after the other in one state directory, with an agent that remembers
+// the requested trials.
 type Cached struct {
 	*testing.T
 	R     *runner.Runner
 	State string
-	does  Agent // what the agent does; nil means says
+	does  Agent // the behavior of the agent; nil means Says
 
 	Mu    sync.Mutex // guards asked
 	Asked []string
 }
 
-// NewCached returns runs over one cache whose agent does what it is given.
+// NewCached returns a Cached whose agent behaves like does.
 func NewCached(t *testing.T, does Agent) *Cached {
 	c := &Cached{T: t, State: t.TempDir(), does: does}
 	c.R = AgentRunner(t, c.State, func(ctx context.Context, trial *executor.Trial) (string, error) {
@@ -40,14 +40,15 @@ func NewCached(t *testing.T, does Agent) *Cached {
 	return c
 }
 
-// Run runs a suite with the cache and returns what was executed, sorted.
+// Run runs a suite with the cache and returns the executed trials, sorted.
 func (c *Cached) Run(files string, req record.Request) (Result, string) {
 	c.Helper()
 	res, executed, _ := c.Follow(files, req)
 	return res, executed
 }
 
-// Follow does a run with the cache. It returns its result, the trials that the agent was asked to do, and its events.
+// Follow runs a suite with the cache. It returns its result, the executed trials, and its
+// events.
 func (c *Cached) Follow(files string, req record.Request) (Result, string, []*record.Event) {
 	c.Helper()
 	req.Cache = true

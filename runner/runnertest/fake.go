@@ -21,7 +21,7 @@ import (
 	"waza/runner/record"
 )
 
-// Agent is an executor named agent that does what the test says, and reports skills.
+// Agent is an executor named agent that calls a function of the test, and reports skills.
 type Agent func(ctx context.Context, t *executor.Trial) (string, error)
 
 // Execute calls the function.
@@ -33,13 +33,13 @@ func (a Agent) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 // Close does nothing.
 func (a Agent) Close() error { return nil }
 
-// AgentRunner is a runner with two executors, the agent and that of OpenAI's API.
+// AgentRunner returns a runner with two executors: the agent and the one for OpenAI's API.
 func AgentRunner(t testing.TB, dir string, a Agent) *runner.Runner {
 	t.Helper()
 	return GatedRunner(t, dir, a, nil)
 }
 
-// GatedRunner is AgentRunner with a gate.
+// GatedRunner is like AgentRunner, but with a gate.
 func GatedRunner(t testing.TB, dir string, a Agent, gate runner.Gate) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: dir, Gate: gate, Executors: executor.NewRegistry(executor.Kind{
@@ -61,15 +61,15 @@ func RunAgent(t *testing.T, files string, req record.Request, a Agent) (Result, 
 	return ResultOf(t, live), events
 }
 
-// PairJudge is a model that compares: the output that says WITH is the better
-// one. Both must be of the trial of the same number, "WITH 3" and "WITHOUT 3".
+// PairJudge is a model that prefers the output with the word WITH. Both outputs must be of the
+// trial with the same number, "WITH 3" and "WITHOUT 3".
 type PairJudge struct {
 	mu      sync.Mutex // guards the fields below
 	Strange []string
 	asked   int
 }
 
-// Calls is how often the judge was asked.
+// Calls returns how often the judge was asked.
 func (j *PairJudge) Calls() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,7 +102,7 @@ func (j *PairJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
 
-// Grader gives the grader that asks the judge.
+// Grader returns the YAML of the grader that asks the judge.
 func (j *PairJudge) Grader(t *testing.T) string {
 	t.Helper()
 	srv := httptest.NewServer(j)
@@ -113,7 +113,7 @@ func (j *PairJudge) Grader(t *testing.T) string {
 // Skilled reports whether a trial was given skills.
 func Skilled(t *executor.Trial) bool { return len(t.Task.Skills) > 0 }
 
-// Says is the agent whose output tells whether it had skills, and the trial.
+// Says is an agent whose output states whether it had skills, and the trial.
 func Says(_ context.Context, t *executor.Trial) (string, error) {
 	if Skilled(t) {
 		return fmt.Sprintf("WITH %s-%d", t.Task.ID, t.Num), nil
@@ -121,7 +121,7 @@ func Says(_ context.Context, t *executor.Trial) (string, error) {
 	return fmt.Sprintf("WITHOUT %s-%d", t.Task.ID, t.Num), nil
 }
 
-// Skill are the files of a skill named explainer.
+// Skill contains the files of a skill named explainer.
 const Skill = `
 -- skills/explainer/SKILL.md --
 ---
@@ -131,9 +131,9 @@ description: Explains.
 Explain.
 `
 
-// OneVerdictEach checks that each trial of the run has one verdict, and started
-// at most once and before that; that no trial with a baseline began before the
-// baseline's was over is checked where compared says so.
+// OneVerdictEach checks that each trial of the run has one verdict, and started at most once and
+// before that. With compared, it also checks that no trial with a baseline started before the
+// baseline's trial was over.
 func OneVerdictEach(t *testing.T, res Result, events []*record.Event, compared bool) {
 	t.Helper()
 	started, ended := map[string]int{}, map[string]int{}
@@ -144,7 +144,7 @@ func OneVerdictEach(t *testing.T, res Result, events []*record.Event, compared b
 			started[key]++
 			require.Zero(t, ended[key], key)
 			if base := fmt.Sprintf("%s#baseline/%d", e.TaskID, e.TrialNum); compared && e.Role == record.RoleTask {
-				require.Equal(t, 1, ended[base], "%s began before its baseline was over", key)
+				require.Equal(t, 1, ended[base], "%s started before its baseline was over", key)
 			}
 		case record.TrialComplete:
 			ended[key]++
@@ -177,7 +177,7 @@ func Hashes(res Result) []string {
 	return all
 }
 
-// Inline makes a list of tasks with ids a, b, … of one prompt each.
+// Inline returns a list of tasks with ids t0, t1, … of one prompt each.
 func Inline(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -1,5 +1,5 @@
-// Package runnertest helps the tests of packages below runner: it runs suites that are
-// written in the test, with agents that are Go functions. Start with [Run].
+// Package runnertest helps the tests of packages below runner. It runs suites that are written
+// in the test, with agents that are Go functions. Start with [Run].
 package runnertest
 
 import (
@@ -21,8 +21,8 @@ import (
 	"waza/runner/record/recordtest"
 )
 
-// Two are runners of two processes with one state directory, as far as files can
-// tell: neither knows the runs of the other.
+// Two returns two runners with one state directory that behave like two processes: neither has
+// the runs of the other in memory.
 func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
 	t.Helper()
 	o.StateDir = t.TempDir()
@@ -33,10 +33,10 @@ func Two(t *testing.T, o runner.Options) (owner, other *runner.Runner) {
 	return owner, other
 }
 
-// Result is a whole result as its readers decode it.
+// Result is the decoded result of a run.
 type Result = recordtest.Result
 
-// NewRunner returns a runner with a state directory of its own.
+// NewRunner returns a runner with its own state directory.
 func NewRunner(t *testing.T) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -44,8 +44,8 @@ func NewRunner(t *testing.T) *runner.Runner {
 	return r
 }
 
-// Load writes a txtar archive into a directory and loads its eval.yaml, which
-// must have no errors.
+// Load writes a txtar archive into a directory and loads its eval.yaml, which must have no
+// errors.
 func Load(t testing.TB, r *runner.Runner, files string) *eval.Suite {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func Start(t testing.TB, r *runner.Runner, files string, req record.Request) *ru
 	return run
 }
 
-// Follow returns all events of a run from one on, until its end.
+// Follow returns all events of a run from the given number on, until its end.
 func Follow(t *testing.T, h record.Handle, from int64) []*record.Event {
 	t.Helper()
 	var events []*record.Event
@@ -89,7 +89,7 @@ func Follow(t *testing.T, h record.Handle, from int64) []*record.Event {
 	}
 }
 
-// ResultOf returns the result of a run as result.json has it.
+// ResultOf returns the result of a run in the format of result.json.
 func ResultOf(t *testing.T, h record.Handle) Result {
 	t.Helper()
 	var b bytes.Buffer
@@ -109,7 +109,7 @@ func Run(t *testing.T, files string, req record.Request) (Result, []*record.Even
 	return ResultOf(t, h), events
 }
 
-// Outline gives one line per event, for comparing.
+// Outline returns one line per event, for comparing.
 func Outline(events []*record.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -158,7 +158,7 @@ tasks:
       - {type: text, name: says_good, config: {contains: [all good]}}
 `
 
-// Logs returns the messages of log events, a line each.
+// Logs returns the messages of log events, one per line.
 func Logs(events []*record.Event) string {
 	var b strings.Builder
 	for _, e := range events {

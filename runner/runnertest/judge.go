@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 )
 
-// SecretKey is a key that no record may hold.
+// SecretKey is a key that no record may contain.
 const SecretKey = "sk-run-0123456789abcdef"
 
-// JudgeServer is a judge that lets everything pass, until it is told otherwise.
+// JudgeServer is a judge that passes everything, until Fail is called.
 type JudgeServer struct {
 	Requests atomic.Int64
 	mu       sync.Mutex
-	status   int // 0 answers
+	status   int // 0 means answer
 	after    int64
 }
 
-// Fail makes the server answer with that status once it had that many requests.
+// Fail makes the server answer with the status after the given number of requests.
 func (s *JudgeServer) Fail(status int, after int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,15 +20,15 @@ import (
 	"waza/runner/record"
 )
 
-// moods is what tests of histories change between runs of one suite file.
+// moods holds what tests of histories change between runs of one suite file.
 type moods struct {
 	t      *testing.T
 	Runner *runner.Runner
 	File   string
-	Flag   string // a file that a grader looks for
-	// agent says what the agent does.
+	Flag   string // path of a file that a grader checks
+	// agent is the current behavior of the agent.
 	agent atomic.Pointer[Agent]
-	// Judge lets pass when it is set.
+	// Judge makes the judge pass trials when it is set.
 	Judge atomic.Bool
 	Runs  []string
 }
@@ -46,12 +46,12 @@ func NewMoods(t *testing.T) *moods {
 
 func (m *moods) Does(a Agent) { m.agent.Store(&a) }
 
-// ServeHTTP is the judge.
+// ServeHTTP implements the judge.
 func (m *moods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"submit_verdict\",\"arguments\":\"{\\\"score\\\":0.5,\\\"passed\\\":%v,\\\"reason\\\":\\\"mood\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", m.Judge.Load())
 }
 
-// Run runs the suite as it is written now.
+// Run runs the suite in its current form.
 func (m *moods) Run(suite string, req record.Request) string {
 	m.t.Helper()
 	require.NoError(m.t, os.WriteFile(m.File, []byte(suite), 0o644))

@@ -11,7 +11,7 @@ import (
 	"waza/runner/record"
 )
 
-// PlannedIDs are those of a plan's tasks, in order, or why there is no plan.
+// PlannedIDs returns the ids of a plan's tasks in order, or the reason why there is no plan.
 func PlannedIDs(p *plan.Plan, err error) string {
 	if err != nil {
 		return err.Error()

@@ -1,6 +1,6 @@
 package runnertest
 
-// Endless is a suite whose run does not end by itself while a test goes on.
+// Endless is a suite whose run does not end by itself during a test.
 const Endless = `
 -- eval.yaml --
 name: long

@@ -6,10 +6,10 @@ import (
 	"waza/runner/stats"
 )
 
-// bench keeps what the trials of a benchmark measured, by task. nil keeps nothing.
+// bench keeps the measurements of the trials of a benchmark, by task. A nil bench keeps nothing.
 type bench [][]sample
 
-// sample is what a trial measured; 0 is not known.
+// sample holds the measurements of a trial; 0 means unknown.
 type sample struct{ first, speed, input, output, cost float64 }
 
 func newBench(rec *record.Run) bench {
@@ -19,7 +19,7 @@ func newBench(rec *record.Run) bench {
 	return make(bench, len(rec.Tasks))
 }
 
-// add takes a trial that was answered: how well, does not matter.
+// add adds a trial if it was answered. Its grade does not matter.
 func (b bench) add(task int, res *record.Trial) {
 	answered := res.Verdict == record.Passed || res.Verdict == record.Failed || res.Verdict == record.NeedsReview
 	if b == nil || !answered || res.Speed == nil {
@@ -32,12 +32,12 @@ func (b bench) add(task int, res *record.Trial) {
 	b[task] = append(b[task], s)
 }
 
-// result describes the trials of the suite's tasks in a cell; nil means all of them. It is
-// nil of a run that is no benchmark, and without trials.
+// result describes the trials of the suite's tasks in a cell; nil means all of them. It returns
+// nil for a run that is not a benchmark, and without trials.
 //
-// For example, three trials got their first token after 200, 210 and 220 ms and then wrote
-// 100, 100 and 130 tokens per second: the means are 210 ms, with an interval from 185.2 to
-// 234.8 ms, and 110 tokens per second, from 67.0 to 153.0.
+// For example, three trials got their first token after 200, 210 and 220 ms and then wrote 100,
+// 100 and 130 tokens per second: the means are 210 ms, with an interval from 185.2 to 234.8 ms,
+// and 110 tokens per second, from 67.0 to 153.0.
 func (b bench) result(rec *record.Run, c *record.Cell) *record.BenchmarkResult {
 	var all []sample
 	for i := range b {

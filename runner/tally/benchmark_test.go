@@ -10,7 +10,8 @@ import (
 	"waza/runner/tally"
 )
 
-// What a benchmark measured is, by hand: means, their intervals by Student's t, and costs.
+// The measurements of a benchmark, computed by hand: means, their intervals by Student's t, and
+// costs.
 func TestBenchmarkResult(t *testing.T) {
 	t.Parallel()
 	cells := []*record.Cell{{Name: "m,context_tokens=0", Model: "m", Params: map[string]any{"context_tokens": 0}}, {Name: "m,context_tokens=5000", Model: "m", Params: map[string]any{"context_tokens": 5000}}}
@@ -24,10 +25,10 @@ func TestBenchmarkResult(t *testing.T) {
 	run := tally.NewRun(rec)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
 	run.AddTrial(0, trial(record.Failed, 210, 100, 10, 70, 0.002))
-	run.AddTrial(2, trial(record.NeedsReview, 220, 130, 40, 60, 0.003)) // of another task, and as good
+	run.AddTrial(2, trial(record.NeedsReview, 220, 130, 40, 60, 0.003)) // of another task, and counted the same
 	run.AddTrial(0, trial(record.Errored, 999, 999, 999, 999, 999))
 	run.AddTrial(0, trial(record.TimedOut, 999, 999, 999, 999, 999))
-	run.AddTrial(0, &record.Trial{Verdict: record.Passed}) // nobody measured it
+	run.AddTrial(0, &record.Trial{Verdict: record.Passed}) // without measurements
 	run.AddTrial(1, trial(record.Passed, 300, 0, 0, 0, 0))
 	sum := run.Summary(nil)
 	require.Nil(t, sum.Benchmark, "its cells have it")
@@ -49,7 +50,7 @@ func TestBenchmarkResult(t *testing.T) {
 	one := sum.Groups[1].Benchmark
 	require.Equal(t, 1, one.Trials)
 	require.InDelta(t, 300, one.FirstTokenMS.Mean, 0)
-	require.Nil(t, one.FirstTokenMS.MeanInterval, "of one trial there is none")
+	require.Nil(t, one.FirstTokenMS.MeanInterval, "one trial has no interval")
 	require.Nil(t, one.TokensPerSecond)
 	require.Nil(t, one.CostUSD)
 

@@ -8,7 +8,7 @@ import (
 	"waza/runner/stats"
 )
 
-// calibration gathers what persons and a grader made of the same trials.
+// calibration collects the scores that people and a grader gave to the same trials.
 type calibration struct {
 	pairs   []stats.Pair
 	pending int

@@ -10,7 +10,7 @@ import (
 	"waza/runner/tally"
 )
 
-// opinions are the details of a prompt grader, as the journal has them.
+// opinions returns the details of a prompt grader in the format of the journal.
 func opinions(list ...map[string]any) map[string]any {
 	all := make([]any, len(list))
 	for i, o := range list {
@@ -55,7 +55,7 @@ func TestGrades(t *testing.T) {
 }
 
 // The win rate is the mean over tasks, and its interval that of a mean of these tasks. The
-// numbers are those of a program in Python, which knows the formulas and not this code.
+// numbers come from an independent program in Python.
 func TestWinRate(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{Suite: record.SuiteRef{Kind: eval.Judge}}

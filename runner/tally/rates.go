@@ -7,7 +7,7 @@ import (
 	"waza/runner/stats"
 )
 
-// RateOf is the share of those that count.
+// RateOf returns the share of passed trials among the counted ones.
 func RateOf(c record.Counts) record.Rate {
 	switch counted := c.Counted(); {
 	case c.NeedsReview > 0:
@@ -24,7 +24,7 @@ func rateFrom(e stats.Estimate) record.Rate {
 	return record.Rate{PassRate: &e.Value, PassRateInterval: &e.Interval}
 }
 
-// rate is the task's.
+// rate returns the pass rate of the task.
 func (t *Task) rate() record.Rate {
 	r := RateOf(t.Counts)
 	if r.PassRate == nil || t.Early.Sample == nil {
@@ -38,13 +38,13 @@ func (t *Task) rate() record.Rate {
 	return r
 }
 
-// holding widens an interval so that it holds the rate of all trials that ended, some
-// of which may have ended after the decision.
+// holding widens an interval so that it contains the rate of all ended trials. Some of them may
+// have ended after the decision.
 func holding(i record.Interval, rate float64) record.Interval {
 	return record.Interval{Low: min(i.Low, rate), High: max(i.High, rate)}
 }
 
-// passK is the task's.
+// passK returns pass@k and pass^k of the task.
 func (t *Task) passK() []record.AtK {
 	switch {
 	case t.Counts.NeedsReview > 0:
@@ -55,7 +55,7 @@ func (t *Task) passK() []record.AtK {
 	return stats.Curve(t.Counts.Counted(), t.Counts.Passed, stats.MaxK)
 }
 
-// unbiased is nil unless the task could stop early.
+// unbiased returns nil unless the task could stop early.
 func (t *Task) unbiased() *record.Unbiased {
 	if t.Counts.NeedsReview > 0 {
 		return nil
@@ -63,15 +63,15 @@ func (t *Task) unbiased() *record.Unbiased {
 	return UnbiasedOf(t.Early.Sample, stats.Share{Passed: t.Counts.Passed, N: t.Counts.Counted()}, t.scoresPassed, t.scoresFailed)
 }
 
-// UnbiasedOf gives the estimates of a task with a sample and with trials that count;
-// else nil. Scores of trials that passed and of the others are unbiased among
-// themselves: the unbiased rate weighs their means.
+// UnbiasedOf returns the estimates of a task with a sample and with counted trials; otherwise
+// nil. The scores of passed trials and those of other trials are each unbiased. The unbiased
+// rate weighs their means.
 func UnbiasedOf(sample *stats.Sample, all stats.Share, passed, other []float64) *record.Unbiased {
 	if sample == nil || all.N == 0 {
 		return nil
 	}
 	rate, ok := sample.Unbiased()
-	if !ok { // of that many trials the bias is small
+	if !ok { // with that many trials the bias is small
 		rate = all.Rate()
 	}
 	u := &record.Unbiased{PassRate: rate}
@@ -90,14 +90,14 @@ func UnbiasedOf(sample *stats.Sample, all stats.Share, passed, other []float64) 
 	return u
 }
 
-// comparable reports whether the trials ended as the rule had it, and not as another
-// grader did: of tasks that are graded again, trials may be missing that would have
-// been wanted.
+// comparable reports whether the trials ended according to the rule, and not according to
+// another grader. When a task is graded again, trials may be missing that the rule would have
+// required.
 func (d *Decider) comparable(c record.Counts) bool {
 	return d.Decided != nil || c.Skipped == 0
 }
 
-// RateOver is the rate of the trials of several tasks, of which the counts are given.
+// RateOver returns the rate of the trials of several tasks with the given counts.
 func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 	r := RateOf(c)
 	if r.PassRate == nil || !slices.ContainsFunc(tasks, (*record.Task).CouldStop) {
@@ -117,7 +117,7 @@ func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 	return r
 }
 
-// ScoreOver describes the mean scores of several tasks; nil when none has one, and
+// ScoreOver describes the mean scores of several tasks. It returns nil when none has one, and
 // while trials wait for a person's score.
 func ScoreOver(tasks []*record.Task) *record.ScoreStats {
 	stopping := slices.ContainsFunc(tasks, (*record.Task).CouldStop)

@@ -8,7 +8,7 @@ import (
 	"waza/runner/stats"
 )
 
-// RuleOf says when the task needs no more trials, as it was asked for at the start.
+// RuleOf returns the stopping rule of the task, as requested at the start.
 func RuleOf(t *record.TaskRef) stats.StoppingRule {
 	r := stats.StoppingRule{Trials: t.Trials, Threshold: 1, Confidence: t.Stopping}
 	if t.PassThreshold != nil {
@@ -17,34 +17,34 @@ func RuleOf(t *record.TaskRef) stats.StoppingRule {
 	return r
 }
 
-// DecisionText gives the decision as people are told it: "decided after 12 of 50 trials:
-// passed at 95 % confidence".
+// DecisionText describes a decision for people: "decided after 12 of 50 trials: passed at 95 %
+// confidence".
 func DecisionText(d *record.Decided) string {
 	s := fmt.Sprintf("decided after %d of %d trials: %s", d.After, d.Of, d.Verdict)
 	if d.Confidence >= 1 {
-		return s + ", whatever the others do"
+		return s + ", whatever the remaining trials do"
 	}
 	return s + " at " + figure.Confidence(d.Confidence) + " confidence"
 }
 
-// Decider decides the verdict on a task as its trials end. It looks at them in the
-// order of their numbers, not in the order in which they end: trials that fail may
-// well be the first to end, so looking at them first would be looking at a biased
-// sample. The zero value never decides. It is guarded as its [Task] is.
+// A Decider decides the verdict of a task as its trials end. It processes them in the order of
+// their numbers, not in the order in which they end. Failing trials often end first, so
+// processing in that order would give a biased sample. The zero value never decides. A Decider
+// is guarded like its [Task].
 type Decider struct {
 	Rule stats.StoppingRule // a zero confidence means never
 
-	next    int                    // index of the next trial to look at
-	ended   map[int]record.Verdict // those that ended before their turn
-	Sample  *stats.Sample          // the trials looked at; nil until the first
-	failed  int                    // how many of the sample failed, timeouts left out
+	next    int                    // index of the next trial to process
+	ended   map[int]record.Verdict // trials that ended before their turn
+	Sample  *stats.Sample          // the processed trials; nil until the first
+	failed  int                    // number of failed trials of the sample, without timeouts
 	Decided *record.Decided
-	// open: the verdict of a trial that would have to be looked at is not known.
+	// open reports whether the verdict of a trial that must be processed is unknown.
 	open bool
 }
 
-// Add takes the verdict of the trial at an index, and reports whether that decided
-// the task's.
+// Add adds the verdict of the trial at an index, and reports whether it decides the verdict of
+// the task.
 func (d *Decider) Add(index int, v record.Verdict) bool {
 	if d.Rule.Confidence == 0 || d.Decided != nil || d.open {
 		return false
@@ -64,8 +64,8 @@ func (d *Decider) Add(index int, v record.Verdict) bool {
 	return d.Decided != nil
 }
 
-// look takes the next trial. One in error does not count: it leaves as many trials
-// as if it had not been asked for.
+// look processes the next trial. A trial in error does not count; it also reduces the number of
+// requested trials.
 func (d *Decider) look(v record.Verdict) {
 	if d.Sample == nil {
 		d.Sample = stats.NewSample(d.Rule)
@@ -96,8 +96,8 @@ func (d *Decider) look(v record.Verdict) {
 	}
 }
 
-// verdict is the decision on a task of which so many trials were never started; nil
-// when there is none, or nothing was left out.
+// verdict returns the decision of a task with the given number of skipped trials; nil without a
+// decision, or when no trial was skipped.
 func (d *Decider) verdict(skipped int) *record.Decided {
 	if d.Decided == nil || skipped == 0 {
 		return nil

@@ -22,8 +22,7 @@ func metricOf(t *testing.T, results ...record.Grade) record.MetricResult {
 	return tally.Summary(rec.Metrics).Metrics[0]
 }
 
-// A metric was summed in the order in which trials ended, and so differed by a
-// rounding from one run to the next.
+// A metric was summed in the order in which trials ended, and so rounding differed between runs.
 func TestMetricDoesNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	score := func(x float64) record.Grade { return record.Grade{Name: "g", Type: "text", Score: x} }
@@ -32,7 +31,7 @@ func TestMetricDoesNotDependOnOrder(t *testing.T) {
 	require.Equal(t, *a.Value, *b.Value)
 }
 
-// A grader that the deadline cut short counted as one that gave a score of 0.
+// A grader that the deadline cut short used to count with a score of 0.
 func TestMetricLeavesOutGradersWithoutScore(t *testing.T) {
 	t.Parallel()
 	cut := record.Grade{Name: "g", Type: "program", Error: "the trial's time is up"}

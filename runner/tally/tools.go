@@ -5,12 +5,12 @@ import (
 	"waza/runner/stats"
 )
 
-// toolTally holds the tool scores of the trials of a task, those of trials that passed and
-// of the others apart. They are kept one by one: a sum would depend, by a rounding, on the
-// order in which trials happen to end.
+// toolTally holds the tool scores of the trials of a task, separately for passed and other
+// trials. It keeps each score, because rounding makes a sum depend on the order in which trials
+// happen to end.
 type toolTally struct{ passed, other toolValues }
 
-// toolValues are tool scores by what they measure.
+// toolValues holds tool scores by measure.
 type toolValues struct{ selection, params, overall []float64 }
 
 func (v *toolValues) add(s *record.ToolScores) {
@@ -21,8 +21,8 @@ func (v *toolValues) add(s *record.ToolScores) {
 	}
 }
 
-// add takes the scores of a trial that says something about the agent. One that waits for
-// a person is among them: only those that passed all else wait.
+// add adds the scores of a trial that measures the agent. This includes trials that wait for a
+// person, because only trials that passed everything else wait.
 func (t *toolTally) add(res *record.Trial) {
 	switch {
 	case res.Tools == nil:
@@ -33,8 +33,8 @@ func (t *toolTally) add(res *record.Trial) {
 	}
 }
 
-// means are those of the task; nil without scores. Of a task that could stop early, trials
-// that passed and others are weighed as its score weighs them, which has no bias.
+// means returns the mean tool scores of the task; nil without scores. For a task that could stop
+// early, it weighs passed and other trials like the unbiased score.
 func (t *toolTally) means(unbiased *record.Unbiased) *record.ToolScores {
 	mean := func(passed, other []float64) *float64 {
 		p, o := stats.Describe(passed), stats.Describe(other)
@@ -54,10 +54,10 @@ func (t *toolTally) means(unbiased *record.Unbiased) *record.ToolScores {
 	return &record.ToolScores{Selection: *selection, Params: mean(t.passed.params, t.other.params), Overall: *overall}
 }
 
-// ToolsOver are the means over tasks of their tool scores, as the score of a run is a mean
-// over tasks; nil when none has any. For example, three tasks have the overall scores
-// 1, 0.9 and 0.5, and the last lists no arguments, so that its params are nil: the overall
-// score is 2.4 / 3 = 0.8, and params are the mean of two.
+// ToolsOver returns the means over tasks of their tool scores, like the score of a run is a mean
+// over tasks; nil when none has any. For example, three tasks have the overall scores 1, 0.9 and
+// 0.5, and the last lists no arguments, so its params are nil. The overall score is 2.4 / 3 =
+// 0.8, and params are the mean of two.
 func ToolsOver(tasks []*record.Task) *record.ToolScores {
 	var all toolValues
 	for _, t := range tasks {

@@ -13,7 +13,7 @@ func tools(selection float64, params *float64, overall float64) *record.TrialToo
 	return &record.TrialTools{ToolScores: record.ToolScores{Selection: selection, Params: params, Overall: overall}}
 }
 
-// Tasks have the means over trials, and runs and cells those over tasks, as computed by hand.
+// Tasks have the means over trials, and runs and cells the means over tasks, computed by hand.
 func TestToolScoreMeans(t *testing.T) {
 	t.Parallel()
 	x := func(x float64) *float64 { return &x }
@@ -33,7 +33,7 @@ func TestToolScoreMeans(t *testing.T) {
 		of(record.TimedOut, tools(0, x(0), 0)),
 		of(record.NeedsReview, tools(0.5, x(0.2), 0.35)),
 		of(record.Errored, nil),
-		of(record.Errored, tools(1, x(1), 1)), // which no executor makes
+		of(record.Errored, tools(1, x(1), 1)), // which no executor produces
 	)
 	require.Equal(t, &record.ToolScores{Selection: 2.5 / 4, Params: x(0.5), Overall: 2.25 / 4}, a.Tools)
 	b := task(of(record.Failed, tools(0.5, nil, 0.5)), of(record.Failed, tools(0, nil, 0)))
@@ -55,7 +55,7 @@ func TestToolScoreMeans(t *testing.T) {
 	require.Nil(t, tally.NewRun(rec).Summary(nil).Tools)
 }
 
-// Trials of a task that stopped early weigh as its unbiased rate has them.
+// Trials of a task that stopped early have the weights of its unbiased rate.
 func TestToolScoresOfStoppedTasks(t *testing.T) {
 	t.Parallel()
 	ref := &record.TaskRef{Trials: 10, Stopping: 0.95}

@@ -5,8 +5,8 @@ import (
 	"waza/runner/stats"
 )
 
-// triggerResult sums up the trigger tests, in one cell or, with nil, in all; nil when
-// the suite has none.
+// triggerResult summarizes the trigger tests of one cell or, with nil, of all. It returns nil
+// when the suite has none.
 func (t *Run) triggerResult(cell *record.Cell) *record.TriggerResult {
 	asked := t.rec.Triggers
 	if asked == nil {
@@ -53,7 +53,7 @@ func promptResult(ref *record.TaskRef, res *record.Task) record.TriggerPrompt {
 	return p
 }
 
-// add shares the weight of a prompt among its answers.
+// addPrompt divides the weight of a prompt among its answers.
 func addPrompt(c *record.Confusion, p record.TriggerPrompt, weight float64) {
 	triggered := weight * float64(p.Triggered) / float64(p.Answered)
 	not := weight * float64(p.Answered-p.Triggered) / float64(p.Answered)
@@ -75,7 +75,7 @@ func addQuotients(r *record.TriggerResult) {
 	r.Accuracy = quotient(right, right+c.FalsePositives+c.FalseNegatives)
 }
 
-// quotient is nil where it is not defined.
+// quotient returns part/whole; nil where that is undefined.
 func quotient(part, whole float64) *float64 {
 	if whole <= 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"waza/runner/stats"
 )
 
-// obedient is the agent that does what prompts say: "use" the skill, then "hang",
-// or "fail"; words ending in a number only in the trial of that number.
+// obedient is an agent that follows prompts: "use" the skill, then "hang", or "fail". Words that
+// end in a number apply only to the trial with that number.
 func obedient(ctx context.Context, t *executor.Trial) (string, error) {
 	for word := range strings.FieldsSeq(t.Prompt) {
 		word, num, only := strings.Cut(word, "@")
@@ -105,8 +105,8 @@ should_not_trigger_prompts:
 	runnertest.OneVerdictEach(t, res, events, false)
 }
 
-// Wrong answers were asked for again, max_attempts times, so that an agent that
-// guesses looked like one that knows.
+// Wrong answers used to be retried max_attempts times, so that a guessing agent looked like a
+// good one.
 func TestTriggersAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -122,8 +122,8 @@ should_trigger_prompts: [nothing, fail@1]
 	require.Len(t, res.Trial(t, "should_trigger#2", 1).Attempts, 1, "errors are no answers")
 }
 
-// Where nothing used the skill, precision is not defined; where nothing should,
-// recall is not.
+// Where nothing used the skill, precision is undefined. Where nothing should, recall is
+// undefined.
 func TestTriggerQuotientsUndefined(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -142,8 +142,8 @@ should_not_trigger_prompts: [nothing, more]
 	require.Equal(t, stats.Wilson(2, 2, stats.DefaultConfidence), *tr.AccuracyInterval)
 }
 
-// A prompt is answered once the agent has used the skill, even if its time is up
-// then; one whose time is up before is not counted.
+// A prompt is answered once the agent has used the skill, even if the trial then times out. A
+// trial that times out before does not count.
 func TestTriggerTimeouts(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -169,7 +169,7 @@ should_not_trigger_prompts: [use hang, hang, other hang]
 	require.Equal(t, "timeout exceeded", res.Trial(t, "should_trigger#2", 1).Error)
 }
 
-// Nothing that was answered is nothing measured, and no perfect score.
+// Without any answer nothing is measured, and there is no perfect score.
 func TestTriggersUnanswered(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -202,13 +202,13 @@ should_trigger_prompts: [use]
 should_not_trigger_prompts: [nothing, more]
 ` + runnertest.Skill
 
-// Executors that could only make the answers up do not.
+// Executors that could only invent answers run no trigger tests.
 func TestTriggersNotMeasured(t *testing.T) {
 	t.Parallel()
 	scripted := strings.Replace(taskAndTriggers, "  trials", "  mock: {replies: [{output: x, skills: [explainer]}]}\n  trials", 1)
 	for _, c := range []struct{ name, files, executor, note string }{
 		{"canned", taskAndTriggers, "mock", "not measured: executor mock makes its replies up"},
-		{"scripted", scripted, "mock", "not measured: executor mock does what the suite scripts"},
+		{"scripted", scripted, "mock", "not measured: executor mock follows a script of the suite"},
 		{"model", taskAndTriggers, "openai", "not measured: executor openai does not report which skills are invoked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -247,32 +247,32 @@ func TestTriggerSelection(t *testing.T) {
 		{record.Request{Task: "a"}, "a"},
 		{record.Request{Tags: []string{"warm"}}, "a"},
 		{record.Request{Tags: []string{"warm"}, Tasks: []string{"should_*"}}, `no task of the suite matches both task and tag "should_*", "warm"`},
-		{record.Request{Tasks: []string{"shold_*"}}, `no task of the suite matches task "shold_*"; there are a`},
-		{record.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; there are a`},
-		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 4 tasks are more than the limit of 125000: a run has at most 500000 trials"},
+		{record.Request{Tasks: []string{"shold_*"}}, `no task of the suite matches task "shold_*"; the suite has a`},
+		{record.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; the suite has a`},
+		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 4 tasks exceed the limit of 125000: a run has at most 500000 trials"},
 	} {
 		require.Equal(t, c.want, runnertest.PlannedIDs(r.Planner().Plan(t.Context(), suite, c.req)))
 	}
-	require.Equal(t, "there is nothing to run but trigger tests: not measured: executor mock makes its replies up",
+	require.Equal(t, "nothing to run except trigger tests: not measured: executor mock makes its replies up",
 		runnertest.PlannedIDs(mock.Planner().Plan(t.Context(), alone, record.Request{})))
 }
 
-// What was not chosen is said not to have been measured.
+// Trigger tests that were not chosen are reported as not measured.
 func TestTriggersLeftOut(t *testing.T) {
 	t.Parallel()
 	files := strings.Replace(taskAndTriggers, "config:", "config:\n  executor: agent", 1)
 	res, _ := runnertest.RunAgent(t, files, record.Request{Task: "a"}, obedient)
 	require.Equal(t, 1, res.Summary.Total)
 	require.False(t, res.Summary.Triggers.Measured)
-	require.Contains(t, res.Summary.Triggers.Note, "the tasks to run were chosen")
+	require.Contains(t, res.Summary.Triggers.Note, "the chosen tasks include no trigger test")
 	res, _ = runnertest.RunAgent(t, files, record.Request{Tasks: []string{"should_trigger*"}}, obedient)
 	require.Equal(t, 3, res.Summary.Triggers.Prompts)
 	require.Len(t, res.Summary.Triggers.Results, 1)
 	require.Equal(t, 1.0, *res.Summary.Triggers.Accuracy)
 }
 
-// The agent of trigger tests has the suite's skills, also in a suite without
-// tasks, and no baseline.
+// The agent of trigger tests has the suite's skills, even in a suite without tasks, and no
+// baseline.
 func TestTriggersHaveSkills(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -294,8 +294,8 @@ should_trigger_prompts: [explain]
 	require.False(t, res.Summary.Baseline.Measured)
 }
 
-// Agents call a skill by the name of its directory or by that of its SKILL.md; the
-// tests may use either.
+// Agents call a skill by the name of its directory or by that in its SKILL.md. The tests accept
+// both.
 func TestTriggersByAnyName(t *testing.T) {
 	t.Parallel()
 	for _, under := range []string{"explainer", "explain-code"} {
@@ -315,8 +315,7 @@ should_not_trigger_prompts: [use explain]
 	}
 }
 
-// A trial of a trigger test is named by its prompt, by what it should lead to and
-// by the skill.
+// The hash of a trigger test covers its prompt, the expected answer and the skill.
 func TestTriggerHashes(t *testing.T) {
 	t.Parallel()
 	name := func(change ...string) string {

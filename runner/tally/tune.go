@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// rivalLevel is the level of all tests of [Run.tuneResult] together.
+	// rivalLevel is the combined level of all tests of [Run.tuneResult].
 	rivalLevel = 0.05
-	// mostRivals bounds the cells that are tested, whose time grows with their number.
+	// mostRivals limits the number of tested cells, because the time of the tests grows with it.
 	mostRivals = 100
 )
 
-// tuning keeps the scores of the trials of a param_tune or prompt_tune, by task. Each is
-// kept, for tests need them all. nil keeps none.
+// tuning keeps the scores of the trials of a param_tune or prompt_tune, by task. It keeps each
+// score, because tests need them all. A nil tuning keeps none.
 type tuning [][]float64
 
 func newTuning(rec *record.Run) tuning {
@@ -34,17 +34,17 @@ func (t tuning) add(task int, res *record.Trial) {
 	}
 }
 
-// tuneResult ranks the cells by their mean score over tasks, and names those that may be as
-// good as the best. The lock of the tally is held.
+// tuneResult ranks the cells by their mean score over tasks, and names those that may be as good
+// as the best. The caller holds the lock of the tally.
 //
-// A cell is a rival unless a permutation test within tasks, as for comparing runs (see
-// [stats.PermutationStrata]), separates its scores from those of the best at the level
-// 0.05 / (cells - 1). Of cells whose scores have, task by task, the same distribution as
-// those of the best, any is taken for worse with a probability of at most 5 % (Bonferroni).
+// A cell is a rival unless a permutation test within tasks, like that for comparing runs (see
+// [stats.PermutationStrata]), separates its scores from those of the best at the level 0.05 /
+// (cells - 1). If the scores of some cells have, task by task, the same distribution as those of
+// the best, the probability that any of them is classified as worse is at most 5 % (Bonferroni).
 //
-// Example: three cells have the mean scores 0.9, 0.85 and 0.3. The best is the first. Its
-// tests against the others have p = 0.4 and p = 0.001; the level is 0.05 / 2 = 0.025, so
-// that the second cell is a rival and the third is none.
+// Example: three cells have the mean scores 0.9, 0.85 and 0.3. The best is the first. Its tests
+// against the others have p = 0.4 and p = 0.001. The level is 0.05 / 2 = 0.025, so the second
+// cell is a rival and the third is not.
 func (t *Run) tuneResult(groups []record.GroupResult) *record.TuneResult {
 	var cells []record.GroupResult
 	for _, g := range groups {
@@ -61,7 +61,7 @@ func (t *Run) tuneResult(groups []record.GroupResult) *record.TuneResult {
 	res := &record.TuneResult{Best: cells[0].Group, Prompts: slices.Clone(t.prompts)}
 	others := cells[1:]
 	if len(others) > mostRivals {
-		res.Note = fmt.Sprintf("more than %d cells have scores; which of them may be as good was not tested", mostRivals+1)
+		res.Note = fmt.Sprintf("more than %d cells have scores; rivals were not determined", mostRivals+1)
 		return res
 	}
 	for _, c := range others {
@@ -73,7 +73,7 @@ func (t *Run) tuneResult(groups []record.GroupResult) *record.TuneResult {
 	return res
 }
 
-// scoresOf are the scores of two cells, by task of the suite.
+// scoresOf returns the scores of two cells, by task of the suite.
 func (t *Run) scoresOf(a, b *record.Cell) []stats.Scores {
 	byTask := map[string]*stats.Scores{}
 	var order []string

@@ -13,7 +13,7 @@ import (
 	"waza/runner/tally"
 )
 
-// tuned is the result of a tuning whose cells have these scores: by cell, task and trial.
+// tuned returns the result of a tuning whose cells have these scores: by cell, task and trial.
 func tuned(t *testing.T, kind eval.SuiteKind, cells [][][]float64) *record.TuneResult {
 	t.Helper()
 	rec := &record.Run{Suite: record.SuiteRef{Kind: kind}}
@@ -73,7 +73,7 @@ func TestTuneResult(t *testing.T) {
 	}
 }
 
-// A cell that does not differ from the best is taken for worse in at most 5 % of runs.
+// A cell equal to the best is classified as worse in at most 5 % of runs.
 func TestTuneKeepsEqualCells(t *testing.T) {
 	t.Parallel()
 	const runs, cells, tasks, trials = 400, 4, 3, 4
@@ -96,8 +96,8 @@ func TestTuneKeepsEqualCells(t *testing.T) {
 			}
 			scores = append(scores, all)
 		}
-		// The first cell is one of those that are truly best. It is lost when it is neither
-		// Best nor a rival.
+		// The first cell is truly among the best. It is lost when it is neither Best nor a
+		// rival.
 		res := tuned(t, eval.ParamTune, scores)
 		if res.Best != "c0" && !slices.Contains(res.Rivals, "c0") {
 			wrong++

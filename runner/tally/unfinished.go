@@ -6,10 +6,9 @@ import (
 	"waza/runner/record"
 )
 
-// Unfinished sums up the trials that have ended of tasks that have not, by the
-// index of the task: of a run that goes on, or whose process was killed. Their
-// verdict is empty, for the trials that are missing have a say in it. It reads
-// every trial of such a run.
+// Unfinished summarizes the ended trials of tasks that have not ended, by task index. Such tasks
+// belong to an active run, or to a run whose process was killed. Their verdict is empty, because
+// it depends on the missing trials. Unfinished reads every trial of such a run.
 func Unfinished(h record.Handle) (map[int]*record.Task, error) {
 	results, err := h.Results()
 	if err != nil || !slices.Contains(results, nil) {

@@ -13,8 +13,8 @@ import (
 	"waza/runner/tally"
 )
 
-// Trials that ended of a task that did not are summed up; of a run whose tasks all
-// ended there is nothing to tell.
+// Ended trials of unfinished tasks are summarized. For a run whose tasks all ended the result is
+// empty.
 func TestUnfinishedTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ func TestVerdictOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		results []record.Grade
 		verdict record.Verdict
-		score   float64 // less than 0 for none
+		score   float64 // negative for none
 	}{
 		"nothing":                     {nil, record.Passed, 1},
 		"passed":                      {[]record.Grade{gave(1, true), gave(0.5, true)}, record.Passed, 0.75},
@@ -68,7 +68,7 @@ func TestTaskThatWaits(t *testing.T) {
 	}{
 		{record.Counts{NeedsReview: 3}, 1, record.NeedsReview},
 		{record.Counts{Passed: 2, NeedsReview: 1}, 1, record.NeedsReview},
-		{record.Counts{Failed: 1, NeedsReview: 1}, 1, record.Failed}, // whatever anyone says
+		{record.Counts{Failed: 1, NeedsReview: 1}, 1, record.Failed}, // whatever people score
 		{record.Counts{Timeouts: 1, NeedsReview: 1}, 1, record.TimedOut},
 		{record.Counts{Failed: 1, NeedsReview: 1}, 0.5, record.NeedsReview},
 		{record.Counts{Failed: 2, NeedsReview: 1}, 0.5, record.Failed},
@@ -83,7 +83,7 @@ func TestTaskThatWaits(t *testing.T) {
 	}
 }
 
-// What a person has not scored yet neither is nor gives a score anywhere.
+// A trial that waits for a person's score is not counted and has no score anywhere.
 func TestWaitingTrialsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Groups: []string{"g"}}}, Metrics: []record.MetricRef{{Name: "human"}, {Name: "p"}}}

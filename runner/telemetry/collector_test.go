@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector takes traces as OTLP over HTTP, like a real one.
+// collector receives traces as OTLP over HTTP, like a real collector.
 type collector struct {
 	*httptest.Server
 
@@ -24,7 +24,7 @@ type collector struct {
 	resource []*commonpb.KeyValue
 	requests int
 	headers  http.Header
-	status   int // of answers; 0 means 200
+	status   int // status of responses; 0 means 200
 }
 
 func newCollector(t *testing.T) *collector {
@@ -48,7 +48,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(body)
 	var req coltracepb.ExportTraceServiceRequest
 	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(b, &req) != nil {
-		http.Error(w, "not what was asked for", http.StatusBadRequest)
+		http.Error(w, "unexpected request", http.StatusBadRequest)
 		return
 	}
 	c.mu.Lock()
@@ -70,13 +70,13 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// node is a span with those in it.
+// node is a span with its children.
 type node struct {
 	*tracepb.Span
 	children []*node
 }
 
-// tree puts spans together, and checks that each stands within its parent.
+// tree builds the trees of spans, and checks that each span is within the time of its parent.
 func (c *collector) tree(t *testing.T) []*node {
 	t.Helper()
 	c.mu.Lock()

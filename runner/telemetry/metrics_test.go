@@ -11,7 +11,7 @@ import (
 	"waza/runner/telemetry"
 )
 
-// What runs did is counted once, and nothing goes on when they are over.
+// Each event of a run is counted once, and nothing is running at the end.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	m := telemetry.NewMetrics()
@@ -21,7 +21,7 @@ func TestMetrics(t *testing.T) {
 	for range 2 {
 		runs = append(runs, start(t, r, fmt.Sprintf(suiteText, "desk")))
 	}
-	m.Close(t.Context()) // waits for runs that have only just started
+	m.Close(t.Context()) // also waits for runs that have only just started
 	require.Len(t, runs, 2)
 	families, err := m.Registry().Gather()
 	require.NoError(t, err)

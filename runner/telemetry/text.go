@@ -7,7 +7,7 @@ import (
 	"waza/eval/text"
 )
 
-// clip bounds a content. Attributes must be valid UTF-8.
+// clip limits the length of a content. It makes it valid UTF-8, as attributes require.
 func clip(content string) string {
 	if len(content) <= maxText {
 		return content
@@ -22,8 +22,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// milliseconds is a duration that somebody reported: never negative, nor longer
-// than a day.
+// milliseconds converts a reported duration and limits it to between zero and a day.
 func milliseconds(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), 24*3600*1000)) * time.Millisecond
 }

@@ -20,7 +20,7 @@ import (
 	"waza/runner/trial"
 )
 
-// busy is an executor whose only agent is free after a while.
+// busy is an executor whose only agent becomes free after a while.
 type busy struct {
 	wait     time.Duration
 	err      error
@@ -37,7 +37,7 @@ func (b *busy) Admit(ctx context.Context, _ *executor.Admission) (executor.Room,
 func (b *busy) Release() { b.released++ }
 
 func (b *busy) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
-	time.Sleep(time.Second) // in a bubble
+	time.Sleep(time.Second) // in a synctest bubble
 	return executor.Outcome{Output: t.Prompt}, nil
 }
 
@@ -48,7 +48,7 @@ func doBusy(ctx context.Context, t *testing.T, b *busy) *record.Trial {
 	return do(ctx, t, b, nil)
 }
 
-// do does a trial with an executor of the test; change may be nil.
+// do executes a trial with an executor of the test; change may be nil.
 func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*trial.Env)) *record.Trial {
 	t.Helper()
 	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return exec, nil }}
@@ -68,7 +68,7 @@ func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*
 	})
 }
 
-// A trial that waits for a free agent spends neither time nor attempts.
+// A trial that waits for a free agent uses neither time nor attempts.
 func TestWaitingIsNotWorking(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWaitingEndsWithTheRun(t *testing.T) {
 	})
 }
 
-// An executor that will never have room is a fault like any other.
+// An executor that will never have room is an error like any other.
 func TestNeverAdmitted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pause before a retry doubled without end, and overflowed.
+// The pause before a retry used to double without limit, and overflowed.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, retryDelay, backoff(1))

@@ -12,22 +12,21 @@ import (
 	"waza/runner/record"
 )
 
-// boundGrader is a grader, or one that stands for it when err says why it cannot
-// be built.
+// boundGrader is a grader, or a placeholder if err is the reason why the grader cannot be built.
 type boundGrader struct {
 	*grader.Bound
 	err error
 }
 
-// boundTask is a task as one executor does it: which expectations are graded depends
-// on what the executor can report.
+// boundTask is a task with one executor. The capabilities of the executor determine which
+// expectations are graded.
 type boundTask struct {
 	task *eval.Task
 	setup
 }
 
-// Bind returns the graders of an order's task. Each is built once per Env: a grader
-// of the suite serves all tasks. The error says why none of them can do its work.
+// Bind returns the graders of an order's task. Each is built once per Env: a grader of the suite
+// serves all tasks. The error is the reason why none of them can work.
 func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -39,7 +38,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	var graders []*grader.Bound
 	for _, spec := range o.Task.Effective {
 		b := e.boundLocked(spec)
-		// A canned reply only tries a suite out, which needs no judge.
+		// A canned reply is for trying out a suite and needs no judge.
 		if executor.AsStop(b.err) != nil && !caps.Canned {
 			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
 		}
@@ -88,8 +87,8 @@ func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
 	return b
 }
 
-// brokenGrader stands for a grader that could not be built: the trials it
-// applies to end in error.
+// brokenGrader replaces a grader that could not be built. The trials that it applies to end in
+// error.
 type brokenGrader struct{ err error }
 
 func (g brokenGrader) Grade(context.Context, *grader.Subject) (grader.Score, error) {

@@ -10,13 +10,13 @@ import (
 	"waza/runner/record"
 )
 
-// maxExpansion bounds the bytes of all texts of one attempt that template variables
-// were put into: prompts, files, and what executors and graders use.
+// maxExpansion limits the total bytes of all texts of one attempt with expanded template
+// variables: prompts, files, and texts for executors and graders.
 const maxExpansion = 32 << 20
 
-// expander fills the template variables of an attempt's texts. A text that becomes
-// too long is no text but the end of the attempt, because nothing that is done with
-// part of it would mean anything. It is safe for concurrent use.
+// expander expands the template variables of an attempt's texts. A text that becomes too long
+// ends the attempt, because using a part of it would be meaningless. An expander is safe for
+// concurrent use.
 type expander struct {
 	task *eval.Task
 	vars eval.TrialVars
@@ -30,20 +30,20 @@ func newExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFu
 	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
 }
 
-// Expand returns a function that fills the template variables of texts of an order's task
-// as in its first attempt. It calls end with the reason when texts become too long.
+// Expand returns a function that expands the template variables of texts of an order's task like
+// in its first attempt. It calls end with the reason when texts become too long.
 func Expand(o *record.Order, end context.CancelCauseFunc) func(text string) string {
 	return newExpander(o.Task, o.Vars(1), end).fill
 }
 
-// fill returns the expanded text, or "" once the attempt has ended for that.
+// fill returns the expanded text, or "" once the attempt has ended because of the limit.
 func (e *expander) fill(text string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out, err := e.task.Expand(text, e.vars, min(e.left, eval.MaxExpandedBytes))
 	switch {
 	case err != nil && e.left < eval.MaxExpandedBytes:
-		e.end(&expansionError{fmt.Errorf("the texts of the trial become longer than %s together by their template variables", files.Size(maxExpansion))})
+		e.end(&expansionError{fmt.Errorf("the texts of the trial exceed %s in total after expansion of their template variables", files.Size(maxExpansion))})
 		return ""
 	case err != nil:
 		e.end(&expansionError{err})

@@ -15,20 +15,20 @@ import (
 	"waza/runner/runnertest"
 )
 
-// expanding is a suite of a hundred kilobytes that names one variable so often
-// that gigabytes would come of it.
+// expanding returns a suite of a hundred kilobytes that uses one variable so often that it would
+// expand to gigabytes.
 func expanding(config, task string) string {
 	return fmt.Sprintf("\n-- eval.yaml --\nname: s\ninputs: {a: %s}\nconfig: {retry_errors: 3, %s}\ntasks:\n  - {id: t, %s}\n",
 		strings.Repeat("x", 100<<10), config, task)
 }
 
-// Template variables could make a prompt, a reply or a check of any length, until
-// the memory of the machine was full.
+// Template variables could expand a prompt, a reply or a check to any length, until the memory
+// of the machine was full.
 func TestAttackTextsDoNotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	often := strings.Repeat("{{a}}", 10_000)
 	nearly := strings.Repeat("{{a}}", 75)
-	const single, all = `becomes longer than 8 MiB by its template variables`, "the texts of the trial become longer than 32 MiB together by their template variables"
+	const single, all = `is longer than 8 MiB after its template variables are replaced`, "the texts of the trial exceed 32 MiB in total after expansion of their template variables"
 	for _, tt := range []struct{ name, config, task, want string }{
 		{"a reply", "mock: {replies: [{match: '', output: '" + often + "'}]}", "prompt: hi", single},
 		{"a file of a reply", "mock: {replies: [{match: '', files: [{path: f, content: '" + often + "'}]}]}", "prompt: hi", single},
@@ -48,7 +48,7 @@ func TestAttackTextsDoNotGrowWithoutBound(t *testing.T) {
 	}
 }
 
-// What a suite says itself is known before anything is run.
+// Problems that are visible in the suite are reported before anything runs.
 func TestTextsThatGrowAreFindings(t *testing.T) {
 	t.Parallel()
 	often := strings.Repeat("{{a}}", 1000)
@@ -71,6 +71,6 @@ func TestTextsThatGrowAreFindings(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, ds.Errors(), 1, "%s: %v", name, ds)
 		require.Equal(t, decode.CodeTooLarge, ds.Errors()[0].Code, name)
-		require.Contains(t, ds.Errors()[0].Message, "becomes longer than 8 MiB", name)
+		require.Contains(t, ds.Errors()[0].Message, "is longer than 8 MiB", name)
 	}
 }

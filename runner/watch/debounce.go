@@ -4,22 +4,22 @@ import (
 	"time"
 )
 
-// How long a watch waits after a change for further ones: until nothing has
-// changed for watchQuiet, for editors save in several steps, and many files are
-// saved at once; and at most for watchMost, should it never be quiet.
+// The delay between a change and the reaction to it. A watch waits until nothing has changed for
+// watchQuiet, because editors save in several steps and may save many files at once. It waits at
+// most watchMost if changes do not stop.
 const (
 	watchQuiet = 100 * time.Millisecond
 	watchMost  = time.Second
 )
 
-// debounce makes one of many changes. It belongs to one goroutine.
+// debounce combines many changes into one. Only one goroutine may use it.
 type debounce struct {
 	quiet, most time.Duration
-	first       time.Time   // of the changes that were not told of; zero when there are none
+	first       time.Time   // time of the first unreported change; zero without changes
 	timer       *time.Timer // nil before the first change
 }
 
-// touch notes a change.
+// touch records a change.
 func (d *debounce) touch() {
 	now := time.Now()
 	if d.first.IsZero() {
@@ -33,7 +33,7 @@ func (d *debounce) touch() {
 	}
 }
 
-// due is ready when the changes are to be looked at; call done then.
+// due returns a channel that is ready when the changes should be processed; call done then.
 func (d *debounce) due() <-chan time.Time {
 	if d.timer == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Changes are told of once it is quiet, and after a second at most.
+// Changes are reported when no more follow, and after a second at most.
 func TestDebounce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,14 +44,14 @@ func TestDebounce(t *testing.T) {
 	})
 }
 
-// A machine that watches too much already says what to do about it.
+// When the machine watches too many files, the error has a hint.
 func TestWatchErrors(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, watchError(nil))
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EMFILE} {
 		var e *Error
 		require.ErrorAs(t, watchError(fmt.Errorf("add: %w", os.NewSyscallError("inotify", errno))), &e)
-		require.Contains(t, e.Error(), "files cannot be watched: too many")
+		require.Contains(t, e.Error(), "cannot watch files: ")
 		require.Contains(t, e.Hint, "sysctl")
 	}
 	var e *Error

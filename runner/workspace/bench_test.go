@@ -11,8 +11,8 @@ import (
 	"waza/runner/workspace"
 )
 
-// BenchmarkSnapshot keeps a workspace of five small files, the content of one of
-// which is new each time.
+// BenchmarkSnapshot records a workspace of five small files, one of which has new content each
+// time.
 func BenchmarkSnapshot(b *testing.B) {
 	w, err := journal.NewStore(b.TempDir()).Create("r", []byte("{}"))
 	if err != nil {

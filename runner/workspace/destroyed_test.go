@@ -15,9 +15,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// An agent that deleted its workspace had trials in error, which count for nothing,
-// in place of failed ones. One that replaced it by a link was graded by what the link
-// leads to.
+// An agent that deleted its workspace made its trials end in error, which does not count,
+// instead of failing. An agent that replaced it by a link was graded by the target of the link.
 func TestAttackDestroyedWorkspace(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
@@ -57,8 +56,8 @@ func TestAttackDestroyedWorkspace(t *testing.T) {
 	}
 }
 
-// requireDestroyed checks that the one trial failed for that reason, or passed when
-// there is none.
+// requireDestroyed checks that the only trial failed for that reason, or passed when the reason
+// is empty.
 func requireDestroyed(t *testing.T, h record.Handle, why string) {
 	t.Helper()
 	require.NoError(t, h.Trials(func(_ int, res *record.Trial) error {

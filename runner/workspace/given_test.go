@@ -16,7 +16,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A snapshot tells what became of the files of the task, and what they held.
+// A snapshot records the fate of the task's files, and their initial contents.
 func TestSnapshotOfGivenFiles(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -61,7 +61,7 @@ removed gone.txt changed "gone\n"
 	}
 }
 
-// What an executor puts into a workspace before its agent begins is not the agent's.
+// Files that an executor puts into a workspace before its agent starts are not the agent's.
 func TestSnapshotOfPreparedFiles(t *testing.T) {
 	t.Parallel()
 	prepares := runnertest.Agent(func(_ context.Context, trial *executor.Trial) (string, error) {
@@ -104,7 +104,7 @@ removed gone.md changed "gone.md"
 `, "\n"), givenOf(t, live)))
 }
 
-// givenOf tells what became of the files of the only trial of a run.
+// givenOf returns the fate of the files of a run's only trial.
 func givenOf(t *testing.T, h record.Handle) string {
 	t.Helper()
 	blobs, err := h.Blobs()

@@ -22,9 +22,9 @@ func sortRemoved(entries []record.SnapshotEntry) {
 	slices.SortFunc(entries, func(a, b record.SnapshotEntry) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// Restore makes a workspace anew. What was not kept is not there, but for the
-// directories that held it; lost tells of it. Nothing is written outside of dir,
-// whatever the snapshot says.
+// Restore creates a workspace from a snapshot. Files that were not recorded are missing, but not
+// their directories; lost reports them. Nothing is written outside of dir, whatever the snapshot
+// contains.
 func Restore(s *record.Snapshot, dir string, blobs *journal.BlobReader) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -39,7 +39,7 @@ func Restore(s *record.Snapshot, dir string, blobs *journal.BlobReader) error {
 			return fmt.Errorf("%s: %w", s.Entries[i].Path, err)
 		}
 	}
-	// Permissions come last: a directory may not be writable.
+	// Permissions are set last, because a directory may not be writable.
 	for _, e := range slices.Backward(s.Entries) {
 		if e.Type != record.EntryDir && e.Type != record.EntryFile {
 			continue
@@ -53,7 +53,7 @@ func Restore(s *record.Snapshot, dir string, blobs *journal.BlobReader) error {
 
 func restoreEntry(root *os.Root, e *record.SnapshotEntry, blobs *journal.BlobReader) error {
 	name := filepath.FromSlash(e.Path)
-	if above := path.Dir(e.Path); above != "." { // it comes before, but for a record that someone changed
+	if above := path.Dir(e.Path); above != "." { // it precedes the entry, unless someone changed the record
 		if err := root.MkdirAll(filepath.FromSlash(above), 0o700); err != nil {
 			return err
 		}

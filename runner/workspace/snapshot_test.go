@@ -28,7 +28,7 @@ func newJournal(t *testing.T) *journal.Writer {
 	return w
 }
 
-// tree writes files, each a path and a content; a path that ends in a slash is a directory.
+// tree writes files, each a path and a content. A path that ends in a slash is a directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// described lists a tree: type and permissions, and what is in each file.
+// described lists a tree: type and permissions, and the content of each file.
 func described(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -82,8 +82,8 @@ func restored(t *testing.T, w *journal.Writer, s *record.Snapshot) string {
 	return dir
 }
 
-// A workspace comes back as it was: contents, permissions, links that lead nowhere
-// or out of it, empty files and directories.
+// A workspace is restored unchanged: contents, permissions, dangling links and links out of it,
+// empty files and directories.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
@@ -100,11 +100,11 @@ func TestSnapshot(t *testing.T) {
 	back := restored(t, w, s)
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(back, "locked"), 0o700) })
 	if diff := cmp.Diff(described(t, dir), described(t, back)); diff != "" {
-		t.Errorf("it is another (-taken +restored):\n%s", diff)
+		t.Errorf("trees differ (-taken +restored):\n%s", diff)
 	}
 }
 
-// What is not kept is named, and nothing is concluded from its absence.
+// Missing files are named, and graders draw no conclusions from their absence.
 func TestSnapshotLost(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
@@ -116,7 +116,7 @@ func TestSnapshotLost(t *testing.T) {
 	for path, lost := range map[string]string{
 		"a.txt": "", "none": "", "web/page": "", "node_modules": "", "./a.txt": "",
 		"": "big: larger than 16 MiB", "big": "larger than", "./big": "larger than", "pipe": "not a regular file",
-		"node_modules/x": "directories of this name are not kept", "web/../node_modules/x": "not kept",
+		"node_modules/x": "directories with this name are not recorded", "web/../node_modules/x": "not recorded",
 	} {
 		if err := workspace.Lost(s, path); lost == "" {
 			require.NoError(t, err, path)
@@ -129,11 +129,11 @@ func TestSnapshotLost(t *testing.T) {
 
 	require.NoError(t, os.Symlink("node_modules/lib", filepath.Join(dir, "link")))
 	s = workspace.TakeSnapshot(t.Context(), dir, w.Blobs(), nil)
-	require.Error(t, workspace.Lost(s, "link/index.js"), "it may lead to what was not kept")
+	require.Error(t, workspace.Lost(s, "link/index.js"), "the link may lead to an unrecorded file")
 	require.Error(t, workspace.Lost(s, "a.txt"))
 }
 
-// Snapshots are bounded: in number, in bytes, in depth, in time.
+// Snapshots are limited in number, bytes, depth and time.
 func TestSnapshotBounds(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
@@ -157,7 +157,7 @@ func TestSnapshotBounds(t *testing.T) {
 	deep := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(deep, strings.Repeat("d/", 500)), 0o755))
 	s = workspace.TakeSnapshot(t.Context(), deep, w.Blobs(), nil)
-	require.ErrorContains(t, workspace.Lost(s, strings.Repeat("d/", 400)+"x"), "too deep")
+	require.ErrorContains(t, workspace.Lost(s, strings.Repeat("d/", 400)+"x"), "nested too deeply")
 	require.NoError(t, workspace.Lost(s, "d/x"))
 
 	over, cancel := context.WithCancel(t.Context())
@@ -169,7 +169,7 @@ func TestSnapshotBounds(t *testing.T) {
 	require.ErrorContains(t, workspace.Lost(s, "f"), "cannot be recorded")
 }
 
-// Secrets are taken out before contents are kept.
+// Secrets are removed before contents are stored.
 func TestSnapshotRedacts(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
@@ -179,7 +179,7 @@ func TestSnapshotRedacts(t *testing.T) {
 	require.Equal(t, "/a -rw-r--r-- \"the word is [redacted]\"\n", described(t, restored(t, w, s)))
 }
 
-// Whatever a record says, nothing is written outside of the workspace.
+// Nothing is written outside of the workspace.
 func TestRestoreStaysInside(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
@@ -205,7 +205,7 @@ func TestRestoreStaysInside(t *testing.T) {
 	}
 }
 
-// Only trials whose executor asked for a workspace keep one.
+// Only trials whose executor requested a workspace record one.
 func TestSnapshotOfTrial(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `

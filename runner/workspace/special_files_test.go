@@ -22,7 +22,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// fixtureSuite has one file of each sort that is read for a plan or copied.
+// fixtureSuite has one file of each kind that is read for a plan or copied.
 const fixtureSuite = `
 -- eval.yaml --
 name: s
@@ -48,7 +48,7 @@ A skill.
 More of it.
 `
 
-// special are things that a file can become, which are no files.
+// special contains functions that create special files instead of regular ones.
 var special = map[string]func(path string) error{
 	"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o644) },
 	"device": func(path string) error { return os.Symlink("/dev/zero", path) },
@@ -63,7 +63,7 @@ var special = map[string]func(path string) error{
 	"directory": func(path string) error { return os.Mkdir(path, 0o755) },
 }
 
-// shortLoad loads the suite below a directory whose path has room for a socket's.
+// shortLoad loads the suite below a directory whose path is short enough for a socket.
 func shortLoad(t *testing.T, r *runner.Runner, archive string) *eval.Suite {
 	t.Helper()
 	suite := runnertest.Load(t, r, archive)
@@ -77,7 +77,7 @@ func shortLoad(t *testing.T, r *runner.Runner, archive string) *eval.Suite {
 	return suite
 }
 
-// soon fails the test when what must not wait for anybody does.
+// soon fails the test when do blocks.
 func soon(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -85,12 +85,12 @@ func soon(t *testing.T, what string, do func()) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatalf("%s waits in vain", what)
+		t.Fatalf("%s blocks", what)
 	}
 }
 
-// A file that became a pipe after its suite was checked made the plan of a run
-// wait for a writer, for ever.
+// A file that became a pipe after its suite was checked made the plan of a run wait forever for
+// a writer.
 func TestAttackPlanWaitsForNoPipe(t *testing.T) {
 	t.Parallel()
 	for kind, replace := range special {
@@ -105,7 +105,8 @@ func TestAttackPlanWaitsForNoPipe(t *testing.T) {
 				soon(t, "the plan", func() {
 					p, err := r.Planner().Plan(t.Context(), suite, record.Request{})
 					if name == "skills/x/more.md" || name == "check.sh" || name == "fixtures/want.txt" {
-						// What is no regular file is no part of a skill, nor what a grader names.
+						// Special files are neither part of a skill nor files that a grader
+						// names.
 						require.NoError(t, err)
 						p.Close()
 						return
@@ -119,7 +120,7 @@ func TestAttackPlanWaitsForNoPipe(t *testing.T) {
 	}
 }
 
-// The same after the run was planned hung the trial, beyond its deadline and
+// A pipe that appeared after the run was planned blocked the trial, beyond its deadline and
 // although it was cancelled.
 func TestAttackTrialWaitsForNoPipe(t *testing.T) {
 	t.Parallel()
@@ -146,7 +147,7 @@ func TestAttackTrialWaitsForNoPipe(t *testing.T) {
 	}
 }
 
-// An agent that replaces the fixtures of its suite by pipes hung what compares its
+// An agent that replaced the fixtures of its suite by pipes blocked the comparison of its
 // workspace with them, and graders that read their snapshots.
 func TestAttackNothingWaitsForThePipesOfAnAgent(t *testing.T) {
 	t.Parallel()
@@ -171,14 +172,14 @@ func TestAttackNothingWaitsForThePipesOfAnAgent(t *testing.T) {
 	require.Equal(t, record.GivenUnknown, trial.Workspace.Entries[0].Given)
 }
 
-// sparse makes a file of that size, which takes no room.
+// sparse creates a file of that size that takes no space.
 func sparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	require.NoError(t, os.Truncate(path, size))
 }
 
-// Sparse files of hundreds of gigabytes were read to their end for the name of a
-// trial, and nothing could stop that.
+// Sparse files of hundreds of gigabytes were read to their end for the hash of a trial, and
+// nothing could stop that.
 func TestAttackHugeFilesStopNoPlan(t *testing.T) {
 	t.Parallel()
 	r := runnertest.AgentRunner(t, t.TempDir(), nil)

@@ -1,6 +1,6 @@
-// Package recordtest reads results of runs in tests, and finds their tasks and
-// trials by id and number rather than by position. Call [Decode] for what waza run
-// --json, run.result and WriteResult write, then [Result.Task] and [Result.Trial].
+// Package recordtest decodes results of runs in tests, and finds their tasks and trials by id
+// and number instead of position. Call [Decode] for the output of waza run --json, run.result
+// and WriteResult, then [Result.Task] and [Result.Trial].
 package recordtest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"waza/runner/record"
 )
 
-// Result is a whole result as its readers decode it.
+// Result is the decoded result of a run.
 type Result struct {
 	RunID   string          `json:"runId"`
 	Status  record.Status   `json:"status"`
@@ -28,7 +28,7 @@ type Task struct {
 	Trials []record.Trial `json:"trials"`
 }
 
-// Decode reads a result. It fails the test when the text is none.
+// Decode decodes a result. It fails the test when the text is not a result.
 func Decode(t testing.TB, text []byte) *Result {
 	t.Helper()
 	var r Result
@@ -38,27 +38,27 @@ func Decode(t testing.TB, text []byte) *Result {
 	return &r
 }
 
-// Task returns the task of that id. It fails the test unless there is exactly one.
+// Task returns the task with the given id. It fails the test unless there is exactly one.
 func (r Result) Task(t testing.TB, id string) *Task {
 	t.Helper()
 	return One(t, "task", id, r.Tasks, func(task Task) string { return task.ID })
 }
 
-// Trial returns the trial of that number of the task of that id. It fails the test
+// Trial returns the trial with the given number of the task with the given id. It fails the test
 // unless there is exactly one.
 func (r Result) Trial(t testing.TB, id string, num int) *record.Trial {
 	t.Helper()
 	return r.Task(t, id).Trial(t, num)
 }
 
-// Trial returns the trial of that number. It fails the test unless there is exactly one.
+// Trial returns the trial with the given number. It fails the test unless there is exactly one.
 func (task Task) Trial(t testing.TB, num int) *record.Trial {
 	t.Helper()
 	return One(t, "trial of "+task.ID, num, task.Trials, func(trial record.Trial) int { return trial.TrialNum })
 }
 
-// ByID returns the element of the list whose field ID is id. It fails the test unless
-// there is exactly one.
+// ByID returns the element of the list whose field ID is id. It fails the test unless there is
+// exactly one.
 func ByID[T any](t testing.TB, list []T, id string) T {
 	t.Helper()
 	return *One(t, "element", id, list, func(e T) string { return idOf(e) })
@@ -75,8 +75,8 @@ func IDs[T any](list []T) []string {
 
 func idOf(e any) string { return reflect.Indirect(reflect.ValueOf(e)).FieldByName("ID").String() }
 
-// One returns the element of the list that has the key. It fails the test unless
-// there is exactly one; what says what is looked for.
+// One returns the element of the list with the given key. It fails the test unless there is
+// exactly one; what names the element in the failure message.
 func One[T any, K comparable](t testing.TB, what string, key K, list []T, keyOf func(T) K) *T {
 	t.Helper()
 	var found *T
@@ -84,13 +84,13 @@ func One[T any, K comparable](t testing.TB, what string, key K, list []T, keyOf 
 		switch {
 		case keyOf(list[i]) != key:
 		case found != nil:
-			t.Fatalf("%s %v: more than one", what, key)
+			t.Fatalf("%s %v: found more than one", what, key)
 		default:
 			found = &list[i]
 		}
 	}
 	if found == nil {
-		t.Fatalf("%s %v: none of %d", what, key, len(list))
+		t.Fatalf("%s %v: not found in list of %d", what, key, len(list))
 	}
 	return found
 }

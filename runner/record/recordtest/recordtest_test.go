@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorder is a test that may fail.
+// recorder records whether a test failed.
 type recorder struct {
 	testing.TB
 	failed bool
