@@ -14,8 +14,8 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// A program does the trials of another process by a server, and both the program and
-// the server may start late.
+// A program does the trials of another process through a server. The program and the server can
+// start late.
 func TestAgentDoesTrials(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
@@ -32,13 +32,13 @@ func TestAgentDoesTrials(t *testing.T) {
 	require.Regexp(t, `\b6\b`, out, "answered")
 
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
-	agent.says(t, "not connected; trying again")
+	agent.says(t, "connection failed; retrying")
 	require.NoError(t, agent.Process.Signal(syscall.SIGINT))
 	require.Equal(t, exit.Interrupted, agent.exitCode(t))
 	server.exitCode(t)
 }
 
-// What the program has started ends with the agent.
+// Processes of the program end with the agent.
 func TestAgentEndsItsProgram(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")

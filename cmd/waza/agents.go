@@ -20,11 +20,11 @@ func agentsCommand(e *env) *cli.Command {
 	}})
 }
 
-// serverLink reaches the server of the state directory, to which it connects when it is
-// used first.
+// serverLink returns a client of the server of the state directory. The client connects when it
+// is first used.
 func serverLink() *link.Client {
 	dir, err := stateDir()
-	if err != nil { // runner.New reports it
+	if err != nil { // runner.New reports the error
 		dir = os.DevNull
 	}
 	return link.NewClient(dir)
@@ -34,7 +34,7 @@ func agentCommand(e *env) *cli.Command {
 	return agent.Command(agent.Options{StateDir: stateDir, Logger: e.logger})
 }
 
-// stateDir is the state directory as the server and its clients name it.
+// stateDir returns the path of the state directory that the server and its clients use.
 func stateDir() (string, error) {
 	dir, err := journal.DefaultDir()
 	if err != nil {

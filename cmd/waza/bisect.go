@@ -8,15 +8,15 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// exitSkip tells git bisect run that nothing can be said of a commit.
+// exitSkip makes git bisect run skip a commit that cannot be judged.
 const exitSkip = 125
 
 func bisectFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "bisect", Usage: "exit as git bisect run wants it: 125 in place of 2 and 3, where nothing can be said of a commit"}
+	return &cli.BoolFlag{Name: "bisect", Usage: "exit with the codes of git bisect run: 125, which skips the commit, in place of 2 and 3"}
 }
 
-// forBisect is the exit code in the form that --bisect asks for. It looks at the
-// arguments themselves, for a call that is wrong must not make a commit bad.
+// forBisect maps an exit code to the one that --bisect asks for. It reads the raw arguments,
+// because a call with wrong usage must not make a commit bad either.
 func forBisect(args []string, code int) int {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

@@ -26,7 +26,7 @@ func waza(t *testing.T, env []string, args ...string) (out string, code int) {
 	return stdout.String(), cmd.ProcessState.ExitCode()
 }
 
-// Another terminal cancels the run, which is over when the command is.
+// Another terminal cancels the run, and the command waits for its end.
 func TestCancelFromElsewhere(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "  parallel: true\n  trials_per_task: 2\n  workers: 3")
@@ -42,7 +42,7 @@ func TestCancelFromElsewhere(t *testing.T) {
 	require.Regexp(t, `was over already: cancelled, 0 of 4 trials passed, 4 cancelled`, out)
 }
 
-// The gentle way lets what runs end.
+// With --finish-running, running trials end normally.
 func TestFinishRunningFromElsewhere(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -63,7 +63,7 @@ func TestFinishRunningFromElsewhere(t *testing.T) {
 	h.gone()
 }
 
-// A process that is halted is named, with what to do about it.
+// The error names a stopped process, and the hint how to continue or kill it.
 func TestCancelOfAHaltedRun(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -71,15 +71,15 @@ func TestCancelOfAHaltedRun(t *testing.T) {
 	h.started(1)
 	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
 	asks := startWaza(t, c.Env, "runs", "cancel", "latest")
-	asks.says(t, "has not answered within 5s")
-	asks.says(t, "hint: it may be halted: kill -CONT ")
+	asks.says(t, "did not answer within 5s")
+	asks.says(t, "hint: it might be suspended: kill -CONT ")
 	require.Equal(t, exit.Error, asks.exitCode(t))
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
 	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
 }
 
-// A run whose process was killed is told to be interrupted, with what it came to.
+// Cancelling a run whose process was killed reports it as interrupted, with its results.
 func TestCancelOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -91,11 +91,11 @@ func TestCancelOfAKilledRun(t *testing.T) {
 	_ = c.Wait()
 	out, code := waza(t, c.Env, "runs", "cancel", "latest")
 	require.Equal(t, exit.Passed, code)
-	require.Regexp(t, `^run \S+ was interrupted, its process ended before it did: 1 of 2 trials passed\n$`, out)
+	require.Regexp(t, `^run \S+ was interrupted because its process ended: 1 of 2 trials passed\n$`, out)
 	h.gone()
 }
 
-// Following shows what waza run shows, to its end, and has its exit code.
+// waza runs follow shows the same as waza run until the end, with the same exit code.
 func TestFollowFromElsewhere(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -120,7 +120,7 @@ func TestFollowFromElsewhere(t *testing.T) {
 	h.gone()
 }
 
-// Ctrl-C ends the following and not the run.
+// Ctrl-C ends only following; the run continues.
 func TestFollowInterrupted(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -129,7 +129,7 @@ func TestFollowInterrupted(t *testing.T) {
 	follows := startWaza(t, c.Env, "runs", "follow", "latest", "--verbose")
 	follows.says(t, "Running task: first")
 	require.NoError(t, follows.Process.Signal(os.Interrupt))
-	follows.says(t, "goes on")
+	follows.says(t, "is still active")
 	follows.says(t, "hint: waza runs follow ")
 	require.Equal(t, exit.Interrupted, follows.exitCode(t))
 	require.Empty(t, follows.out.String())
@@ -140,7 +140,7 @@ func TestFollowInterrupted(t *testing.T) {
 	h.gone()
 }
 
-// Who follows a run whose process is killed is told, and sees what there was.
+// When the process of a followed run is killed, the follower reports it and shows the events.
 func TestFollowOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -154,19 +154,18 @@ func TestFollowOfAKilledRun(t *testing.T) {
 	_ = c.Wait()
 	require.Equal(t, exit.Interrupted, follows.exitCode(t))
 	require.Regexp(t, `(?m)^first +passed +1/1`, follows.out.String())
-	require.Contains(t, follows.out.String(), "The process that did the run ended before the run did.")
+	require.Contains(t, follows.out.String(), "The process that executed the run ended before the run did.")
 	h.gone()
 }
 
-// A run that goes on is neither removed nor cleaned up by another process, and what
-// it needs stays.
+// Another process neither removes nor cleans up an active run, and leaves the run's files.
 func TestRemoveOfARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
 	c := startWaza(t, h.env(), "run", h.suite)
 	h.started(1)
 	removes := startWaza(t, c.Env, "runs", "rm", "latest")
-	removes.says(t, "still goes on")
+	removes.says(t, "is still running")
 	removes.says(t, "hint: waza runs cancel ")
 	require.Equal(t, exit.Usage, removes.exitCode(t))
 	out, code := waza(t, c.Env, "runs", "gc", "--keep", "0", "--older-than", "1ns")
@@ -182,8 +181,8 @@ func TestRemoveOfARunThatGoesOn(t *testing.T) {
 	h.gone()
 }
 
-// The table of a run that was cut short counts every trial that ended, also those
-// of tasks that did not, be it stopped or killed.
+// The table of a stopped or killed run counts every trial that ended, including trials of
+// unfinished tasks.
 func TestTableOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*held, *command){

@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process with a session of its own and a cleared environment outlived a waza that
-// was killed.
+// A process in its own session with an empty environment outlived a killed waza.
 func TestCrashKilledWithEscapedProcess(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run whose trials leave 4 MB each had hundreds of them in memory that had ended and
-// were not recorded. When its process is killed, each worker loses one trial at most.
+// A run with trials of 4 MB each kept hundreds of ended, unrecorded trials in memory. When its
+// process is killed, each worker loses one trial at most.
 func TestCrashLargeOutputs(t *testing.T) {
 	t.Parallel()
 	c := newCrash(t, t.TempDir())

@@ -13,9 +13,9 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// The files that waza writes for a grader's program, and the home of an agent, were
-// in the system's temporary directory: a SIGKILL left them there for ever, with all
-// that the agent had said in them, its keys included.
+// The files that waza writes for a grader's program, and the home of an agent, were in the
+// system's temporary directory. A SIGKILL left them there for ever, including the agent's output
+// and keys.
 func TestCrashTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	rounds := 20
@@ -43,8 +43,8 @@ graders: [{name: slow, type: program, config: {command: sh, args: [-c, 'grep -q 
 	}
 }
 
-// killedWithTemporaryFiles kills a run while there are temporary files, some time
-// after the first trial has some, and lets the cleaner remove them.
+// killedWithTemporaryFiles kills a run some time after the first trial has temporary files, and
+// lets the cleaner remove them.
 func killedWithTemporaryFiles(t *testing.T, config, cleaner string, after time.Duration) {
 	t.Helper()
 	temp, state, started := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "started")

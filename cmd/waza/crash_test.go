@@ -28,15 +28,14 @@ import (
 	"waza/runner/record"
 )
 
-// The tests of this file end a run in the midst of its work, over and over, by
-// SIGKILL or for want of room on the disk, and resume it until it is done. Then each
-// trial counts once, none that had finished was done twice, all totals are those of
-// a run that nobody disturbed, and nothing is left of it but its record.
+// The tests of this file interrupt a run over and over, by SIGKILL or a full disk, and resume it
+// until it is done. Then each trial counts once, no finished trial was repeated, all totals
+// equal those of an undisturbed run, and only its record is left.
 //
-// They are small in make test and large in make test-crash, which sets
-// WAZA_TEST_CRASH; with the value ci they are between. WAZA_TEST_SEED repeats what happened to a seed that was printed.
+// They are small in make test and large in make test-crash, which sets WAZA_TEST_CRASH; the
+// value ci selects a medium size. WAZA_TEST_SEED repeats the events of a printed seed.
 
-// crashSize says how much is done.
+// crashSize is the size of a test.
 type crashSize struct{ tasks, trials, kills, fills int }
 
 func crashSizeOf() crashSize {
@@ -49,7 +48,7 @@ func crashSizeOf() crashSize {
 	return crashSize{tasks: 40, trials: 50, kills: 50, fills: 20}
 }
 
-// crash is a suite that is run and disturbed.
+// crash is a suite that runs and is disturbed.
 type crash struct {
 	*testing.T
 	state string // the state directory
@@ -62,8 +61,8 @@ type crash struct {
 	mark  string // in the environment of every process
 	env   []string
 	id    string
-	// finished are, by name, the trials that the journal told the end of when a
-	// session was over, and how often each had been executed by then.
+	// finished maps the trials with a recorded end after a session to the number of their
+	// executions until then.
 	finished map[string]int
 }
 
@@ -85,9 +84,8 @@ func newCrash(t *testing.T, state string) *crash {
 	return c
 }
 
-// suiteText is a suite of which each trial notes that it is executed, leaves a file
-// in its workspace and, one in ten, a process of a session of its own. What comes out
-// depends on the trial alone.
+// suiteText returns a suite whose trials note each execution and leave a file in the workspace.
+// One in ten leaves a process in its own session. The outcome depends only on the trial.
 func (c *crash) suiteText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `name: crash
@@ -114,8 +112,7 @@ tasks:
 	return b.String()
 }
 
-// crashBinary is the program under test: what is released, when there is time to
-// build it.
+// crashBinary returns the program under test: the release build, if there is time for it.
 func crashBinary(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("WAZA_TEST_CRASH") == "" {
@@ -127,14 +124,14 @@ func crashBinary(t *testing.T) string {
 	return path
 }
 
-// command makes a call of waza, which prints to what is returned.
+// command returns a call of waza that prints to out.
 func (c *crash) command(args ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	cmd, out = exec.Command(c.waza, args...), &bytes.Buffer{}
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.dir, out, out
 	return cmd, out
 }
 
-// args are those of the next session.
+// args returns the arguments of the next session.
 func (c *crash) args() []string {
 	if c.id == "" {
 		return []string{"run", c.suite}
@@ -142,8 +139,8 @@ func (c *crash) args() []string {
 	return []string{"run", "--resume", c.id}
 }
 
-// runDir is the directory of the run, empty before there is one: what was killed
-// while it made the directory has left no record in it.
+// runDir returns the directory of the run, or "" if it does not exist. A process that was killed
+// while making the directory has left no record in it.
 func (c *crash) runDir() string {
 	records, err := filepath.Glob(filepath.Join(c.state, "runs", "*", "run.json"))
 	require.NoError(c, err)
@@ -154,7 +151,7 @@ func (c *crash) runDir() string {
 	return filepath.Dir(records[0])
 }
 
-// undisturbed returns the result of the suite as it is when nothing happens.
+// undisturbed returns the result of the suite without interruptions.
 func (c *crash) undisturbed() map[string]any {
 	c.Helper()
 	cmd, out := c.command("run", "--json", c.suite)
@@ -165,7 +162,7 @@ func (c *crash) undisturbed() map[string]any {
 	return c.decode(out.Bytes())
 }
 
-// decode reads a result without what no two runs have in common.
+// decode parses a result and removes members that differ between runs.
 func (c *crash) decode(result []byte) map[string]any {
 	c.Helper()
 	var doc map[string]any
@@ -174,7 +171,7 @@ func (c *crash) decode(result []byte) map[string]any {
 	return doc
 }
 
-// timely are the members that tell of one run only.
+// timely are the members that differ between runs.
 var timely = []string{"runId", "startedAt", "endedAt", "durationMs", "executorMs", "startupMs", "time", "transcript", "workspace"}
 
 func forget(v any) {
@@ -193,7 +190,7 @@ func forget(v any) {
 	}
 }
 
-// executed counts how often each trial was.
+// executed counts the executions of each trial.
 func (c *crash) executed() map[string]int {
 	c.Helper()
 	b, err := os.ReadFile(c.log)
@@ -207,8 +204,8 @@ func (c *crash) executed() map[string]int {
 	return times
 }
 
-// sessionOver notes what had finished when a session was over, for which no process
-// of it must be left that could add to it.
+// sessionOver notes the trials that had finished at the end of a session. No process of the
+// session may be left that could add one.
 func (c *crash) sessionOver() {
 	c.Helper()
 	dir := c.runDir()
@@ -223,7 +220,7 @@ func (c *crash) sessionOver() {
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return // a last line that was cut off tells nothing
+			return // the last line can be incomplete
 		}
 		var e record.Event
 		require.NoError(c, json.Unmarshal(line, &e))
@@ -234,10 +231,10 @@ func (c *crash) sessionOver() {
 	}
 }
 
-// marked lists the processes that are left.
+// marked lists the remaining processes.
 func (c *crash) marked() (pids []int) { return markedWith(c.T, c.mark) }
 
-// markedWith lists the processes that have a text in their environment.
+// markedWith lists the processes with a text in their environment.
 func markedWith(t *testing.T, mark string) (pids []int) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*")
@@ -254,8 +251,8 @@ func markedWith(t *testing.T, mark string) (pids []int) {
 	return pids
 }
 
-// kill ends a session as an operating system does that is out of memory; now and
-// then the process that would clean up, too, which leaves that to the next session.
+// kill ends a session like an operating system that is out of memory. Sometimes it also kills
+// the guard, so that the next session has to clean up.
 func (c *crash) kill(cmd *exec.Cmd) {
 	c.Helper()
 	if c.rand.IntN(3) == 0 {
@@ -269,8 +266,8 @@ func (c *crash) kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// withoutErrors takes attempts in error out of the trials of a result: a full disk may
-// be in the way of an agent as well, and then the trial is tried again.
+// withoutErrors removes attempts with errors from the trials of a result, because a full disk
+// can also disturb an agent, and the trial is then repeated.
 func withoutErrors(result map[string]any) {
 	for _, task := range result["tasks"].([]any) {
 		for _, t := range task.(map[string]any)["trials"].([]any) {
@@ -286,7 +283,7 @@ func withoutErrors(result map[string]any) {
 	}
 }
 
-// done checks what is left in the end.
+// done checks the final state.
 func (c *crash) done(want map[string]any) {
 	c.Helper()
 	cmd, out := c.command("runs", "show", "--json", c.id)
@@ -316,7 +313,7 @@ func (c *crash) done(want map[string]any) {
 	c.replay()
 }
 
-// replay checks that who follows the run from its beginning gets each event once.
+// replay checks that a follower of the whole run gets each event once.
 func (c *crash) replay() {
 	c.Helper()
 	cmd, out := c.command("runs", "follow", "--events", c.id)
@@ -337,8 +334,7 @@ func (c *crash) replay() {
 	require.Equal(c, 1, ends)
 }
 
-// A run that is killed at random moments and resumed each time ends as one that
-// nobody disturbed.
+// A run that is killed at random moments and resumed each time ends like an undisturbed run.
 func TestCrashKilled(t *testing.T) {
 	t.Parallel()
 	c := newCrash(t, t.TempDir())
@@ -356,9 +352,8 @@ func TestCrashKilled(t *testing.T) {
 	c.done(want)
 }
 
-// await waits for the moment of the next kill, after which so many, itself included,
-// are to come: now and then while the session begins, else after some of the trials
-// that are left, but never all of them.
+// await waits for the moment of the next of the remaining kills. Sometimes this is during the
+// start of the session, otherwise after some of the remaining trials, but never after all.
 func (c *crash) await(kills int) {
 	c.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -381,7 +376,7 @@ func (c *crash) await(kills int) {
 		require.True(c, time.Now().Before(deadline), "the session does nothing")
 		<-tick.C
 	}
-	for range c.rand.IntN(50) { // milliseconds, in which sessions begin and trials end
+	for range c.rand.IntN(50) { // milliseconds, within which sessions start and trials end
 		<-tick.C
 	}
 }
@@ -395,8 +390,8 @@ func (c *crash) lastSession() {
 	c.sessionOver()
 }
 
-// A run whose disk is full over and over, and that is resumed when there is room
-// again, ends as one that nobody disturbed.
+// A run whose disk fills up repeatedly, and that is resumed when there is room again, ends like
+// an undisturbed run.
 func TestCrashFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCrash(t, smallDisk(t, 64<<20))
@@ -432,7 +427,7 @@ func smallDisk(t *testing.T, size int64) string {
 	return dir
 }
 
-// fill leaves about so many bytes of the disk free, until empty is called.
+// fill leaves about that many bytes of the disk free, until empty is called.
 func (c *crash) fill(free int64) (empty func()) {
 	c.Helper()
 	var st unix.Statfs_t

@@ -11,9 +11,9 @@ import (
 	"waza/runner/proc"
 )
 
-// guardProcess is the process that cleans up when this one is killed: this
-// program again. It gets neither stdout nor stderr, so that nobody who waits for
-// the end of those waits for it.
+// guardProcess returns a command for the process that cleans up when this one is killed: this
+// program again. It inherits neither stdout nor stderr, so that readers of those see their end
+// when this process ends.
 func guardProcess() *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -22,12 +22,12 @@ func guardProcess() *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: []string{"waza", "guard"}, Dir: "/"}
 }
 
-// guardCommand is the main program of that process. It ends when its input
-// does, and by nothing gentler than SIGKILL: what ends waza must not end it.
+// guardCommand is the main program of that process. It ends when its input ends. It ignores
+// every signal but SIGKILL, so that a signal to waza does not end it.
 func guardCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "guard", Hidden: true, SkipFlagParsing: true,
-		Usage: "end what a waza that was killed has left running",
+		Usage: "end the processes that a killed waza left running",
 		Action: func(*cli.Context) error {
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 			proc.Guard(e.stdin)

@@ -18,16 +18,16 @@ import (
 func historyCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "history", Category: help.Runs,
-		Usage:     "tell how the tasks of a suite fared over its runs, and which are flaky",
+		Usage:     "show how the tasks of a suite did over its runs, and which are flaky",
 		ArgsUsage: "[SUITE]",
-		Description: `SUITE is the file of a suite, the directory that holds it, or its name; without it,
-the suite that was run last is told of. The file need not be there any more.
+		Description: `SUITE is the file of a suite, its directory, or its name; the default is the suite
+that ran last. The file does not have to exist any more.
 
-Flaky is the share of trials that are the odd ones out, while the task itself did
-not change. A flip is a change of verdict, from run to run or within a run. It
-comes from the agent, which did something else; from a judge or a grader, which
-scored the very same otherwise; from the infrastructure: errors, or time that was
-up; or from a change of the task, agent or model.
+Flaky is the share of trials that differ from the majority, while the task itself did
+not change. A flip is a change of verdict, from run to run or within a run. Its cause
+is the agent, which acted differently; a judge or a grader, which scored the same
+outcome differently; the infrastructure: errors or timeouts; or a change of the task,
+agent or model.
 
 Examples:
   waza history
@@ -47,7 +47,7 @@ func showHistory(e *env, c *cli.Context) error {
 		return err
 	}
 	if c.Int("limit") < 1 {
-		return exit.Usagef("leave it out for 20", "--limit: %d is not a number from 1 on", c.Int("limit"))
+		return exit.Usagef("omit it for 20", "--limit must be at least 1, got %d", c.Int("limit"))
 	}
 	o := history.Options{Tasks: c.StringSlice("task"), Limit: c.Int("limit")}
 	if name := c.Args().First(); name != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// untidy are things that no file of the repository holds. The patterns are
-// written so that they do not match themselves.
+// untidy lists texts that no file of the repository contains. The patterns do not match
+// themselves.
 var untidy = []struct {
 	what    string
 	pattern *regexp.Regexp
@@ -24,7 +24,7 @@ var untidy = []struct {
 	{"a merge conflict", regexp.MustCompile(`(?m)^(<{7}|>{7}) `)},
 }
 
-// mayHoldAnything tells the files whose content the tests are about.
+// mayHoldAnything reports whether tests use the content of the file as data.
 func mayHoldAnything(name string) bool {
 	return strings.Contains("/"+name, "/testdata/") || filepath.Base(name) == "go.sum"
 }
@@ -75,7 +75,7 @@ func TestUntidyPatternsBite(t *testing.T) {
 	}
 }
 
-// repositoryFiles lists the files that are tracked, or would be by adding all.
+// repositoryFiles lists the files that git tracks or would add.
 func repositoryFiles(t *testing.T, root string) []string {
 	t.Helper()
 	git, err := exec.LookPath("git")

@@ -15,11 +15,11 @@ import (
 	"waza/runner/runnertest"
 )
 
-// times are what differs from run to run in what waza prints.
+// times matches the parts of the output that differ between runs.
 var times = regexp.MustCompile(`\b\d+(\.\d+)? (ms|s)\b`)
 
-// The kinds that tune, from the terminal, with a model that answers by its temperature and
-// its system prompt. Scores are shares: with 0.2 both tasks pass, with 1 one of two.
+// The tuning kinds work from the terminal, with a model whose answers depend on temperature and
+// system prompt. Scores are shares: with 0.2 both tasks pass, with 1 one of two.
 func TestTuningsFromTheTerminal(t *testing.T) {
 	t.Parallel()
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
@@ -56,7 +56,7 @@ Best cell: temperature=0.2
 `},
 		{"param_tune", "  matrix: {temperature: [1, 0.2]}", `
 Best cell: temperature=0.2
-May be as good, these trials do not separate them: temperature=1
+Possibly as good (not separated by these trials): temperature=1
 `},
 		{"prompt_tune", "  matrix: {system_prompt: [You help.]}\n  prompt_tune: {generations: 1, prompts: 2}\n  trials_per_task: 10", `
 Best cell: system_prompt=generation 1, prompt 2

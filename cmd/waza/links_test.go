@@ -10,14 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secretText is in a file that no suite may read. It is no valid YAML, JSON or
-// SKILL.md, and each key in it is unknown, so that a finding would quote it.
+// secretText is in a file that no suite may read. It is not valid YAML, JSON or SKILL.md, and
+// each of its keys is unknown, so that a finding would quote it.
 const secretText = "---\nname: [hunter2\ntoken-hunter2: hunter2\n---\nhunter2: {\n"
 
-// Symbolic links made a suite read any file of the user: an environment of
-// /proc, say, whose lines then were quoted in findings. Only prompts and task
-// files were held in. Each case names one file that a suite can name, and has a
-// link in its place.
+// Symbolic links let a suite read any file of the user, such as an environment in /proc, and
+// findings quoted its lines. Only prompts and task files were restricted. Each case replaces one
+// file that a suite can name with a link.
 func TestAttackLinksLeadNoSuiteToOtherFiles(t *testing.T) {
 	t.Parallel()
 	const head = "name: s\ntasks: [{id: a, prompt: hi, graders: [{type: text, config: {contains: [hi]}}]}]\n"
@@ -87,7 +86,7 @@ func TestAttackLinksLeadNoSuiteToOtherFiles(t *testing.T) {
 	}
 }
 
-// A link within the repository is how teams share files between suites.
+// Teams can share files between suites by links within the repository.
 func TestLinksWithinTheRepositoryWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,19 +118,19 @@ func TestLinksWithinTheRepositoryWork(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// Links also led what waza writes for a suite to other places: results of a project,
-// and snapshots, whose content an agent makes.
+// Links also redirected files that waza writes for a suite: results of a project, and snapshots,
+// whose content comes from an agent.
 func TestAttackLinksLeadNothingOut(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
-		".waza.yaml": "paths: {results: results}\n",
+		".waza.yaml": "paths: {results: kept}\n",
 		"eval.yaml": "name: s\nconfig: {executor: command, command: [sh, -c, 'echo x >made.txt']}\n" +
 			"tasks: [{id: a, prompt: hi, graders: [{type: diff, config: {update_snapshots: true, expected_files: [{path: made.txt, snapshot: new/made.txt}]}}]}]\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "results")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "kept")))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "fixtures")))
 	cmd := exec.Command(wazaPath(t), "run", dir)
 	cmd.Env = environment(t)
@@ -140,7 +139,7 @@ func TestAttackLinksLeadNothingOut(t *testing.T) {
 	require.ErrorAs(t, err, &exit, "%s", out)
 	require.Equal(t, 3, exit.ExitCode(), "%s", out)
 	require.Contains(t, string(out), `snapshot new/made.txt: a link that leads out of the suite's directory`)
-	require.Contains(t, string(out), `"results" is a link that leads out of the project`)
+	require.Contains(t, string(out), `"kept" is a link to a place outside the project`)
 	written, err := os.ReadDir(outside)
 	require.NoError(t, err)
 	require.Empty(t, written)

@@ -11,10 +11,10 @@ func lspCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "lsp", Category: help.Daemon,
 		Usage: "serve an editor as its language server",
-		Description: `The server of ` + "`waza jsonrpc`" + ` on stdin and stdout, as editors start it that speak
-the Language Server Protocol: findings while you type with quick fixes, results and
-run buttons above suites and tasks, completion, hover and definitions. All other
-methods of the daemon work on the same connection. It ends with the editor.
+		Description: `Serves the methods of ` + "`waza jsonrpc`" + ` and the Language Server Protocol on stdin and stdout.
+An editor gets findings with quick fixes while you type, results and run buttons
+above suites and tasks, completion, hover and definitions. It ends when the editor
+closes the connection.
 
 In an editor, make it the language server of YAML files named eval.yaml and of the
 task files beside them, with the directory of the repository as the root:
@@ -26,10 +26,10 @@ Examples:
   waza lsp
   waza lsp --log-level debug 2> waza.log`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "stdio", Usage: "speak on stdin and stdout, as it does in any case; editors add it"},
+			&cli.BoolFlag{Name: "stdio", Usage: "accepted because editors pass it; waza lsp always uses stdin and stdout"},
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
-			flags.JSON("log as lines of JSON; the protocol is JSON in any case"),
+			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: e.do(serve),
 	}

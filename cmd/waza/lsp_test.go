@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// framed is an editor at the other end of a language server, and speaks as editors
-// do: with a Content-Length header before each message.
+// framed is the editor of a language server. It sends a Content-Length header before each
+// message.
 type framed struct {
 	*testing.T
 	in  io.WriteCloser
@@ -60,8 +60,8 @@ func (f *framed) receive(wanted string) json.RawMessage {
 	}
 }
 
-// An editor that starts either command has a language server, and the daemon's
-// methods on the same connection.
+// Either command gives an editor a language server, and the daemon's methods on the same
+// connection.
 func TestLanguageServer(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"lsp"}, {"lsp", "--stdio"}, {"jsonrpc"}} {
@@ -88,8 +88,7 @@ func TestLanguageServer(t *testing.T) {
 	}
 }
 
-// converse is what an editor has to say: it finds a fault, mends it, runs the suite
-// and leaves.
+// converse plays an editor's session: it gets a finding, fixes it, runs the suite and exits.
 func converse(f *framed, suite string) {
 	uri := "file://" + suite
 	f.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":%d,"rootUri":"file://%s","trace":"off","capabilities":{"textDocument":{"codeAction":{}},"general":{"positionEncodings":["utf-32","utf-16"]}},"somethingNew":{}}}`, os.Getpid(), filepath.Dir(suite))

@@ -38,8 +38,8 @@ func benchmarkServer(t *testing.T) string {
 	return srv.URL + "/v1"
 }
 
-// What a benchmark measured is the same in JSON, tables, Markdown, the page and comparisons,
-// and is what its trials recorded.
+// The measurements of a benchmark are the same in JSON, tables, Markdown, the page and
+// comparisons, and equal those of its trials.
 func TestBenchmarkNumbersAgree(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()

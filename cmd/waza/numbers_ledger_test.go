@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ledger is the JSON of run.result, in which every number is that all others must agree
-// with, and notes which of its numbers were found where. It has a method for
-// each document that shows numbers, which reads better here than types of few.
+// ledger is the JSON of run.result, with which the numbers of all other outputs must agree. It
+// notes the outputs in which each number was found. It has a method for each document that shows
+// numbers, which reads better here than several types.
 type ledger struct {
 	t      *testing.T
 	doc    map[string]any
@@ -29,7 +29,7 @@ func newLedger(t *testing.T, raw []byte) *ledger {
 	return l
 }
 
-// get is what stands at a path such as tasks.3.counts.passed; nil when nothing does.
+// get returns the value at a path such as tasks.3.counts.passed; nil if no value exists.
 func (l *ledger) get(path string) any {
 	var at any = l.doc
 	for key := range strings.SplitSeq(path, "/") {
@@ -96,7 +96,8 @@ func (l *ledger) near(place string, got, within float64, paths ...string) {
 	require.InDelta(l.t, want, got, within*max(1, want), "%s: %v", place, paths)
 }
 
-// maybe is is for one number that may be absent in both; got is null then, or an empty text.
+// maybe is like is, for one number that may be absent in both; got is null then, or an empty
+// text.
 func (l *ledger) maybe(place string, got any, path string) {
 	l.t.Helper()
 	if s, ok := got.(string); ok && s != "" {
@@ -143,7 +144,7 @@ func (l *ledger) intervalText(place, path string, form func(low, high float64) s
 	return form(low, high)
 }
 
-// holds holds that a text has a part which was made of the numbers at the paths.
+// holds requires that a text contains a part that was made of the numbers at the paths.
 func (l *ledger) holds(place, text, part string, paths ...string) {
 	l.t.Helper()
 	require.Contains(l.t, text, part, "%s: %v", place, paths)
@@ -154,7 +155,7 @@ func (l *ledger) holds(place, text, part string, paths ...string) {
 	}
 }
 
-// numbers are the patterns of all numbers.
+// numbers returns the patterns of all numbers.
 func (l *ledger) numbers() []string {
 	seen := map[string]bool{}
 	var list []string

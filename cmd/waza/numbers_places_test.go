@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jsonAlone are the numbers that no place beside the JSON shows, and why. The JSON is the
-// same from run.result, run.export and waza runs show --json, and its summary is the same
-// from run.status and in the HTML page.
+// jsonAlone lists the numbers that only the JSON contains, with the reasons. The JSON is the
+// same from run.result, run.export and waza runs show --json. Its summary is the same from
+// run.status and in the HTML page.
 var jsonAlone = map[string]string{
-	`config/.*`: "what was asked for, and no result",
+	`config/.*`: "the request, not a result",
 	`tasks\[\]/(score|durationMs)/(n|min|max|median|stdDev)`:                "tables show the mean; recounted",
 	`summary/(groups\[\]/)?score/(n|min|max|median|stdDev)`:                 "tables show the mean; recounted",
 	`summary/groups\[\]/score/meanInterval/(low|high)`:                      "the table of cells has no room",
-	`summary/groups\[\]/(total|cancelled|skipped)`:                          "tables show what is not 0; recounted",
+	`summary/groups\[\]/(total|cancelled|skipped)`:                          "tables show values other than 0; recounted",
 	`summary/groups\[\]/tasks/.*`:                                           "tables show those that passed; recounted",
 	`summary/groups\[\]/(baseline|triggers)/.*`:                             "tables show those of all cells",
 	`summary/baseline/trials/.*`:                                            "the sum of the counts of its tasks; recounted",
@@ -28,8 +28,8 @@ var jsonAlone = map[string]string{
 	`summary/triggers/(confusion/.*|prompts|errors|timeouts)`:               "tables show the quotients",
 	`summary/triggers/trials/(total|cancelled|skipped)`:                     "recounted",
 	`summary/passK\[\]/.*`:                                                  "the page shows those of tasks",
-	`tasks\[\]/trials\[\]/(attempts\[\]/)?usage/.*`:                         "of one attempt; what is shown is spent by all; recounted",
-	`tasks\[\]/trials\[\]/graders\[\]/details/.*`:                           "each grader's own; judges' usage is part of what is spent; recounted",
+	`tasks\[\]/trials\[\]/(attempts\[\]/)?usage/.*`:                         "of one attempt; outputs show the sum of all; recounted",
+	`tasks\[\]/trials\[\]/graders\[\]/details/.*`:                           "of each grader; the total includes the usage of judges; recounted",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/atMs`:              "a place in a transcript",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/tool/arguments/.*`: "what the agent gave a tool",
 	`tasks\[\]/trials\[\]/attempts\[\]/durationMs`:                          "part of the trial's duration",

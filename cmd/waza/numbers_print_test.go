@@ -16,7 +16,7 @@ import (
 
 var columnGap = regexp.MustCompile(` {2,}`)
 
-// cellsOf are the cells of the row of a table that begins so, after a title.
+// cellsOf returns the cells of a row by the start of its table, a title and a name.
 func (l *ledger) cellsOf(table, title, name string) []string {
 	l.t.Helper()
 	_, rest, ok := strings.Cut("\n"+table, "\n"+title)
@@ -214,7 +214,7 @@ func (l *ledger) beside(place, text string) {
 func (l *ledger) calibrations(text string) {
 	for i := range l.len("summary/calibrations") {
 		at := fmt.Sprintf("summary/calibrations/%d", i)
-		cells := l.cellsOf(text, "Agreement with persons", l.text(at+"/grader"))
+		cells := l.cellsOf(text, "Agreement with people", l.text(at+"/grader"))
 		l.shows("table", cells[1], at+"/n", whole)
 		if cells[1] != "0" {
 			l.shows("table", cells[2], at+"/agreed", percent)

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numbersSuite is a run with all that makes numbers: two models, each task with its
-// skill and without, trigger tests, a judge, persons, errors, retries and timeouts.
+// numbersSuite is a run with all sources of numbers: two models, each task with and without its
+// skill, trigger tests, a judge, persons, errors, retries and timeouts.
 const numbersSuite = `-- eval.yaml --
 name: numbers
 skill: greet
@@ -209,9 +209,9 @@ func (n *numbersDaemon) review(t *testing.T) {
 	}
 }
 
-// One run with errors, retries, timeouts, judges, persons, a matrix, a baseline and
-// trigger tests shows the same numbers everywhere. A number that the JSON has and that
-// is found in no other place fails the test, unless numbersElsewhere says why.
+// One run with errors, retries, timeouts, judges, persons, a matrix, a baseline and trigger
+// tests shows the same numbers everywhere. A number that is only in the JSON fails the test,
+// unless jsonAlone lists it.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	n := startNumbers(t)

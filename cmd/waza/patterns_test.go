@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// text.Pattern compiles an expression when it is first used, so a mistake in one
-// would show late: all are compiled here.
+// All patterns compile. text.Pattern compiles an expression on its first use, which would reveal
+// a mistake late.
 func TestPatternsCompile(t *testing.T) {
 	t.Parallel()
 	found := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// `waza list | head -1` ended with the code of a harness that cannot do its work.
+// `waza list | head -1` ended with the exit code of a harness error.
 func TestClosedPipeEndsQuietly(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"list", "../../testdata/suites/hello"}, {"help", "--json"}, {"--help"}} {

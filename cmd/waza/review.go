@@ -22,19 +22,18 @@ import (
 )
 
 func reviewCommand(e *env) *cli.Command {
-	const which, answer, out = "Which questions", "The answer", "What is printed"
+	const which, answer, out = "Questions", "Answer", "Output"
 	return &cli.Command{
 		Name: "review", Category: help.Runs,
 		Usage:     "give the scores that runs wait for",
 		ArgsUsage: "[RUN]",
 		Description: `Graders of type human leave the score to a person. On a terminal, waza review
-shows what there is to judge, one trial after the other, and asks for a score:
-0 to 1, y or n, 4/5, 80%. Each answer is recorded before the next question, and
-Ctrl-C loses none. Without RUN it is the newest run that waits; latest is the
-newest of all.
+shows one trial after the other and asks for a score: 0 to 1, y or n, 4/5, 80%.
+It records each answer before the next question, so Ctrl-C loses none. Without RUN,
+it reviews the newest run that waits; latest is the newest run of all.
 
-Where there is no terminal, or with --score, the answer is that of the flags.
-An answer may be given again: the last one counts.
+Without a terminal, or with --score, waza takes the answer from the flags. You can
+answer again: the last answer counts.
 
 Examples:
   waza review
@@ -42,19 +41,19 @@ Examples:
   waza review RUN --task poem --trial 2 --score 4/5 --comment 'too long'
   waza review RUN --list --json
 
-Exit codes: of questions on a terminal those of waza run, for the run as it
-stands then; else 0 when the answer is recorded.
+Exit codes: after questions on a terminal those of waza run, for the run's new
+results; otherwise 0 when the answer is recorded.
 ` + exit.Codes,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "task", Aliases: []string{"t"}, Category: which, Usage: "only the task `ID`", DefaultText: "all"},
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "only the trial of number `N`", DefaultText: "all"},
 			&cli.StringFlag{Name: "grader", Category: which, Usage: "only the grader `NAME`", DefaultText: "all"},
-			&cli.BoolFlag{Name: "all", Category: which, Usage: "also what has its score, and trials that failed anyway or are errors"},
+			&cli.BoolFlag{Name: "all", Category: which, Usage: "include questions that are answered, and trials that failed or had an error anyway"},
 			&cli.StringFlag{Name: "score", Category: answer, Usage: "give the trial this `SCORE`: 0 to 1, y or n, 4/5, 80%", DefaultText: "asks"},
 			&cli.StringFlag{Name: "comment", Category: answer, Usage: "say `WHY`", DefaultText: "none"},
-			&cli.StringFlag{Name: "reviewer", Category: answer, Usage: "who gives the score, a `NAME`", DefaultText: "the user's"},
-			&cli.BoolFlag{Name: "list", Category: out, Usage: "list what is asked, and ask nothing"},
-			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the list, or what became of the trial, as JSON"},
+			&cli.StringFlag{Name: "reviewer", Category: answer, Usage: "record `NAME` as the reviewer", DefaultText: "the user's"},
+			&cli.BoolFlag{Name: "list", Category: out, Usage: "list the questions without asking them"},
+			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the list, or the trial's new result, as JSON"},
 		},
 		Action: e.do(reviewRun),
 	}
@@ -69,7 +68,7 @@ func reviewRun(e *env, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("trial") && o.Trial < 1 {
-		return exit.Usagef("trials are counted from 1", "--trial: %d is not a number from 1 on", o.Trial)
+		return exit.Usagef("trials are numbered from 1", "--trial must be at least 1, got %d", o.Trial)
 	}
 	if !c.IsSet("reviewer") {
 		o.Reviewer = userName()
@@ -87,22 +86,22 @@ func reviewRun(e *env, c *cli.Context) error {
 	}
 	switch {
 	case c.IsSet("score") && c.Bool("list"):
-		return exit.Usagef("one after the other", "--score and --list do not go together")
+		return exit.Usagef("list the questions first, then answer with --score", "--score and --list cannot be combined")
 	case c.IsSet("score"):
 		return giveScore(c.Context, e, rn, o, c.String("score"), c.String("comment"))
 	case c.IsSet("comment"):
-		return exit.Usagef("give the score, too: --score "+review.ScoreForms, "--comment says why a score is given")
+		return exit.Usagef("add --score "+review.ScoreForms, "--comment requires --score")
 	case c.Bool("list"):
 		return listQuestions(e, rn, o)
 	case o.JSON:
-		return exit.Usagef("--list --json lists what is asked", "--json goes with --list or --score")
+		return exit.Usagef("waza review --list --json lists the questions", "--json requires --list or --score")
 	case terminal.Input(e.stdin) == nil || terminal.Of(e.stderr) == nil:
-		return exit.Usagef(missingOf(o), "there is no terminal to ask on, and no --score")
+		return exit.Usagef(missingOf(o), "--score is required without a terminal")
 	}
 	return review.Ask(c.Context, rn, o, e.stdin, e.stdout, e.stderr)
 }
 
-// userName is who calls waza; empty when nobody knows.
+// userName returns the name of the user, empty when it cannot be found.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -110,7 +109,7 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// missingOf tells what a call without a terminal lacks.
+// missingOf lists what a call without a terminal lacks.
 func missingOf(o review.Options) string {
 	var missing []string
 	for _, x := range []struct {
@@ -121,14 +120,14 @@ func missingOf(o review.Options) string {
 			missing = append(missing, x.what)
 		}
 	}
-	return "give " + strings.Join(missing, ", ") + "; waza review RUN --list tells what is asked"
+	return "give " + strings.Join(missing, ", ") + "; waza review RUN --list lists the questions"
 }
 
 // giveScore records the answer that the flags hold.
 func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options, text, comment string) error {
 	if o.Run == "" || o.Task == "" || o.Trial == 0 {
 		hint := strings.ReplaceAll(missingOf(o), ", --score X", "")
-		return exit.Usagef(hint, "--score is for one trial of a run")
+		return exit.Usagef(hint, "--score requires one trial of a run")
 	}
 	score, err := review.ParseScore(text)
 	if err != nil {

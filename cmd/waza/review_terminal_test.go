@@ -14,8 +14,8 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// waitingRun runs a suite whose two trials wait for a person, and returns the
-// environment in which it is recorded.
+// waitingRun runs a suite whose two trials wait for review, and returns the environment in which
+// it is recorded.
 func waitingRun(t *testing.T) (env []string, runID string) {
 	t.Helper()
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
@@ -45,7 +45,7 @@ tasks:
 	return env, strings.Fields(rest)[0]
 }
 
-// questions are those that waza review --list shows.
+// questions returns the output of waza review --list.
 func questions(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(wazaPath(t), append([]string{"review", "--list"}, args...)...)
@@ -72,7 +72,7 @@ func TestReviewOnATerminal(t *testing.T) {
 	term.types(t, "?\n")
 	term.shows(t, "s         skip this one")
 	term.types(t, "9\n")
-	term.shows(t, "the score 9 is not between 0 and 1")
+	term.shows(t, "the score must be between 0 and 1, got 9")
 	term.types(t, "t\n")
 	term.shows(t, "user: Write a haiku.")
 	term.types(t, "f pond.txt\n")
@@ -83,7 +83,7 @@ func TestReviewOnATerminal(t *testing.T) {
 	term.shows(t, "the trial left no such file")
 	term.types(t, "o\n")
 	term.types(t, "4/5\n")
-	term.shows(t, "Why (Enter for nothing): ")
+	term.shows(t, "Comment (Enter for none): ")
 	term.types(t, "a frog\n")
 	term.shows(t, "0.8 recorded; the trial is passed")
 	require.NotContains(t, questions(t, env), "haiku     1 ", "it is recorded before the next question")
@@ -102,7 +102,7 @@ func TestReviewOnATerminal(t *testing.T) {
 	require.Contains(t, all, `"comment": "a frog"`)
 }
 
-// Who skips, quits or interrupts loses nothing that was entered.
+// Skipping, quitting and interrupting lose no entered score.
 func TestLeavingAReview(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -123,7 +123,7 @@ func TestLeavingAReview(t *testing.T) {
 			term.shows(t, "1 of 2")
 			term.shows(t, "for help): ")
 			term.types(t, "y\n")
-			term.shows(t, "Why")
+			term.shows(t, "Comment")
 			term.types(t, "fine\n")
 			term.shows(t, "2 of 2")
 			term.types(t, c.keys)
@@ -137,7 +137,7 @@ func TestLeavingAReview(t *testing.T) {
 	}
 }
 
-// What somebody else has scored meanwhile is not asked again.
+// Questions that another person answered in the meantime are not asked.
 func TestReviewedMeanwhile(t *testing.T) {
 	t.Parallel()
 	env, id := waitingRun(t)
@@ -147,7 +147,7 @@ func TestReviewedMeanwhile(t *testing.T) {
 	cmd.Env = env
 	require.NoError(t, cmd.Run())
 	term.types(t, "1\n\n")
-	term.shows(t, `2 of 2: haiku, trial 2, beauty has its score meanwhile: 1, by Bo\x1bb`)
+	term.shows(t, `2 of 2: haiku, trial 2, beauty was scored in the meantime: 1, by Bo\x1bb`)
 	out, code := term.end(t)
 	require.Equal(t, exit.Passed, code)
 	require.Contains(t, out, "1 of 1 task passed")
@@ -159,7 +159,7 @@ func TestReviewedMeanwhile(t *testing.T) {
 	out, _ = term.end(t)
 	require.Contains(t, out, "no run waits for review")
 
-	// --all asks again, and tells what was said.
+	// --all asks again, and shows the earlier comment.
 	term = onTerminal(t, env, 100, 40, "review", id, "--all", "--trial", "2")
 	term.shows(t, "Score (1 so far, 0.7 passes; ? for help): ")
 	term.types(t, "0.5\nshort\n")

@@ -21,21 +21,21 @@ import (
 
 func runsExportCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "export", Usage: "write a run down in another format", ArgsUsage: "RUN",
-		Description: `latest means the newest run. One that was interrupted or goes on is written down
-as far as it has come. archive is the whole record as a compressed tar file, for
-whoever is to look into it; it holds what agents wrote.
+		Name: "export", Usage: "export a run in another format", ArgsUsage: "RUN",
+		Description: `latest means the newest run. A run that is active or was interrupted is exported with
+the trials that it has. archive is the whole record as a compressed tar file, for
+debugging; it contains the text and files that agents wrote.
 
 Examples:
-  waza runs export latest                          all of it, as one line of JSON
+  waza runs export latest                          the whole result, as one line of JSON
   waza runs export RUN --format csv -o trials.csv
-  waza runs export RUN -o junit.xml                the name tells the format
+  waza runs export RUN -o junit.xml                the format follows from the name
   waza runs export RUN --format archive -o DIR
   waza runs export RUN --against EARLIER -o report.html`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "), DefaultText: "what FILE's name tells, else json"},
+			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "), DefaultText: "from FILE's name, else json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
-			&cli.StringFlag{Name: "against", Usage: "let an HTML report tell what has changed since `RUN`", DefaultText: "none"},
+			&cli.StringFlag{Name: "against", Usage: "include the changes since `RUN` in an HTML report", DefaultText: "none"},
 			flags.JSON("the same as --format json"),
 		},
 		Action: e.do(exportRun),
@@ -44,7 +44,7 @@ Examples:
 
 func exportRun(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return exit.Usagef("waza runs lists the runs", "waza runs export takes one run, not %d", c.NArg())
+		return exit.Usagef("waza runs lists the runs", "waza runs export takes one run, got %d", c.NArg())
 	}
 	rn, err := e.newRunner()
 	if err != nil {
@@ -66,7 +66,7 @@ func exportRun(e *env, c *cli.Context) error {
 	}
 	if path == "" || path == "-" {
 		if out, ok := e.stdout.Unwrap().(*os.File); ok && format.Name == formats.Archive && term.IsTerminal(int(out.Fd())) {
-			return exit.Usagef("name a file with -o FILE", "--format archive: an archive is nothing for a terminal")
+			return exit.Usagef("name a file with -o FILE", "--format archive cannot write to a terminal")
 		}
 		return format.Write(e.stdout, h)
 	}
@@ -84,12 +84,12 @@ func exportRun(e *env, c *cli.Context) error {
 	return f.Finish(true)
 }
 
-// exportFormat is the format that is asked for, or that the name of the file tells.
+// exportFormat returns the format of --format, or else the one that the file's name implies.
 func exportFormat(c *cli.Context, all []formats.Format, path string) (formats.Format, error) {
 	name := c.String("format")
 	if c.Bool("json") {
 		if name != "" && name != "json" {
-			return formats.Format{}, exit.Usagef("leave one of them out", "--json and --format %s do not go together", name)
+			return formats.Format{}, exit.Usagef("omit one of them", "--json and --format %s cannot be combined", name)
 		}
 		name = "json"
 	}
@@ -102,7 +102,7 @@ func exportFormat(c *cli.Context, all []formats.Format, path string) (formats.Fo
 	f, ok := formats.Find(all, name)
 	if !ok {
 		known := formats.Names(all)
-		hint := "known are " + strings.Join(known, ", ")
+		hint := "known formats are " + strings.Join(known, ", ")
 		if near := decode.Nearest(name, known); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
@@ -111,10 +111,10 @@ func exportFormat(c *cli.Context, all []formats.Format, path string) (formats.Fo
 	return f, nil
 }
 
-// exportAgainst makes a format compare with an earlier run.
+// exportAgainst makes a format that compares with an earlier run.
 func exportAgainst(rn *runner.Runner, format formats.Format, earlier string) (formats.Format, error) {
 	if format.Name != "html" {
-		return format, exit.Usagef("waza compare compares runs in other ways", "--against: a report of format %s does not compare, html does", format.Name)
+		return format, exit.Usagef("waza compare compares runs in other formats", "--against requires --format html, got %s", format.Name)
 	}
 	against, err := findRun(rn, earlier)
 	if err != nil {

@@ -26,9 +26,8 @@ import (
 	"waza/runner/pause"
 )
 
-// wireAgent is an evaluation agent that knows no more than the protocol: it connects
-// again for ever, does what it is sent as often as it is sent, and gives the answers
-// that it could not send before over its next connection.
+// wireAgent is an evaluation agent that implements only the protocol. It reconnects for ever,
+// does every evaluation that it receives, and sends unsent answers over its next connection.
 type wireAgent struct {
 	id    string
 	tools []string
@@ -218,7 +217,7 @@ func (s *served) stop() {
 	s.cmd = nil
 }
 
-// kill ends the server as a system without memory would.
+// kill ends the server like a system that is out of memory.
 func (s *served) kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
@@ -227,7 +226,7 @@ func (s *served) kill() {
 	}
 }
 
-// until waits for a state of other processes, which nobody reports.
+// until polls for a state of other processes.
 func (s *served) until(what string, holds func() bool) {
 	s.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

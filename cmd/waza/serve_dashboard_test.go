@@ -31,7 +31,7 @@ func signIn(t *testing.T, link string) (status int, cookies []*http.Cookie) {
 	return resp.StatusCode, resp.Cookies()
 }
 
-// serve --open gives a link to the browser, and nothing that is no terminal gets one unasked.
+// serve --open passes a link to the browser. Without a terminal, no link is printed.
 func TestServeOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -65,14 +65,14 @@ func TestServeOpenFails(t *testing.T) {
 	off.says(t, "waza: --open: the jobs door is off, so there is no dashboard")
 }
 
-// run --dashboard prints a link to its run when there is a server, and runs all the same
-// when there is none.
+// run --dashboard prints a link to its run if a server is running, and otherwise runs with a
+// warning.
 func TestRunDashboard(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
 	const suite = "../../testdata/suites/hello"
 	alone := startWaza(t, env, "run", suite, "--dashboard")
-	alone.says(t, "waza: --dashboard: there is no server; start waza serve in another terminal")
+	alone.says(t, "waza: --dashboard: waza serve is not running; start it in another terminal")
 	require.Equal(t, exit.Passed, alone.exitCode(t))
 
 	_, _, jobs := startServer(t, env)

@@ -46,7 +46,7 @@ func until(t *testing.T, ws *websocket.Conn, kind string) (m map[string]any) {
 	return m
 }
 
-// A run of another process shows up at once, and its job fails when that is killed.
+// A run of another process appears at once, and its job fails when the process is killed.
 func TestServeJobs(t *testing.T) {
 	t.Parallel()
 	env := environment(t)

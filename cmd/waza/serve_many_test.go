@@ -38,8 +38,8 @@ func copyRun(t *testing.T, state string, n int) {
 	}
 }
 
-// With 10,000 recorded runs the server has started, and a page knows its jobs, within a
-// second. Machines that do other work meanwhile get more.
+// With 10,000 recorded runs, the server starts and a page shows its jobs within a second. Busy
+// machines get more time.
 func TestServeWithManyRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -16,8 +16,8 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// The queue keeps its order when the server is killed: the run that ran runs again, and
-// those that waited wait.
+// The queue keeps its order when the server is killed: the active run runs again, and waiting
+// runs wait.
 func TestQueueSurvivesKill(t *testing.T) {
 	t.Parallel()
 	env := environment(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A person who starts a server gets a link, which lets one browser in.
+// On a terminal, a server prints a link, which admits one browser.
 func TestServeOnATerminal(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, environment(t), 200, 24, "serve", "--agents", "off", "--jobs", "127.0.0.1:0")

@@ -44,7 +44,7 @@ func variable(env []string, name string) (value string) {
 	return value
 }
 
-// One server per state directory, which others reach, and a token that stays.
+// One server runs per state directory, other processes reach it, and its token does not change.
 func TestServeOnce(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
@@ -82,7 +82,7 @@ func TestServeOnce(t *testing.T) {
 	require.Equal(t, exit.Passed, again.exitCode(t))
 }
 
-// When one door cannot be opened none is, and nothing is left behind.
+// If one door cannot be opened, none is, and nothing is left behind.
 func TestServeOpensAllDoorsOrNone(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +103,7 @@ func TestServeOpensAllDoorsOrNone(t *testing.T) {
 	require.NoError(t, next.Process.Kill())
 }
 
-// The token is that of the configuration, and agents do not inherit a key.
+// The token comes from the configuration, and agents do not inherit a key.
 func TestServeSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,8 +124,8 @@ func TestServeSecrets(t *testing.T) {
 	require.NotContains(t, string(rest), "0123456789abcdef")
 }
 
-// A run that a client of /rpc has started is interrupted by the end of the server, and
-// the next server completes it.
+// The end of the server interrupts a run that a client of /rpc started, and the next server
+// completes it.
 func TestServeTakesRunsUpAgain(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -153,7 +153,7 @@ func TestServeTakesRunsUpAgain(t *testing.T) {
 	require.Equal(t, exit.Interrupted, first.exitCode(t))
 
 	second, _, _ := startServer(t, env)
-	second.says(t, "run of an earlier server is taken up again")
+	second.says(t, "run of an earlier server resumed")
 	for range 2 {
 		h.started(1)
 		h.release()
@@ -166,7 +166,7 @@ func TestServeTakesRunsUpAgain(t *testing.T) {
 	h.gone()
 }
 
-// waza agents shows and disconnects what is connected.
+// waza agents shows and disconnects connected agents.
 func TestAgentsOfAServer(t *testing.T) {
 	t.Parallel()
 	const id = "550e8400-e29b-41d4-a716-446655440000"
@@ -216,7 +216,7 @@ func TestAgentsOfAServer(t *testing.T) {
 	require.Equal(t, exit.Interrupted, watching.ProcessState.ExitCode())
 }
 
-// docs/serve.md lists the events that admins are sent, and no others.
+// docs/serve.md lists exactly the events that admins receive.
 func TestSystemEventsAreDocumented(t *testing.T) {
 	t.Parallel()
 	sent := map[string]bool{}

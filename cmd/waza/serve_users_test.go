@@ -124,8 +124,8 @@ func ask(t *testing.T, method, url, token string, answer any) (status int) {
 	return response.StatusCode
 }
 
-// Nobody but admins sees the runs of others, by any door or method: what there is and what
-// there is not has the same answers.
+// Only admins see the runs of others, through any door or method. Existing and missing runs of
+// others have the same answers.
 func TestAttackRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
@@ -172,7 +172,7 @@ func TestAttackRunsOfOthers(t *testing.T) {
 			require.Equal(t, answers[1], answers[0], "%s: %s", name, method)
 		}
 		_, failure := c.call("run.compare", map[string]any{"runIds": []string{"latest"}})
-		require.Contains(t, failure, "-32003", "%s: there is none", name)
+		require.Contains(t, failure, "-32003", "%s: not found", name)
 		require.EqualValues(t, 0, c.must("run.gc", map[string]any{"keep": 0})["totalRemoved"])
 		require.Empty(t, jobsOf(t, jobs, token))
 		var refused map[string]any
@@ -185,7 +185,7 @@ func TestAttackRunsOfOthers(t *testing.T) {
 	}
 	require.Equal(t, []string{id}, jobsOf(t, jobs, ann))
 
-	// The first that others get is about runs of their own.
+	// The first notifications of others are about their own runs.
 	bobs := dialRPC(t, jobs, bob)
 	bobsID := bobs.must("eval.run", map[string]any{"path": suite})["runId"].(string)
 	require.Equal(t, bobsID, until(t, bobSees, "job_created")["job_id"])
@@ -193,7 +193,7 @@ func TestAttackRunsOfOthers(t *testing.T) {
 	require.Equal(t, exit.Passed, code)
 	require.NotContains(t, []string{id, bobsID}, until(t, ownerSees, "job_created")["job_id"])
 
-	// It stays so when the server was killed.
+	// This is also true after a kill of the server.
 	require.NoError(t, server.Process.Kill())
 	_ = server.Wait()
 	_, _, jobs = startServer(t, env)

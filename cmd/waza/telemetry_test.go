@@ -42,7 +42,7 @@ func scrape(t *testing.T, address, token string) map[string]float64 {
 	return samples
 }
 
-// A daemon tells Prometheus how its runs and requests go, while they do.
+// A daemon exports metrics of its runs and requests to Prometheus while they are active.
 func TestDaemonMetrics(t *testing.T) {
 	t.Parallel()
 	suite, pids := sleepers(t, 2)
@@ -52,7 +52,7 @@ func TestDaemonMetrics(t *testing.T) {
 	require.Zero(t, before[`waza_runs_total{status="completed"}`])
 	require.Zero(t, before[`waza_trials_total{verdict="passed"}`])
 	require.Zero(t, before["waza_runs_running"])
-	require.Eventually(t, func() bool { // the address may be printed before the pipe is served
+	require.Eventually(t, func() bool { // the address can be printed before the server is ready
 		return scrape(t, address, "")["waza_rpc_connections"] == 1
 	}, patience, 10*time.Millisecond)
 
@@ -87,7 +87,7 @@ func TestDaemonMetrics(t *testing.T) {
 	require.Zero(t, d.exitCode(t))
 }
 
-// Metrics are for this machine, and for those who know the token.
+// Metrics are available only on this machine, and with the token.
 func TestDaemonMetricsAreGuarded(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")

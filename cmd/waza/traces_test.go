@@ -16,8 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// waza run sends its traces before it ends, and what a collector that is away
-// costs is one line.
+// waza run sends its traces before it ends, and an unreachable collector costs one line.
 func TestRunTraces(t *testing.T) {
 	t.Parallel()
 	var spans atomic.Int64
@@ -41,6 +40,6 @@ func TestRunTraces(t *testing.T) {
 
 	collector.Close()
 	c = startWaza(t, environment(t), "run", "--traces", collector.URL, suite)
-	c.says(t, "traces do not reach the collector")
+	c.says(t, "cannot send traces to the collector")
 	require.Zero(t, c.exitCode(t))
 }

@@ -27,7 +27,7 @@ func versionCommand(e *env) *cli.Command {
 	}
 }
 
-// versionInfo tells which waza this is. What the build does not know is empty.
+// versionInfo describes this build of waza. Fields that the build does not set are empty.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

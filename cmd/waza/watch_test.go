@@ -33,8 +33,8 @@ exit 0
 {id: b, prompt: x}
 `
 
-// A suite that is watched re-runs the trials of the task that was edited, and none
-// where only a grader was; it says which file it was. A fault is told, and mended.
+// Watching reruns the trials of an edited task, and none if only a grader changed. It prints the
+// changed file. It reports a fault, and continues when the fault is fixed.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func content(archive, name string) string {
 	return ""
 }
 
-// An interrupt ends the run that goes on as it does without --watch, and the watch.
+// An interrupt ends the active run like without --watch, and then the watch.
 func TestInterruptEndsTheWatch(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -111,7 +111,7 @@ func TestInterruptEndsTheWatch(t *testing.T) {
 	require.Contains(t, c.out.String(), "The run was interrupted")
 }
 
-// An edit of what a run has yet to do ends the run, and what is due is run.
+// An edit of a task that has yet to run cancels the run, and the affected tasks run.
 func TestWatchCancels(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -120,7 +120,7 @@ func TestWatchCancels(t *testing.T) {
 	text, err := os.ReadFile(h.suite)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(h.suite, []byte(strings.Replace(string(text), `"2"`, `"3"`, 1)), 0o600))
-	c.says(t, "cancelled, for what was to be run has changed")
+	c.says(t, "cancelled because the suite changed")
 	c.says(t, "eval.yaml changed: running 2 of 2 tasks")
 	h.started(1)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// workersOf are the processes that evaluate JavaScript for a waza.
+// workersOf returns the processes that evaluate JavaScript for a waza.
 func workersOf(waza int) []int {
 	var pids []int
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -37,8 +37,7 @@ func workersOf(waza int) []int {
 	return pids
 }
 
-// An assertion that is stuck in one operation of its engine must not outlive a waza
-// that is killed.
+// An assertion that blocks in one operation of its engine must not outlive a killed waza.
 func TestAttackKilledWazaLeavesNoWorker(t *testing.T) {
 	t.Parallel()
 	suite := filepath.Join(t.TempDir(), "eval.yaml")

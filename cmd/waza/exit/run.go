@@ -4,9 +4,9 @@ import (
 	"waza/runner/record"
 )
 
-// OfRun is the code of a run that has ended. What is not plainly a success
-// never gets that of one. A run that was cancelled and says why did so itself,
-// its budget spent.
+// OfRun returns the exit code of a run that has ended. Anything but a clear success has another
+// code than success. A run that was cancelled with a reason cancelled itself because its budget
+// was spent.
 func OfRun(status record.Status, why string, sum *record.Summary) int {
 	switch {
 	case status == record.StatusCancelled && why != "":
@@ -29,8 +29,8 @@ func OfRun(status record.Status, why string, sum *record.Summary) int {
 	return Passed
 }
 
-// besideErrors reports errors beside the tasks of the suite: in their baselines,
-// or in trigger tests.
+// besideErrors reports whether errors occurred outside the suite's own tasks: in their
+// baselines, or in trigger tests.
 func besideErrors(sum *record.Summary) bool {
 	return sum.Baseline != nil && sum.Baseline.Errors > 0 || sum.Triggers != nil && sum.Triggers.Errors > 0
 }

@@ -10,13 +10,13 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// Context returns a context that ends with the first signal to end.
+// Context returns a context that ends with the first signal.
 func Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// ContextThenExit gives a context that ends with the first signal to end. The
-// second ends the program at once; what it leaves running, the guard ends.
+// ContextThenExit returns a context that ends with the first signal. The second signal ends the
+// program at once; the guard ends the processes that it leaves running.
 func ContextThenExit(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

@@ -10,22 +10,21 @@ import (
 	"waza/eval/files"
 )
 
-// File is a file that appears whole or not at all, unless it is a device
-// or a pipe, which is written to as it is.
+// File is a file that appears complete or not at all. Devices and pipes are written to directly.
 type File struct {
-	flag    string             // that asked for it, for messages
+	flag    string             // the flag that names it, for messages
 	device  *os.File           // nil for a regular file
 	file    *files.Replacement // nil for a device
 	written bool
 }
 
-// Create begins a file that a flag asks for, or tells why it cannot be written.
+// Create opens the file that a flag names. Its error describes why the file cannot be written.
 func Create(flag, path string) (*File, error) {
 	r := &File{flag: flag}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, exit.Usagef("name a file in it", "%s: is a directory", flag)
+		return nil, exit.Usagef("name a file in that directory", "%s is a directory, expected a file", flag)
 	case err == nil && !info.Mode().IsRegular():
 		r.device, err = os.OpenFile(path, os.O_WRONLY, 0)
 	default:
@@ -37,10 +36,10 @@ func Create(flag, path string) (*File, error) {
 	return r, nil
 }
 
-// Problem says why the file that a flag names cannot be written.
+// Problem returns the usage error for a file that a flag names and that cannot be written.
 func Problem(flag string, err error) error {
 	err = WithoutPath(err)
-	return exit.Usagef("name a file in a directory that exists and can be written to", "%s: %v", flag, err)
+	return exit.Usagef("name a file in an existing, writable directory", "%s: %v", flag, err)
 }
 
 func (r *File) Write(b []byte) (int, error) {
@@ -51,8 +50,8 @@ func (r *File) Write(b []byte) (int, error) {
 	return r.file.Write(b)
 }
 
-// Finish gives the file its name when it is whole and holds anything, and else
-// leaves what there was before.
+// Finish moves a complete, non-empty file to its path. Otherwise it leaves the previous file as
+// it was.
 func (r *File) Finish(whole bool) error {
 	if whole && r.written {
 		return r.commit()
@@ -75,8 +74,8 @@ func (r *File) commit() error {
 	return nil
 }
 
-// WithoutPath returns the cause of an error of the file system: the flag that is
-// named in messages holds the path already.
+// WithoutPath returns the cause of a file system error without the path, because messages
+// already contain it with the flag.
 func WithoutPath(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

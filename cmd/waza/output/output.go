@@ -1,6 +1,6 @@
-// Package output is what commands print and write: stdout with one error for all of
-// it, files that appear whole, and texts that are safe for a terminal. Call [New]
-// once for stdout and [Create] for a file that a flag names.
+// Package output writes the output of commands: stdout with one error for all writes, files that
+// appear complete, and text that is safe for a terminal. Call [New] once for stdout and [Create]
+// for a file that a flag names.
 package output
 
 import (
@@ -12,20 +12,20 @@ import (
 	"waza/runner/report"
 )
 
-// ErrBrokenPipe says that whoever read the output does so no more.
+// ErrBrokenPipe is the error of a write after the reader closed the pipe.
 var ErrBrokenPipe error = syscall.EPIPE
 
-// Stdout is stdout. It is not safe for concurrent use. It remembers its first error, so that printing need not
-// look for one each time and a full disk is noticed all the same.
+// Stdout is standard output. It remembers its first error, so that callers can print without
+// checking errors and a full disk is still noticed. It is not safe for concurrent use.
 type Stdout struct {
 	w   io.Writer
 	err error
 }
 
-// New returns the output that is written to w.
+// New returns a Stdout that writes to w.
 func New(w io.Writer) *Stdout { return &Stdout{w: w} }
 
-// Unwrap returns what is written to.
+// Unwrap returns the underlying writer.
 func (o *Stdout) Unwrap() io.Writer { return o.w }
 
 // Err returns the first error of any Write.

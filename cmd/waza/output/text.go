@@ -8,8 +8,8 @@ import (
 	"waza/runner/report"
 )
 
-// Clean makes each line of a message safe to print. Further lines are indented and
-// marked, so that what an agent wrote cannot be taken for a line of its own.
+// Clean makes each line of a message safe to print. It indents and marks further lines, so that
+// text from an agent cannot pass for a line of waza.
 func Clean(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
 	for i, line := range lines {
@@ -18,7 +18,7 @@ func Clean(s string) string {
 	return strings.Join(lines, "\n  | ")
 }
 
-// NonNil makes nil lists JSON's [] rather than null.
+// NonNil returns list, or an empty list for nil, so that JSON has [] rather than null.
 func NonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -26,7 +26,7 @@ func NonNil[T any](list []T) []T {
 	return list
 }
 
-// Size gives a number of bytes as people say it.
+// Size formats a number of bytes for people.
 func Size(bytes int64) string {
 	n, unit := float64(bytes), ""
 	for _, larger := range []string{"kB", "MB", "GB", "TB"} {

@@ -12,7 +12,7 @@ import (
 	"waza/runner/report"
 )
 
-// The notice tells at any time how many trials run and how long they may take.
+// The notice always shows the number of running trials and their longest remaining time.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	p := exampleProgress() // two trials since 6 and 9 s, one since 4 s
@@ -26,14 +26,14 @@ func TestNotice(t *testing.T) {
 	require.Equal(t, "interrupted: waiting for 2 trials, at most 49.0 s (Ctrl-C again cancels them)", p.notice(at(20)))
 	p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 3, Verdict: record.Passed})
 	require.Equal(t, "interrupted: waiting for 1 trial, at most 46.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
-	// What began anew did so before the run was stopped, and nobody knows when.
+	// A repeated attempt started at an unknown time before the run was stopped.
 	p.run.Apply(&record.Event{Type: record.Log, TaskNum: 2, TrialNum: 1, Attempt: 2})
 	require.Equal(t, "interrupted: waiting for 1 trial, at most 50.0 s (Ctrl-C again cancels it)", p.notice(at(20)))
 	require.Equal(t, "interrupted: waiting for 1 trial (Ctrl-C again cancels it)", p.notice(at(71)))
 	p.run.Apply(&record.Event{Type: record.TrialComplete, TaskNum: 2, TrialNum: 1, Verdict: record.TimedOut})
-	require.Equal(t, "interrupted: no trial runs any more, the run is about to end (Ctrl-C again cancels what is left to do)", p.notice(at(72)))
+	require.Equal(t, "interrupted: no trials are running, the run is about to end (Ctrl-C again cancels the remaining work)", p.notice(at(72)))
 	p.interrupted(interrupt.Cancel, at(73))
-	require.Contains(t, p.notice(at(73)), "are cancelled (Ctrl-C again leaves at once)")
+	require.Contains(t, p.notice(at(73)), "cancelling running trials (Ctrl-C again exits at once)")
 }
 
 // Where the display is lines, the notice comes again from time to time.

@@ -64,12 +64,12 @@ func TestProgressLines(t *testing.T) {
 1 of 3 tasks passed, 1 failed, 1 in er…
   write  trials 1, 3 of 4  4.0 s
   arithmetic  trial 2 of 4  6.0 s
-interrupted: the trials that run are c…
+interrupted: cancelling running trials…
 `, drawn(p.lines(at(10), 40, 24)))
 	require.Equal(t, `demo  4/12 trials  10.0 s, about 20.0 …
 1 of 3 tasks passed, 1 failed, 1 in er…
   and 2 more
-interrupted: the trials that run are c…
+interrupted: cancelling running trials…
 `, drawn(p.lines(at(10), 40, 5)))
 }
 
@@ -90,7 +90,7 @@ func TestProgressManyTrialsOfOneTask(t *testing.T) {
 	require.Contains(t, drawn(p.lines(at(1), 80, 24)), "  x  64 trials of 100  1.0 s\n")
 }
 
-// Whatever happened and however small the screen is, the lines fit.
+// The lines fit for any events and on the smallest screen.
 func TestProgressFitsAnyScreen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,9 +122,9 @@ func TestProgressFitsAnyScreen(t *testing.T) {
 	})
 }
 
-// screen is as much of a terminal as the block needs. It holds lines as they
-// were printed and breaks them by its width, as terminals do that reflow when
-// they are resized. The cursor is below the last.
+// screen emulates the parts of a terminal that the block needs. It holds lines as they were
+// printed and breaks them by its width, as terminals do that reflow when they are resized. The
+// cursor is below the last.
 type screen struct {
 	t       require.TestingT
 	lines   []string
@@ -162,7 +162,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// erase goes up so many rows and clears from there. The cursor must not land in
+// erase moves the cursor up by that many rows and clears from there. The cursor must not land in
 // the middle of a line.
 func (s *screen) erase(rows int) {
 	for rows > 0 {
@@ -175,7 +175,7 @@ func (s *screen) erase(rows int) {
 }
 
 // However the terminal is resized between, each drawing replaces the one before
-// and leaves alone what was printed above.
+// and does not change the lines above.
 func TestBlockIsDrawnInPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

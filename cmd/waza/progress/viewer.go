@@ -1,5 +1,5 @@
-// Package progress shows a run while it goes on: as a block that is redrawn in place
-// on a terminal, as lines elsewhere. Fill in a [Viewer] and call Show.
+// Package progress shows an active run: as a block that is redrawn in place on a terminal, as
+// lines elsewhere. Fill in a [Viewer] and call Show.
 package progress
 
 import (
@@ -14,47 +14,45 @@ import (
 	"waza/runner/record"
 )
 
-// Viewer shows a run, of this process or of another, while it goes on.
+// Viewer shows an active run of this process or of another.
 type Viewer struct {
-	// Stdout gets the events as JSON, when they are asked for; Stderr the display.
+	// Stdout gets the events as JSON if they are asked for; Stderr gets the display.
 	Stdout *output.Stdout
 	Stderr io.Writer
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
-	// Leave ends the showing at once: a terminal that is halted, say, keeps nobody
-	// from leaving. It may be nil.
+	// Leave ends Show at once when it is closed, so that a blocked terminal, for example, does
+	// not delay the exit. It can be nil.
 	Leave <-chan struct{}
-	// Steps gets how far the run is interrupted; it may be nil.
+	// Steps receives the steps of interrupts; it can be nil.
 	Steps <-chan int
-	// Failed is called when the events cannot be read, or nobody reads what was
-	// asked for; it may be nil.
+	// Failed is called when the events cannot be read, or when the reader of the requested
+	// output is gone. It can be nil.
 	Failed func()
 
 	Verbose bool
 	Events  bool  // print them to stdout, one line of JSON each
 	From    int64 // number of the first event to show; below 1 all
-	// Earlier are the results that tasks have from before the event From, by index of
-	// the task; it may be nil.
+	// Earlier are the results that tasks have from before the event From, by index of the task;
+	// it can be nil.
 	Earlier []*record.Task
 }
 
-// ErrLeft says that a run is not shown to its end because nobody wants to see it.
+// ErrLeft is the error for a run that is not shown to its end because of Leave.
 var ErrLeft = errors.New("left before the end")
 
-// leaveTime is how long a display may take to come to its end when nobody wants
-// to see more.
+// leaveTime limits the time that a display can take to end after Leave is closed.
 const leaveTime = time.Second
 
-// Show shows a run until it or ctx ends. The error is [ErrLeft], or says why the
-// events cannot be read.
+// Show shows a run until it or ctx ends. The error is [ErrLeft], or the reason why the events
+// cannot be read.
 //
-// Two goroutines do it: one reads the events, the other prints. Neither holds up
-// the run, nor anyone who wants to leave.
+// One goroutine reads the events, another one prints them. They delay neither the run nor Leave.
 func (v *Viewer) Show(ctx context.Context, h record.Handle) error {
 	events := make(chan []*record.Event)
 	gone := make(chan struct{})
 	defer close(gone)
-	var err error // the reader's until events is closed
+	var err error // the reader's error, valid once events is closed
 	go func() {
 		defer close(events)
 		err = v.read(ctx, h, events, gone)
@@ -77,7 +75,7 @@ func (v *Viewer) Show(ctx context.Context, h record.Handle) error {
 	return ErrLeft
 }
 
-// read hands events on to their end, that of ctx, or until gone is closed.
+// read passes events on until they or ctx end, or gone is closed.
 func (v *Viewer) read(ctx context.Context, h record.Handle, events chan<- []*record.Event, gone <-chan struct{}) error {
 	sub := h.Subscribe(v.From)
 	for {
@@ -89,7 +87,7 @@ func (v *Viewer) read(ctx context.Context, h record.Handle, events chan<- []*rec
 			return ErrLeft
 		case err != nil:
 			v.fail()
-			return fmt.Errorf("the run's events cannot be read: %w", err)
+			return fmt.Errorf("cannot read the run's events: %w", err)
 		}
 		select {
 		case events <- batch:
@@ -105,10 +103,10 @@ func (v *Viewer) fail() {
 	}
 }
 
-// redrawInterval is how often the display is brought up to date, at most.
+// redrawInterval is the shortest time between updates of the display.
 const redrawInterval = 100 * time.Millisecond
 
-// print hands events on to the display and, if asked for, stdout.
+// print passes events on to the display and, if asked for, stdout.
 func (v *Viewer) print(id string, d display, events <-chan []*record.Event) {
 	defer d.close()
 	tick := time.NewTicker(redrawInterval)
@@ -143,7 +141,7 @@ type runEvent struct {
 	*record.Event
 }
 
-// Counts says in a line how many of what it counts ended in each verdict.
+// Counts returns a line with the number of trials or tasks of each verdict.
 func Counts(c record.Counts, one, many string) string {
 	return countsLine(c, one, many).text(false)
 }

@@ -1,5 +1,5 @@
-// Package review asks people for the scores that runs wait for. Call [Ask] on a
-// terminal; [Options.Questions] lists what would be asked.
+// Package review asks people for the scores that runs wait for. Call [Ask] on a terminal;
+// [Options.Questions] lists the questions without asking.
 package review
 
 import (
@@ -9,7 +9,7 @@ import (
 	"waza/runner/regrade"
 )
 
-// Options are the flags of waza review.
+// Options holds the flags of waza review.
 type Options struct {
 	Run      string // empty for the newest that waits
 	Task     string
@@ -20,7 +20,7 @@ type Options struct {
 	JSON     bool
 }
 
-// Questions are those of a run that the flags ask for.
+// Questions returns the questions of a run that the flags select.
 func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	list, err := rn.Amender().Questions(o.Run)
 	var out []regrade.Question
@@ -32,7 +32,8 @@ func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	return out, err
 }
 
-// FindRun sets the run when none is named. There may be none that waits.
+// FindRun selects the newest run that waits if none is named. It leaves the run empty if none
+// waits.
 func (o *Options) FindRun(rn *runner.Runner) error {
 	if o.Run != "" {
 		return nil
@@ -42,13 +43,13 @@ func (o *Options) FindRun(rn *runner.Runner) error {
 	return err
 }
 
-// NothingWaits says that there is no question that the options ask for.
+// NothingWaits returns the message that no question matches the options.
 func NothingWaits(o Options) string {
 	switch {
 	case o.Run == "":
 		return "no run waits for review"
 	case o.Task != "" || o.Trial > 0 || o.Grader != "":
-		return fmt.Sprintf("nothing that is asked for waits for review in run %s (--all shows what has its score)", o.Run)
+		return fmt.Sprintf("no matching question waits for review in run %s (--all includes answered ones)", o.Run)
 	}
-	return fmt.Sprintf("nothing waits for review in run %s (--all shows what has its score)", o.Run)
+	return fmt.Sprintf("nothing waits for review in run %s (--all includes answered questions)", o.Run)
 }

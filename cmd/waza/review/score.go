@@ -11,13 +11,13 @@ import (
 	"waza/runner/record"
 )
 
-// ScoreForms is how people may write a score.
+// ScoreForms lists the accepted forms of a score.
 const ScoreForms = "0 to 1, y or n (pass, fail), 4/5, 80%"
 
-var errNoScore = errors.New("no score; give one as " + ScoreForms)
+var errNoScore = errors.New("missing score; give " + ScoreForms)
 
-// ParseScore reads a score as people write it: a number from 0 to 1, so many of
-// so many points, per cent, or whether it passes, which are 1 and 0.
+// ParseScore parses a score as people write it: a number from 0 to 1, points of a maximum, per
+// cent, or a word for pass (1) or fail (0).
 func ParseScore(text string) (float64, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	switch s {
@@ -32,7 +32,7 @@ func ParseScore(text string) (float64, error) {
 	if part, whole, ok := strings.Cut(s, "/"); ok {
 		points, err := number(whole)
 		if err != nil || points <= 0 {
-			return 0, fmt.Errorf("%q is no score: nothing is so many of %s; give one as %s", clipped(text), clipped(whole), ScoreForms)
+			return 0, fmt.Errorf("invalid score %q: the maximum %s must be positive; give %s", clipped(text), clipped(whole), ScoreForms)
 		}
 		s, most = part, points
 	} else if share, ok := strings.CutSuffix(s, "%"); ok {
@@ -41,14 +41,14 @@ func ParseScore(text string) (float64, error) {
 	n, err := number(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no score; give one as %s", clipped(text), ScoreForms)
+		return 0, fmt.Errorf("invalid score %q; give %s", clipped(text), ScoreForms)
 	case n < 0 || n > most:
-		return 0, fmt.Errorf("the score %s is not between 0 and %g; give one as %s", clipped(strings.TrimSpace(text)), most, ScoreForms)
+		return 0, fmt.Errorf("the score must be between 0 and %[2]g, got %[1]s; give %[3]s", clipped(strings.TrimSpace(text)), most, ScoreForms)
 	}
 	return n / most, nil
 }
 
-// number reads a plain decimal number: none of the other forms that Go knows.
+// number parses a plain decimal number, without the other forms that Go accepts.
 func number(s string) (float64, error) {
 	s = strings.TrimSpace(s)
 	if strings.Trim(s, "0123456789.-+") != "" {
@@ -61,13 +61,13 @@ func number(s string) (float64, error) {
 	return n, nil
 }
 
-// clipped bounds what is said again of what somebody typed.
+// clipped limits the user's input in a message.
 func clipped(s string) string { return text.ClipRunes(s, 40) }
 
-// ShortScore gives a score as people say it, but never as one that it is not.
+// ShortScore formats a score with four significant digits.
 func ShortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
 
-// VerdictWords gives a verdict in words.
+// VerdictWords returns a verdict in words.
 func VerdictWords(v record.Verdict) string {
 	switch v {
 	case record.NeedsReview:

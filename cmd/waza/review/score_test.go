@@ -20,18 +20,18 @@ func TestParseScore(t *testing.T) {
 		require.InDelta(t, want, got, 1e-12, text)
 	}
 	for text, want := range map[string]string{
-		"": "no score", "  ": "no score", "5": "the score 5 is not between 0 and 1", "-0.1": "not between 0 and 1",
-		"101%": "not between 0 and 100", "6/5": "the score 6/5 is not between 0 and 5", "4/0": "no score", "4/": "no score", "/5": "no score",
-		"1/-2": "no score", "nan": "no score", "inf": "no score", "1e-3": "no score", "0x1": "no score", "0,8": "no score", "1/2/3": "no score",
-		"maybe": `"maybe" is no score; give one as 0 to 1, y or n`, "%": "no score", "1_0": "no score", "80%%": "no score",
-		strings.Repeat("9", 400): "no score", strings.Repeat("x", 400): "x…",
+		"": "missing score", "  ": "missing score", "5": "the score must be between 0 and 1, got 5", "-0.1": "must be between 0 and 1",
+		"101%": "must be between 0 and 100", "6/5": "the score must be between 0 and 5, got 6/5", "4/0": "invalid score", "4/": "invalid score", "/5": "invalid score",
+		"1/-2": "invalid score", "nan": "invalid score", "inf": "invalid score", "1e-3": "invalid score", "0x1": "invalid score", "0,8": "invalid score", "1/2/3": "invalid score",
+		"maybe": `invalid score "maybe"; give 0 to 1, y or n`, "%": "invalid score", "1_0": "invalid score", "80%%": "invalid score",
+		strings.Repeat("9", 400): "invalid score", strings.Repeat("x", 400): "x…",
 	} {
 		_, err := ParseScore(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }
 
-// Whatever is taken for a score is one.
+// Every accepted text is a valid score.
 func FuzzParseScore(f *testing.F) {
 	for _, text := range []string{"0.8", "y", "80%", "4/5", "4/0", "nan", "-1/-1", "1e9", "\x00", "½"} {
 		f.Add(text)

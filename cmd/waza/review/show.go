@@ -12,15 +12,15 @@ import (
 	"waza/runner/report"
 )
 
-// How much of a trial is shown before anyone asks for more.
+// Limits of the part of a trial that is shown first.
 const (
 	mostShownLines  = 40
 	mostShownListed = 20
 	mostShownWidth  = 160
 )
 
-// shown prints what a person is to judge. All of it was written by others, so it
-// is made safe to print.
+// shown prints a trial for a person to judge. Others wrote all of the text, so it is made safe
+// to print.
 type shown struct {
 	w       io.Writer
 	options report.Options
@@ -30,7 +30,7 @@ func where(q *regrade.Question) string {
 	return fmt.Sprintf("%s, trial %d, %s", report.Clean(q.TaskID), q.Trial, report.Clean(q.Grader))
 }
 
-// resultOf is what the grader that asks made of the trial; nil when it is gone.
+// resultOf returns the trial's result of the grader that asks; nil when it is gone.
 func resultOf(trial *record.Trial, q *regrade.Question) *record.Grade {
 	var found *record.Grade
 	for i := range trial.Graders {
@@ -57,15 +57,15 @@ func (s *shown) question(q *regrade.Question, trial *record.Trial, count string)
 		asked += "\n- " + c
 	}
 	if q.Calibrates != "" {
-		asked += "\n(for comparison with grader " + q.Calibrates + ": the verdict stays as it is)"
+		asked += "\n(for comparison with grader " + q.Calibrates + ": the verdict does not change)"
 	}
 	s.part("Asked", strings.TrimSpace(asked))
 	if q.Comment != "" {
-		s.part("Said so far", q.Comment)
+		s.part("Comment so far", q.Comment)
 	}
 }
 
-// title prints a heading. In colour it is bold.
+// title prints a heading. In color it is bold.
 func (s *shown) title(text string) {
 	if s.options.Color {
 		text = "\x1b[1m" + text + "\x1b[0m"
@@ -73,7 +73,7 @@ func (s *shown) title(text string) {
 	fmt.Fprintln(s.w, text)
 }
 
-// part prints the beginning of a text under a heading; nothing of an empty one.
+// part prints the start of a text under a heading, or nothing for an empty text.
 func (s *shown) part(title, text string) { s.text(title, text, mostShownLines) }
 
 // all prints a whole text.
@@ -115,8 +115,8 @@ func (s *shown) calls(trial *record.Trial) {
 	s.list(text.Count(len(lines), "tool call", "tool calls"), lines, " (t shows the transcript)")
 }
 
-// list prints lines under a heading, those beyond some as a number; nothing when
-// there are none.
+// list prints lines under a heading and counts the lines beyond a limit. It prints nothing for
+// an empty list.
 func (s *shown) list(title string, lines []string, more string) {
 	if len(lines) == 0 {
 		return
@@ -131,7 +131,7 @@ func (s *shown) list(title string, lines []string, more string) {
 	}
 }
 
-// files lists what the trial left in its workspace.
+// files lists the files that the trial left in its workspace.
 func (s *shown) files(trial *record.Trial) {
 	if trial.Workspace == nil {
 		return
@@ -164,8 +164,8 @@ func callLine(c *record.ToolCall) string {
 	return line
 }
 
-// others prints what the other graders found, but for those that the person is to
-// be compared with: who has seen their scores judges by them.
+// others prints the results of the other graders. It omits graders that the person is compared
+// with, because seeing their scores would influence the answer.
 func (s *shown) others(trial *record.Trial) {
 	var compared, lines []string
 	for i := range trial.Graders {

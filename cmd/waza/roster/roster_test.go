@@ -17,7 +17,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// directory knows some agents. Watch sends them and ends with gone.
+// directory contains some agents. Watch sends them and ends with gone.
 type directory struct {
 	agents []*remote.Agent
 	gone   error
@@ -105,9 +105,9 @@ func TestShow(t *testing.T) {
 	require.Contains(t, out, `"agents": [`)
 	_, _, err = agents(known(), "show", "nobody")
 	require.Equal(t, exit.Usage, exit.ProblemOf(err).Code)
-	require.ErrorContains(t, err, `no agent has the id "nobody"`)
+	require.ErrorContains(t, err, `unknown agent "nobody"`)
 	_, _, err = agents(known(), "show")
-	require.ErrorContains(t, err, "takes one agent, not 0")
+	require.ErrorContains(t, err, "takes one agent, got 0")
 }
 
 func TestKick(t *testing.T) {

@@ -11,31 +11,31 @@ import (
 	"waza/runner/report"
 )
 
-// DoorInfo is what a check prints of a door.
+// DoorInfo is a door in the output of a check.
 type DoorInfo struct {
 	Name string `json:"name"`
 	// Listen is an address, or off.
 	Listen string `json:"listen"`
-	// URL is where clients connect; empty when the door is closed.
+	// URL is the URL that clients connect to; empty when the door is closed.
 	URL string `json:"url,omitempty"`
-	// Secret is what clients show: key or token; empty for nothing.
+	// Secret is what clients present: key or token; empty for nothing.
 	Secret string `json:"secret,omitempty"`
-	// Clients says who may connect.
+	// Clients describes who can connect.
 	Clients string `json:"clients,omitempty"`
 	TLS     bool   `json:"tls"`
 }
 
-// Checked is what `waza serve --check --json` prints.
+// Checked is the output of `waza serve --check --json`.
 type Checked struct {
 	Valid       bool               `json:"valid"`
 	Errors      int                `json:"errors"`
 	Warnings    int                `json:"warnings"`
 	Diagnostics decode.Diagnostics `json:"diagnostics"`
-	// Doors are empty when the configuration is invalid.
+	// Doors is empty when the configuration is invalid.
 	Doors []DoorInfo `json:"doors"`
 }
 
-// Check describes a configuration and the findings about it.
+// Check describes a configuration and its findings.
 func Check(c *config.Config, ds decode.Diagnostics) Checked {
 	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}}
 	for _, d := range ds {
@@ -59,7 +59,7 @@ func Check(c *config.Config, ds decode.Diagnostics) Checked {
 	return checked
 }
 
-// Write prints the findings and, when there are no errors, a line per door.
+// Write prints the findings and, if there are no errors, a line per door.
 func (c Checked) Write(w io.Writer, o report.Options) error {
 	if err := report.Diagnostics(w, c.Diagnostics, o); err != nil {
 		return err

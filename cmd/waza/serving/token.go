@@ -14,12 +14,12 @@ import (
 	"waza/rpc"
 )
 
-// tokenName is the file in the state directory that holds the token of /rpc when the
-// configuration names none.
+// tokenName is the file in the state directory with the token of /rpc, unless the configuration
+// names another one.
 const tokenName = "serve.token"
 
-// rpcToken returns the token that clients of /rpc show. It is made at the first start;
-// the log has the name of its file, and never the token.
+// rpcToken returns the token that clients of /rpc present. The first start makes it. The log
+// contains the name of its file, and never the token.
 func rpcToken(file, stateDir string, log *slog.Logger) (string, error) {
 	if file == "" {
 		file = filepath.Join(stateDir, tokenName)
@@ -29,13 +29,13 @@ func rpcToken(file, stateDir string, log *slog.Logger) (string, error) {
 	}
 	token, err := secret.TokenFile("jobs.token_file", file, rpc.MinToken)
 	if err == nil {
-		log.Info("clients of /rpc show the token in a file", "file", file)
+		log.Info("clients of /rpc present the token in a file", "file", file)
 	}
 	return token, err
 }
 
-// makeToken writes a new token to a file, unless there is one. The file appears whole,
-// so that a process that is killed leaves none without a token.
+// makeToken writes a new token to a file, unless the file exists. The file appears complete, so
+// that a killed process leaves no file without a token.
 func makeToken(file string) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
