@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for what must come before it fails. Machines
-// are busy.
+// patience limits how long a test waits for an expected message before it fails. Machines can be
+// busy.
 const patience = 3 * time.Minute
 
-// daemon is a real one, and the connection of one client to it: on stdio, where
-// both end together, or by TCP, where the daemon outlives the connection.
+// daemon is a real daemon with the connection of one client: on stdio, where both end together,
+// or by TCP, where the daemon continues after the connection.
 type daemon struct {
 	tcp  bool
 	env  []string
-	addr string // where it listens
+	addr string // its address
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -36,7 +36,7 @@ func newDaemon(t *testing.T, tcp bool, env ...string) *daemon {
 	return d
 }
 
-// connect makes a new connection, and starts the daemon when there is none.
+// connect makes a new connection, and starts the daemon if it does not run.
 func (d *daemon) connect(t *testing.T) {
 	t.Helper()
 	if d.tcp {
@@ -87,7 +87,7 @@ func (d *daemon) listen(t *testing.T) {
 	})
 }
 
-// breakOff ends the connection without a word; on stdio that is the daemon's death.
+// breakOff ends the connection without shutdown; on stdio this kills the daemon.
 func (d *daemon) breakOff(t *testing.T) {
 	t.Helper()
 	if d.tcp {
@@ -113,7 +113,7 @@ func (d *daemon) send(t *testing.T, text []byte) {
 	require.NoError(t, err)
 }
 
-// next gives the daemon's next message.
+// next returns the daemon's next message.
 func (d *daemon) next(t *testing.T) []byte {
 	t.Helper()
 	text, err := d.out.ReadBytes('\n')

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package dialogues_test records what clients and the daemon say to each other,
-// for the tests of clients to replay; README.md beside it tells what the lines mean.
+// Package dialogues_test records dialogues of clients and the daemon, which the tests of clients
+// replay. README.md describes the format.
 package dialogues_test
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	_ "waza/rpc" // what the binary is built from; see dependOnSources
+	_ "waza/rpc" // the sources of the binary; see dependOnSources
 )
 
-var update = flag.Bool("update", false, "rewrite what the daemon says in the dialogues, and what is expected of clients")
+var update = flag.Bool("update", false, "rewrite the daemon's messages in the dialogues, and the expected state of clients")
 
-// waza is the daemon's binary.
+// waza is the path of the daemon's binary.
 var waza string
 
 func TestMain(m *testing.M) {
@@ -37,32 +37,32 @@ func TestMain(m *testing.M) {
 	if out, err := exec.Command("go", "build", "-o", waza, "waza/cmd/waza").CombinedOutput(); err == nil {
 		code = m.Run()
 	} else {
-		fmt.Fprintf(os.Stderr, "waza cannot be built: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "cannot build waza: %v\n%s", err, out)
 	}
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// line is a line of a dialogue; exactly one of Note, Call, Client, Server, Die
-// and Expect is there.
+// line is a line of a dialogue; exactly one of Note, Call, Client, Server, Die and Expect is
+// set.
 type line struct {
 	Note string `json:"note,omitempty"`
-	// Suite names the directory of the suite that the daemon is given, and Over
-	// how it is reached when not on stdio; both stand beside the first note.
+	// Suite names the directory of the daemon's suite, and Over the transport if it is not
+	// stdio; both are set only on the first note.
 	Suite string `json:"suite,omitempty"`
 	Over  string `json:"over,omitempty"`
 
 	Call   json.RawMessage `json:"call,omitempty"`
 	Client json.RawMessage `json:"client,omitempty"`
 	Server json.RawMessage `json:"server,omitempty"`
-	// Made says why a line of the server was made up rather than recorded, or
-	// that the daemon is not sent a line of the client.
+	// Made is the reason why a line of the server was invented instead of recorded, or why a
+	// line of the client is not sent to the daemon.
 	Made   string          `json:"made,omitempty"`
 	Die    bool            `json:"die,omitempty"`
 	Expect json.RawMessage `json:"expect,omitempty"`
 }
 
-// recorded says whether the line is what the daemon said.
+// recorded reports whether the line is a message of the daemon.
 func (l *line) recorded() bool { return l.Server != nil && l.Made == "" }
 
 func parse(t *testing.T, data []byte) []line {
@@ -75,8 +75,8 @@ func parse(t *testing.T, data []byte) []line {
 		require.NoError(t, d.Decode(&l), "line %d", i+1)
 		lines = append(lines, l)
 	}
-	require.NotEmpty(t, lines[0].Note, "the first line says what the dialogue shows")
-	require.NotEmpty(t, lines[0].Suite, "and of which suite")
+	require.NotEmpty(t, lines[0].Note, "the first line describes the dialogue")
+	require.NotEmpty(t, lines[0].Suite, "and names its suite")
 	return lines
 }
 
@@ -91,9 +91,9 @@ func format(t *testing.T, lines []line) []byte {
 	return out.Bytes()
 }
 
-// TestDialogues plays the client's part of each dialogue to the daemon, which must
-// say what is recorded, and folds that into a model, which must be as expected.
-// With -update, both are written anew.
+// TestDialogues plays the client's part of each dialogue to the daemon. The daemon's messages
+// must match the recording, and the model built from them must match the expected state. With
+// -update, the test rewrites both.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
 	dependOnSources(t)
@@ -111,14 +111,14 @@ func TestDialogues(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(splitLines(want), splitLines(got)); diff != "" {
-				t.Errorf("the dialogue is another (-want +got); if that is meant, go test ./editors/dialogues -update\n%s", diff)
+				t.Errorf("the dialogue differs (-want +got); if this is intended, run go test ./editors/dialogues -update\n%s", diff)
 			}
 		})
 	}
 }
 
-// dependOnSources looks at what the binary is built from besides the packages that
-// are imported here, lest the go command takes an earlier result for today's.
+// dependOnSources reads the sources of the binary, besides the packages that are imported here,
+// so that the go command does not reuse an outdated result.
 func dependOnSources(t *testing.T) {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join("..", "..", "cmd", "waza", "*.go"))

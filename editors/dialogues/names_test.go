@@ -13,25 +13,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// workspace is where recorded dialogues say that the suite is.
+// workspace is the directory of the suite in recorded dialogues.
 const workspace = "/workspace"
 
-// names gives fixed names to what differs from recording to recording.
+// names replaces values that differ from recording to recording.
 type names struct {
 	suite string   // the directory of the suite
-	runs  []string // ids, in the order in which they came
+	runs  []string // ids, in order of appearance
 }
 
 func newNames(suite string) *names { return &names{suite: suite} }
 
 var runID = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 
-// runName is the id that the run of a number has in dialogues.
+// runName returns the id of run number i in dialogues.
 func runName(i int) string { return runPrefix + string(rune('1'+i)) }
 
 const runPrefix = "20240102-030405.006-run000000"
 
-// real puts in what the script has names for.
+// real replaces the names in a script by real values.
 func (n *names) real(text string) string {
 	text = strings.ReplaceAll(text, workspace, n.suite)
 	for i, id := range n.runs {
@@ -40,14 +40,14 @@ func (n *names) real(text string) string {
 	return text
 }
 
-// simplify gives a message its fixed names and numbers. The member jsonrpc,
-// which is the same everywhere, is left out.
+// simplify replaces values in a message by fixed names and numbers. It removes the member
+// jsonrpc, which is always the same.
 func (n *names) simplify(t *testing.T, text []byte) json.RawMessage {
 	t.Helper()
 	named := strings.ReplaceAll(string(text), n.suite, workspace)
 	named = runID.ReplaceAllStringFunc(named, func(id string) string {
 		if strings.HasPrefix(id, runPrefix) {
-			return id // of no run: the script named it
+			return id // not a run: the script contains this name
 		}
 		i := slices.Index(n.runs, id)
 		if i < 0 {
@@ -73,7 +73,7 @@ func (n *names) simplify(t *testing.T, text []byte) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// steady makes durations the same.
+// steady replaces durations by a fixed one.
 func steady(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -90,16 +90,16 @@ func steady(v any) {
 	}
 }
 
-// shorten leaves of the result of initialize what clients look at.
+// shorten keeps the members of the result of initialize that clients read.
 func shorten(result map[string]any) {
 	info := result["serverInfo"].(map[string]any)
-	info["version"] = "(devel)" // as a binary says that was built from sources
+	info["version"] = "(devel)" // the version of a binary built from sources
 	capabilities := result["capabilities"].(map[string]any)
 	result["capabilities"] = map[string]any{"notifications": capabilities["notifications"]}
 }
 
-// landmark is what tells a message from all others of a dialogue but those that
-// are the same for a client.
+// landmark returns the part of a message that distinguishes it from all others of a dialogue,
+// except those that are the same for a client.
 func landmark(t *testing.T, text json.RawMessage) string {
 	t.Helper()
 	var m message

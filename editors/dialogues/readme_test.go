@@ -19,8 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// block gives the only block of code in a language of the document for those who
-// write clients.
+// block returns the only code block in a language of the document for authors of clients.
 func block(t *testing.T, language string) string {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("..", "README.md"))
@@ -30,7 +29,7 @@ func block(t *testing.T, language string) string {
 	return string(found[0][1])
 }
 
-// The dialogue that is printed is an excerpt of the recorded one.
+// The printed dialogue is an excerpt of the recorded one.
 func TestReadmeDialogue(t *testing.T) {
 	t.Parallel()
 	recorded, err := os.ReadFile("reconnect_resume.jsonl")
@@ -38,18 +37,17 @@ func TestReadmeDialogue(t *testing.T) {
 	rest := splitLines(recorded)
 	for line := range strings.Lines(block(t, "jsonl")) {
 		i := slices.Index(rest, strings.TrimSuffix(line, "\n"))
-		require.GreaterOrEqual(t, i, 0, "not in the recorded dialogue, or not there: %s", line)
+		require.GreaterOrEqual(t, i, 0, "not in the recorded dialogue, or not in this order: %s", line)
 		rest = rest[i+1:]
 	}
 }
 
-// The client that is printed works as it is, also when its daemon is killed in the
-// midst of a run.
+// The printed client works as it is, even if its daemon is killed during a run.
 func TestReadmeClient(t *testing.T) {
 	t.Parallel()
 	dependOnSources(t)
 	code := block(t, "python")
-	require.LessOrEqual(t, strings.Count(code, "\n"), 50, "fifty lines are promised")
+	require.LessOrEqual(t, strings.Count(code, "\n"), 50, "the README promises fifty lines")
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
@@ -70,7 +68,7 @@ func TestReadmeClient(t *testing.T) {
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewReader(out)
-	for range 2 { // trials begin, and the second waits
+	for range 2 { // trials start, and the second waits
 		readUntil(t, lines, "eval.progress trial_start first\n")
 	}
 	killChild(t, cmd.Process.Pid)
@@ -80,7 +78,7 @@ func TestReadmeClient(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "%s", stderr.String())
 	require.Regexp(t, `(?s)^eval.complete interrupted\neval.progress run_resumed\n.*`+
 		`eval.progress task_complete first passed\n.*eval.progress task_complete second failed\n.*eval.complete completed\n$`, string(rest))
-	require.Equal(t, 5, strings.Count(string(rest), "trial_complete"), "the one that had ended is not done again")
+	require.Equal(t, 5, strings.Count(string(rest), "trial_complete"), "the trial that had ended does not run again")
 }
 
 func readUntil(t *testing.T, r *bufio.Reader, want string) {

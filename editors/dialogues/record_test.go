@@ -17,16 +17,16 @@ type recorder struct {
 	*testing.T
 	script []line
 	at     int    // in script
-	out    []line // what was recorded
+	out    []line // the recorded lines
 	suite  string // directory of the suite
-	gate   string // file that lets waiting trials go on
+	gate   string // file that releases waiting trials
 	daemon *daemon
 	names  *names
 	model  model
 	owed   map[string]bool // ids of requests that have no reply yet
 }
 
-// newRecorder puts the suite into a directory of its own.
+// newRecorder copies the suite to a new directory.
 func newRecorder(t *testing.T, script []line) *recorder {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -65,7 +65,7 @@ func (r *recorder) record() []line {
 	return r.out
 }
 
-// say sends a message of the client's.
+// say sends a message of the client.
 func (r *recorder) say(text json.RawMessage) {
 	r.Helper()
 	var m message
@@ -85,10 +85,9 @@ func (r *recorder) say(text json.RawMessage) {
 	r.daemon.send(r.T, sent)
 }
 
-// hear reads what the daemon says up to the last of the lines that stand
-// together in the script, and further until all requests are answered. Which
-// comes first, a reply or what happens elsewhere, is chance: replies are written
-// down first.
+// hear reads the daemon's messages up to the last of the consecutive server lines in the script,
+// and further until all requests are answered. The order of replies and other messages is
+// random, so replies are recorded first.
 func (r *recorder) hear() {
 	end := r.at
 	for end < len(r.script) && r.script[end].recorded() {
@@ -115,7 +114,7 @@ func (r *recorder) hear() {
 	}
 }
 
-// die breaks the connection, on stdio by the daemon's death; what waited goes on.
+// die breaks the connection, on stdio by killing the daemon; waiting trials continue.
 func (r *recorder) die() {
 	r.daemon.breakOff(r.T)
 	r.openGate()
@@ -127,13 +126,13 @@ func (r *recorder) openGate() {
 	require.NoError(r, os.WriteFile(r.gate, nil, 0o600))
 }
 
-// agreeWithDaemon checks that what clients are expected to make of the
-// notifications is what the daemon says of each run that is over.
+// agreeWithDaemon compares the client's expected state of each run that is over with the
+// daemon's results.
 func (r *recorder) agreeWithDaemon() {
 	r.Helper()
 	for id, known := range r.model.Runs {
 		if known.Status == "running" || r.names.real(id) == id {
-			continue // it is not over, or was made up
+			continue // not over, or invented
 		}
 		sent, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": "agree", "method": "run.result", "params": map[string]any{"runId": r.names.real(id)}})
 		require.NoError(r, err)
