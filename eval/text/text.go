@@ -1,10 +1,8 @@
-// Package text shortens texts and counts nouns for messages. Call [Clip] for a
-// text that goes into a message, [Head] where the mark of the cut is the
-// caller's, and [Count] for a number with its noun.
+// Package text shortens texts and counts nouns for messages. Call [Clip] for a text in a
+// message, [Head] if the caller marks the cut, and [Count] for a number with its noun.
 //
-// Texts are cut between characters, so that valid UTF-8 stays valid. A text
-// that is short enough comes back as it is. What fits a number of columns of a
-// terminal is not decided here but in package report.
+// Texts are cut between characters, so that valid UTF-8 stays valid. Short texts are returned
+// unchanged. Package report fits texts to the columns of a terminal.
 package text
 
 import (
@@ -13,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Head returns the beginning of s, at most that many bytes.
+// Head returns the start of s, at most that many bytes.
 func Head(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -32,8 +30,8 @@ func Clip(s string, most int) string {
 	return Head(s, most) + "…"
 }
 
-// ClipRunes is [Clip] for a limit in runes: people see them, and names of
-// every script get the same room.
+// ClipRunes is like [Clip] with a limit in runes, so that names in every script get the same
+// space.
 func ClipRunes(s string, most int) string {
 	n := 0
 	for i := range s {
@@ -53,8 +51,8 @@ func ClipStart(s string, most int) string {
 	return "…" + s[tail(s, most):]
 }
 
-// ClipMiddle shortens s to about that many bytes: two thirds of them from its
-// beginning, one from its end, and between them a line that counts the rest.
+// ClipMiddle shortens s to about that many bytes: two thirds of them from its start and one
+// third from its end. A line between them counts the bytes that were left out.
 func ClipMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -63,7 +61,8 @@ func ClipMiddle(s string, most int) string {
 	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", head, from-len(head), s[from:])
 }
 
-// tail returns where the last at most that many bytes of s begin.
+// tail returns the offset of the last most bytes of s, moved forward to the start of a
+// character.
 func tail(s string, most int) int {
 	from := len(s) - most
 	for from < len(s) && !utf8.RuneStart(s[from]) {
@@ -72,7 +71,7 @@ func tail(s string, most int) int {
 	return from
 }
 
-// Plural returns the form of a noun that a number takes.
+// Plural returns the form of a noun for a number.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -85,11 +84,25 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Plural(n, one, many))
 }
 
-// Names lists names, separated by commas: ten at most, and how many more there are.
+// Names returns names separated by commas: at most ten, and how many more there are.
 func Names(names []string) string {
 	const most = 10
 	if n := len(names) - most; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Line returns the nth line of a text, from 1, without its end; "" if it does not exist. It
+// builds no index of all lines, because that would be larger than the text.
+func Line(text string, n int) string {
+	for ; n > 1; n-- {
+		i := strings.IndexByte(text, '\n')
+		if i < 0 {
+			return ""
+		}
+		text = text[i+1:]
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
