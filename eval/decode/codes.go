@@ -1,10 +1,10 @@
 package decode
 
-// Code names a sort of finding. Codes are part of the program's interface: an
-// editor may filter by them, so they never change their meaning.
+// A Code names a type of finding. Codes are part of the program's interface: editors can filter
+// by them, so their meaning never changes.
 type Code string
 
-// The codes of all findings. [Codes] gives each with its sentence.
+// The codes of all findings. [Codes] returns them with a sentence each.
 const (
 	// Files.
 	CodeMissingFile  Code = "missing-file"
@@ -12,6 +12,8 @@ const (
 	CodeTooLarge     Code = "too-large"
 	CodeNotText      Code = "not-text"
 	CodeEscapingPath Code = "escaping-path"
+
+	CodeAmbiguousPath Code = "ambiguous-path"
 
 	// YAML.
 	CodeSyntax            Code = "syntax"
@@ -29,6 +31,7 @@ const (
 	CodeDeprecated    Code = "deprecated"
 	CodeNoEffect      Code = "no-effect"
 	CodeOtherDialect  Code = "other-dialect"
+	CodeOtherMeaning  Code = "other-meaning"
 	CodeSchemaVersion Code = "schema-version"
 
 	// Executors and graders.
@@ -42,6 +45,7 @@ const (
 	CodeChecksNothing   Code = "checks-nothing"
 	CodeNothingChecked  Code = "nothing-checked"
 	CodeUnavailable     Code = "unavailable"
+	CodeFleet           Code = "fleet"
 
 	CodeUnmeasuredMetric Code = "unmeasured-metric"
 
@@ -63,63 +67,66 @@ const (
 	CodeDatasetRange    Code = "dataset-range"
 )
 
-// CodeDoc is a code with one sentence that tells when it is reported.
+// A CodeDoc is a code with a sentence that describes when waza reports it.
 type CodeDoc struct {
 	Code Code
 	Doc  string
 }
 
-// Codes returns every code with its sentence, in the order of the reference
-// document. The caller owns the slice.
+// Codes returns every code with its sentence, in the order of the reference document. The caller
+// owns the slice.
 func Codes() []CodeDoc {
 	return []CodeDoc{
-		{CodeMissingFile, "A file that the suite names is not there."},
-		{CodeUnreadable, "A file or directory is there but cannot be read, or is not a regular file."},
-		{CodeTooLarge, "A file has more bytes or rows than waza reads."},
-		{CodeNotText, "A file holds bytes that are not UTF-8 text, or control characters."},
-		{CodeEscapingPath, "A path is absolute or leads out of the directory that it must stay in."},
+		{CodeMissingFile, "A file that the suite names does not exist."},
+		{CodeUnreadable, "A file or directory exists but cannot be read, or is not a regular file."},
+		{CodeTooLarge, "A file, a text or a list is too large."},
+		{CodeNotText, "A file contains control characters or bytes that are not UTF-8 text."},
+		{CodeEscapingPath, "A path is absolute, or leads out of the directory that must contain it."},
+		{CodeAmbiguousPath, "A path in a task file leads to different files beside the suite and beside the task; the finding names the one that is used."},
 
 		{CodeSyntax, "A file is not valid YAML."},
-		{CodeTooDeep, "Lists and maps are nested deeper than waza reads, or an alias holds itself."},
-		{CodeTooManyAliases, "Aliases multiply the document beyond what waza reads."},
-		{CodeDuplicateKey, "A key stands twice in one map."},
-		{CodeMultipleDocuments, "A file holds several YAML documents, of which only the first is read."},
-		{CodeEmpty, "A file holds nothing."},
+		{CodeTooDeep, "Lists and maps are nested too deeply, or an alias contains itself."},
+		{CodeTooManyAliases, "Aliases expand the document to more nodes than waza reads."},
+		{CodeDuplicateKey, "A map contains a key twice."},
+		{CodeMultipleDocuments, "A file contains several YAML documents; waza reads only the first."},
+		{CodeEmpty, "A file is empty."},
 
-		{CodeUnknownKey, "A key is not known here, and has no effect."},
-		{CodeWrongType, "A value is of another type than its key takes."},
-		{CodeInvalidValue, "A value is of the right type but not one that its key takes."},
+		{CodeUnknownKey, "A key is unknown and has no effect."},
+		{CodeWrongType, "A value does not have the type of its key."},
+		{CodeInvalidValue, "A value has the right type but is not allowed."},
 		{CodeMissingField, "A required key is absent or empty."},
-		{CodeDeprecated, "A spelling of an older generation of the format, which still works."},
-		{CodeNoEffect, "A setting is understood but changes nothing where it stands."},
-		{CodeOtherDialect, "The file is written for another tool that uses the same file name."},
-		{CodeSchemaVersion, "The suite asks for a major version of the format that waza does not know."},
+		{CodeDeprecated, "A key has an older spelling, which still works."},
+		{CodeNoEffect, "A setting is valid but has no effect in this place."},
+		{CodeOtherDialect, "The file is for another tool that uses the same file name."},
+		{CodeOtherMeaning, "A key or value has a different meaning in microsoft/waza, which reads the same suites."},
+		{CodeSchemaVersion, "The version of the suite format is invalid, or waza does not support it."},
 
 		{CodeUnknownExecutor, "No executor has this name."},
 		{CodeUnknownGrader, "No grader has this type."},
-		{CodeUnknownOption, "The grader does not take this option, which has no effect."},
-		{CodeDuplicateGrader, "Two graders of one list have the same name; the later one is renamed."},
+		{CodeUnknownOption, "The grader has no such option; the key has no effect."},
+		{CodeDuplicateGrader, "Two graders of one list have the same name; waza renames the later one."},
 		{CodeBadRegex, "A regular expression does not compile (RE2 syntax)."},
 		{CodeBadAssertion, "An assertion has a syntax error."},
 		{CodeBadSchema, "A JSON Schema is not valid."},
-		{CodeChecksNothing, "A grader's options leave it nothing to check."},
-		{CodeNothingChecked, "A task has neither graders nor expectations, so every trial of it passes."},
-		{CodeUnavailable, "Something that a grader or executor needs is not installed or not set."},
-		{CodeUnmeasuredMetric, "A metric has a threshold, and nothing in the suite measures it, so it never fails; `waza run --fail-on unmeasured` makes it fail."},
+		{CodeChecksNothing, "A grader, an expectation or a file of trigger tests contains nothing to check."},
+		{CodeNothingChecked, "A task has neither graders nor expectations, so all its trials pass."},
+		{CodeUnavailable, "A program or setting that a grader or executor needs is missing."},
+		{CodeFleet, "A part of the suite does not work, or works differently, when the workers of a fleet do the trials."},
+		{CodeUnmeasuredMetric, "A metric has a threshold but nothing in the suite measures it, so it never fails a run; use `waza run --fail-on unmeasured` to make it fail."},
 
 		{CodeNoTasks, "The suite has no task to run."},
-		{CodeBadGlob, "A pattern of files is malformed."},
-		{CodeGlobMatchesNothing, "A pattern of files matches no file."},
+		{CodeBadGlob, "A file pattern is malformed."},
+		{CodeGlobMatchesNothing, "A file pattern matches no file."},
 		{CodeDuplicateID, "Two tasks have the same id."},
-		{CodeMissingPrompt, "A task has no prompt, which is an error, or an empty one, which is a warning."},
-		{CodeMissingFixture, "A file that a task puts into the workspace is not in the fixture directory."},
-		{CodeMissingSkill, "A required skill is not found, or a skill directory is not there."},
-		{CodeUnknownVariable, "A text uses a template variable that has no value; it is left as it stands."},
+		{CodeMissingPrompt, "A task has no prompt (an error) or an empty one (a warning)."},
+		{CodeMissingFixture, "A file that a task needs in its workspace is not in the fixture directory."},
+		{CodeMissingSkill, "A required skill or a skill directory is missing."},
+		{CodeUnknownVariable, "A text uses an unknown template variable, which stays in the text unchanged."},
 
 		{CodeDatasetSyntax, "A dataset is not valid CSV or JSONL."},
-		{CodeDatasetColumns, "A dataset's header is unusable, or a row has more or fewer fields than it."},
-		{CodeDatasetNoPrompt, "A dataset has no prompt column, which is an error, or a row leaves it empty, which is a warning."},
-		{CodeDatasetEmpty, "A dataset has no rows to use."},
-		{CodeDatasetRange, "A range of rows is malformed or reaches beyond the dataset."},
+		{CodeDatasetColumns, "A dataset's header cannot be used, or a row has more or fewer fields than the header."},
+		{CodeDatasetNoPrompt, "A dataset has no prompt column (an error) or a row with an empty prompt (a warning)."},
+		{CodeDatasetEmpty, "A dataset has no rows."},
+		{CodeDatasetRange, "A range of rows is invalid or extends beyond the dataset."},
 	}
 }

@@ -1,17 +1,16 @@
-// Package decode puts the YAML of suites into Go values and reports every fault
-// where it is. Call [Parse] for the text of a file, then [NewDecoder] and
-// [Decoder.Into] for its root; [Findings] collects the [Diagnostics] of both.
+// Package decode decodes the YAML of suites into Go values and reports every fault at its place.
+// Call [Parse] for the text of a file, then [NewDecoder] and [Decoder.Into] for its root;
+// [Findings] collects the [Diagnostics] of both.
 //
-// It decodes as yaml.v3 does. Unlike that, it reports unknown keys too, and
-// continues after a fault:
+// It decodes like yaml.v3. In addition, it reports unknown keys and continues after a fault:
 //
-//	`yaml:"key"`         the key; ",inline" takes the keys of an embedded struct
+//	`yaml:"key"`         the key; ",inline" decodes the keys of an embedded struct
 //	`alias:"old,older"`  older spellings of the key
 //	`jsonschema:"…"`     required, minimum, maximum, exclusiveMinimum, enum and
-//	                     minItems are checked; the JSON Schema has them as well
+//	                     minItems are checked; the JSON Schema contains them, too
 //
-// A type that is written in several shapes implements [Shaped], which can report
-// unknown keys, or yaml.Unmarshaler.
+// A type that has several shapes in YAML implements [Shaped], which can report unknown keys, or
+// yaml.Unmarshaler.
 package decode
 
 import (
@@ -24,47 +23,45 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Defaulter is a type of option whose fields have defaults that are not zero.
-// SetDefaults is called on each value before YAML is decoded into it.
+// A Defaulter is a type of option with defaults that are not zero. The decoder calls SetDefaults
+// on each value before it decodes YAML into it.
 type Defaulter interface{ SetDefaults() }
 
-// Shaped is a type that decodes itself. n is neither null nor an alias.
+// A Shaped is a type that decodes itself. n is neither null nor an alias.
 type Shaped interface {
 	DecodeShape(d *Decoder, n *yaml.Node)
 }
 
-// maxAliased is the number of nodes that may be visited through aliases while
-// one file is decoded.
+// maxAliased limits the number of nodes that are visited through aliases while one file is
+// decoded.
 const maxAliased = 200_000
 
-// Decoder decodes the nodes of one file. It bounds depth and aliases over all
-// that it decodes. Its exported fields may be set at any time; it is not safe for
-// concurrent use.
+// A Decoder decodes the nodes of one file. It limits depth and aliases for all calls together.
+// Its exported fields can be set at any time; it is not safe for concurrent use.
 type Decoder struct {
-	// Source is the file that findings are located in.
+	// Source is the file of the findings.
 	Source *Source
-	// Context is for shapes that need to know more than their node. The decoder
-	// does not look at it.
+	// Context is for shapes that need more than their node. The decoder does not use it.
 	Context any
-	// WithoutEffect gives keys of types that are understood and do nothing, each
-	// with the reason. They get that sentence instead of a guess at a typing error.
+	// WithoutEffect maps types to keys that are accepted and ignored, with the reason. Findings
+	// give the reason instead of a guess at a typing error.
 	WithoutEffect map[reflect.Type]map[string]string
-	// UnknownCode is the code for unknown keys; CodeUnknownKey when empty.
+	// UnknownCode is the code for unknown keys; empty means CodeUnknownKey.
 	UnknownCode Code
-	// Label is put before messages; empty for none.
+	// Label is a prefix of messages; empty for none.
 	Label string
-	// Quiet keeps findings out of the report.
+	// Quiet disables reports.
 	Quiet bool
-	// Failed is set when an Error was met, also a quiet one.
+	// Failed is set after an Error, even with Quiet.
 	Failed bool
 
 	found   *Findings
 	path    []string
 	depth   int
-	within  int        // how many aliases are being followed
+	within  int        // number of aliases being followed
 	alias   *yaml.Node // the alias that was followed last
-	aliased int        // nodes visited within them
-	spent   bool       // aliased reached its bound
+	aliased int        // nodes visited through aliases
+	spent   bool       // aliased reached its limit
 }
 
 // NewDecoder returns a decoder for the nodes of src. It reports to found.
@@ -77,14 +74,14 @@ func (d *Decoder) Report(n *yaml.Node, severity Severity, code Code, suggestion,
 		return
 	}
 	if d.alias != nil && d.alias.Alias == n {
-		n = d.alias // the fault is where the alias is used
+		n = d.alias // the fault is located where the alias is used
 	}
 	diag := d.Source.Diagnostic(n, severity, code, d.Label+fmt.Sprintf(format, args...))
 	diag.Suggestion = suggestion
 	d.found.Report(diag)
 }
 
-// Here names the place being decoded: "config.workers", or "this" at the top.
+// Here returns the path of the value being decoded: "config.workers", or "this" at the top.
 func (d *Decoder) Here() string {
 	if len(d.path) == 0 {
 		return "this"
@@ -92,28 +89,27 @@ func (d *Decoder) Here() string {
 	return strings.ReplaceAll(strings.Join(d.path, "."), ".[", "[")
 }
 
-// Push enters a key, or an index as "[0]", which messages then name. Call Pop after.
+// Push adds a key, or an index such as "[0]", to the path in messages. Call Pop after it.
 func (d *Decoder) Push(name string) { d.path = append(d.path, name) }
 
-// Pop leaves what Push entered last.
+// Pop removes the last element of the path.
 func (d *Decoder) Pop() { d.path = d.path[:len(d.path)-1] }
 
-// Enter counts a visit to a node and follows an alias. When its last result is
-// true, the caller must call Leave with the second; otherwise the node must not
-// be visited.
+// Enter counts a visit to a node and follows an alias. If its last result is true, the caller
+// must call Leave with the second; otherwise the caller must not visit the node.
 func (d *Decoder) Enter(n *yaml.Node) (*yaml.Node, bool, bool) {
 	if n == nil || d.spent {
 		return nil, false, false
 	}
 	if d.depth >= MaxDepth {
-		d.Report(n, Error, CodeTooDeep, "", "nested more than %d levels deep, perhaps by an alias that holds itself", MaxDepth)
+		d.Report(n, Error, CodeTooDeep, "", "nested more than %d levels deep, perhaps by an alias that contains itself", MaxDepth)
 		d.spent = true
 		return nil, false, false
 	}
 	alias := n.Kind == yaml.AliasNode
 	if alias || d.within > 0 {
 		if d.aliased++; d.aliased > maxAliased {
-			d.Report(n, Error, CodeTooManyAliases, "", "aliases multiply the document to more than %d nodes", maxAliased)
+			d.Report(n, Error, CodeTooManyAliases, "", "aliases expand the document to more than %d nodes", maxAliased)
 			d.spent = true
 			return nil, false, false
 		}
@@ -127,7 +123,7 @@ func (d *Decoder) Enter(n *yaml.Node) (*yaml.Node, bool, bool) {
 	return n, alias, n != nil
 }
 
-// Leave ends a visit that Enter began.
+// Leave ends a visit that Enter started.
 func (d *Decoder) Leave(alias bool) {
 	d.depth--
 	if alias {
@@ -135,10 +131,10 @@ func (d *Decoder) Leave(alias bool) {
 	}
 }
 
-// Into decodes n into what p points to.
+// Into decodes n into the value that p points to.
 func (d *Decoder) Into(n *yaml.Node, p any) { d.Value(n, reflect.ValueOf(p).Elem()) }
 
-// Value decodes n into v. Null leaves v as it is.
+// Value decodes n into v. Null leaves v unchanged.
 func (d *Decoder) Value(n *yaml.Node, v reflect.Value) {
 	use := n
 	n, alias, ok := d.Enter(n)
@@ -150,10 +146,10 @@ func (d *Decoder) Value(n *yaml.Node, v reflect.Value) {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
-		d.pointer(n, v)
+		d.decodePointer(n, v)
 		return
 	}
-	if v.CanAddr() && d.custom(n, v.Addr().Interface()) {
+	if v.CanAddr() && d.decodeCustom(n, v.Addr().Interface()) {
 		return
 	}
 	switch v.Kind() {
@@ -162,17 +158,17 @@ func (d *Decoder) Value(n *yaml.Node, v reflect.Value) {
 	case reflect.Struct:
 		d.Structure(n, v, nil)
 	case reflect.Map:
-		d.mapping(n, v)
+		d.decodeMapping(n, v)
 	case reflect.Slice:
-		d.list(n, use, v)
+		d.decodeList(n, use, v)
 	case reflect.Array:
-		d.array(n, v)
+		d.decodeArray(n, v)
 	default:
-		d.scalar(n, use, v)
+		d.decodeScalar(n, use, v)
 	}
 }
 
-func (d *Decoder) pointer(n *yaml.Node, v reflect.Value) {
+func (d *Decoder) decodePointer(n *yaml.Node, v reflect.Value) {
 	target := v
 	if v.IsNil() {
 		target = newValue(v.Type().Elem())
@@ -186,7 +182,7 @@ func (d *Decoder) pointer(n *yaml.Node, v reflect.Value) {
 	d.Failed = d.Failed || before
 }
 
-// newValue returns a pointer to a fresh value with its defaults.
+// newValue returns a pointer to a new value with its defaults.
 func newValue(t reflect.Type) reflect.Value {
 	p := reflect.New(t)
 	if def, ok := p.Interface().(Defaulter); ok {
@@ -195,7 +191,7 @@ func newValue(t reflect.Type) reflect.Value {
 	return p
 }
 
-func (d *Decoder) custom(n *yaml.Node, p any) bool {
+func (d *Decoder) decodeCustom(n *yaml.Node, p any) bool {
 	switch t := p.(type) {
 	case *yaml.Node:
 		*t = *n
@@ -217,7 +213,8 @@ func (d *Decoder) custom(n *yaml.Node, p any) bool {
 	return true
 }
 
-// unmarshalFault gives an error of yaml.v3 without the lines, which the finding has.
+// unmarshalFault returns the text of a yaml.v3 error without line numbers, which the finding
+// has.
 func unmarshalFault(err error) string {
 	var te *yaml.TypeError
 	if !errors.As(err, &te) {
@@ -230,12 +227,12 @@ func unmarshalFault(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// WrongType reports that n is of another type than what is wanted, a noun.
+// WrongType reports that n does not have the wanted type. want is a noun.
 func (d *Decoder) WrongType(n *yaml.Node, want string) {
-	d.Report(n, Error, CodeWrongType, "", "%s must be %s, not %s", d.Here(), want, Describe(n))
+	d.Report(n, Error, CodeWrongType, "", "%s must be %s, got %s", d.Here(), want, Describe(n))
 }
 
-func (d *Decoder) mapping(n *yaml.Node, v reflect.Value) {
+func (d *Decoder) decodeMapping(n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, "a map")
 		return
@@ -256,10 +253,10 @@ func (d *Decoder) mapping(n *yaml.Node, v reflect.Value) {
 	}
 }
 
-func (d *Decoder) list(n, use *yaml.Node, v reflect.Value) {
+func (d *Decoder) decodeList(n, use *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
 		if n.Kind == yaml.ScalarNode && v.Type().Elem().Kind() == reflect.String {
-			d.listOfOne(n, use, v)
+			d.decodeListOfOne(n, use, v)
 			return
 		}
 		d.WrongType(n, "a list")
@@ -282,9 +279,9 @@ func (d *Decoder) list(n, use *yaml.Node, v reflect.Value) {
 	v.Set(out)
 }
 
-// listOfOne takes a lone text where a list of texts belongs. Some published
-// examples write it so, though not every tool takes it.
-func (d *Decoder) listOfOne(n, use *yaml.Node, v reflect.Value) {
+// decodeListOfOne decodes a single text where a list of texts is required. Some published examples
+// contain this, although not every tool accepts it.
+func (d *Decoder) decodeListOfOne(n, use *yaml.Node, v reflect.Value) {
 	suggestion := ""
 	if end := d.Source.endColumn(use); end > 0 {
 		if rest, ok := skipRunes(d.Source.line(use.Line), use.Column-1); ok {
@@ -292,7 +289,7 @@ func (d *Decoder) listOfOne(n, use *yaml.Node, v reflect.Value) {
 			suggestion = "[" + raw + "]"
 		}
 	}
-	d.Report(use, Warning, CodeWrongType, suggestion, "%s should be a list; the text is taken for a list of one", d.Here())
+	d.Report(use, Warning, CodeWrongType, suggestion, "%s should be a list; waza uses the text as its only element", d.Here())
 	item := reflect.New(v.Type().Elem()).Elem()
 	item.SetString(n.Value)
 	v.Set(reflect.Append(reflect.MakeSlice(v.Type(), 0, 1), item))
@@ -306,7 +303,7 @@ func splitRunes(s string, n int) (head, rest string) {
 	return s[:len(s)-len(rest)], rest
 }
 
-func (d *Decoder) array(n *yaml.Node, v reflect.Value) {
+func (d *Decoder) decodeArray(n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != v.Len() {
 		d.Report(n, Error, CodeWrongType, "", "%s must be a list of %d values", d.Here(), v.Len())
 		return
@@ -318,7 +315,7 @@ func (d *Decoder) array(n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// Any decodes n into the types of encoding/json, but whole numbers into ints.
+// Any decodes n into the types of encoding/json, but whole numbers become ints.
 func (d *Decoder) Any(n *yaml.Node) any {
 	n, alias, ok := d.Enter(n)
 	if !ok {

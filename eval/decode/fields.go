@@ -12,12 +12,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// FieldsOf returns the keys that a struct type takes in YAML, those of inlined
-// structs included.
+// FieldsOf returns the fields that a struct type has in YAML, including those of inlined
+// structs.
 func FieldsOf(t reflect.Type) []fields.Field { return fields.Of(t, "yaml") }
 
-// Keys lists the keys that a struct, or a pointer to one, is written with in YAML,
-// without their aliases. It is nil for anything else.
+// Keys returns the YAML keys of a struct, or of a pointer to one, without aliases. It returns
+// nil for other values.
 func Keys(p any) []string {
 	if p == nil {
 		return nil
@@ -36,7 +36,7 @@ func Keys(p any) []string {
 	return keys
 }
 
-// TakesKey reports whether a struct, or a pointer to one, has that key or alias.
+// TakesKey reports whether a struct, or a pointer to one, has a key or alias of that name.
 func TakesKey(p any, key string) bool {
 	t := reflect.TypeOf(p)
 	if t != nil && t.Kind() == reflect.Pointer {
@@ -45,12 +45,12 @@ func TakesKey(p any, key string) bool {
 	return t != nil && t.Kind() == reflect.Struct && fields.Find(FieldsOf(t), key) != nil
 }
 
-// Pair is a key of a map and its value.
+// A Pair is a key of a map and its value.
 type Pair struct{ Key, Value *yaml.Node }
 
-// Pairs returns the keys and values of a map, with those of merge keys ("<<")
-// after the map's own, which come before them. Keys that are not plain are
-// reported and left out; of keys that stand twice the first counts.
+// Pairs returns the keys and values of a map, followed by those of merge keys ("<<"). The map's
+// own keys override merged ones. Pairs reports keys that are not plain texts and leaves them
+// out. Of duplicate keys the first counts.
 func (d *Decoder) Pairs(n *yaml.Node) []Pair {
 	out := make([]Pair, 0, len(n.Content)/2)
 	c := collector{d, out, make(map[string]bool, len(n.Content)/2)}
@@ -98,12 +98,12 @@ func (c *collector) merge(m *yaml.Node) {
 			c.merge(each)
 		}
 	default:
-		c.Report(m, Error, CodeWrongType, "", "<< must be a map or a list of maps, not %s", Describe(m))
+		c.Report(m, Error, CodeWrongType, "", "<< must be a map or a list of maps, got %s", Describe(m))
 	}
 }
 
-// Structure decodes a map into a struct. A key that the struct does not have is
-// reported, unless other takes it. other may be nil.
+// Structure decodes a map into a struct. It reports a key that the struct does not have, unless
+// other returns true for it. other may be nil.
 func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bool) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, "a map")
@@ -120,12 +120,12 @@ func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bo
 			continue
 		}
 		if before, twice := given[f.Name]; twice {
-			d.Report(p.Key, Warning, CodeNoEffect, "", "%q has no effect beside %q, which means the same", p.Key.Value, before)
+			d.Report(p.Key, Warning, CodeNoEffect, "", "%q has no effect because %q, which means the same, is set", p.Key.Value, before)
 			continue
 		}
 		given[f.Name] = p.Key.Value
 		d.Push(p.Key.Value)
-		d.field(p, f, v.FieldByIndex(f.Index))
+		d.decodeField(p, f, v.FieldByIndex(f.Index))
 		d.Pop()
 	}
 	for _, f := range list {
@@ -135,7 +135,7 @@ func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bo
 	}
 }
 
-func (d *Decoder) field(p Pair, f *fields.Field, v reflect.Value) {
+func (d *Decoder) decodeField(p Pair, f *fields.Field, v reflect.Value) {
 	if f.Name != p.Key.Value {
 		d.Report(p.Key, Info, CodeDeprecated, f.Name, "%q is an older name of %q", p.Key.Value, f.Name)
 	}
@@ -154,7 +154,7 @@ func (d *Decoder) field(p Pair, f *fields.Field, v reflect.Value) {
 	d.Failed = d.Failed || before
 }
 
-// check reports what breaks the rules of a field.
+// check reports values that violate the rules of a field.
 func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -163,7 +163,7 @@ func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
 		v = v.Elem()
 	}
 	bad := func(want string, args ...any) {
-		d.Report(n, Error, CodeInvalidValue, "", "%s must be %s, not %s", d.Here(), fmt.Sprintf(want, args...), Describe(Follow(n)))
+		d.Report(n, Error, CodeInvalidValue, "", "%s must be %s, got %s", d.Here(), fmt.Sprintf(want, args...), Describe(Follow(n)))
 	}
 	if x, isNumber := fields.Number(v); isNumber {
 		switch {
@@ -183,16 +183,16 @@ func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
 			d.Report(n, Error, CodeMissingField, "", "%s is empty", d.Here())
 		case f.Enum != nil && v.String() != "" && !slices.Contains(f.Enum, v.String()):
 			d.Report(n, Error, CodeInvalidValue, Nearest(v.String(), f.Enum),
-				"%s must be one of %s, not %q", d.Here(), strings.Join(f.Enum, ", "), text.Clip(v.String(), 40))
+				"%s must be one of %s, got %q", d.Here(), strings.Join(f.Enum, ", "), text.Clip(v.String(), 40))
 		}
 	}
 	if v.Kind() == reflect.Slice && v.Len() < f.MinItems {
-		d.Report(n, Error, CodeInvalidValue, "", "%s must hold at least %d", d.Here(), f.MinItems)
+		d.Report(n, Error, CodeInvalidValue, "", "%s must have at least %d elements", d.Here(), f.MinItems)
 	}
 }
 
-// UnknownKey reports a key that a struct type does not take. more are further
-// keys that would be taken in its place.
+// UnknownKey reports a key that a struct type does not have. more are additional keys that are
+// allowed in its place.
 func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more []string) {
 	if d.Quiet || d.found.Full() {
 		return

@@ -8,7 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func (d *Decoder) scalar(n, use *yaml.Node, v reflect.Value) {
+func (d *Decoder) decodeScalar(n, use *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode {
 		d.WrongType(n, kindWord(v.Kind()))
 		return
@@ -42,11 +42,11 @@ func (d *Decoder) scalar(n, use *yaml.Node, v reflect.Value) {
 		}
 	}
 	if !ok {
-		d.Report(use, Error, CodeWrongType, plainerScalar(n, v), "%s must be %s, not %s", d.Here(), kindWord(v.Kind()), Describe(n))
+		d.Report(use, Error, CodeWrongType, plainerScalar(n, v), "%s must be %s, got %s", d.Here(), kindWord(v.Kind()), Describe(n))
 	}
 }
 
-// plainerScalar suggests the value without quotes, where that would do.
+// plainerScalar suggests the value without quotes, if that has the right type.
 func plainerScalar(n *yaml.Node, v reflect.Value) string {
 	if !IsText(n) || v.Kind() == reflect.String {
 		return ""
@@ -62,7 +62,7 @@ func plainerScalar(n *yaml.Node, v reflect.Value) string {
 	return ""
 }
 
-// BoolOf returns the truth value that a plain scalar is, yes and no included.
+// BoolOf returns the boolean of a plain scalar, including yes and no.
 func BoolOf(n *yaml.Node) (value, ok bool) {
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return false, false
@@ -76,7 +76,7 @@ func BoolOf(n *yaml.Node) (value, ok bool) {
 	return false, false
 }
 
-// FloatOf returns the finite number that a scalar is.
+// FloatOf returns the finite number of a scalar.
 func FloatOf(n *yaml.Node) (float64, bool) {
 	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
 		return 0, false
@@ -100,8 +100,8 @@ func kindWord(k reflect.Kind) string {
 	return "a whole number"
 }
 
-// ScalarOf gives numbers, truth values and null; everything else, dates and
-// what JSON cannot say included, is its text.
+// ScalarOf returns numbers, booleans and null as such. It returns everything else as text,
+// including dates and values that JSON does not have.
 func ScalarOf(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":

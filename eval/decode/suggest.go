@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the one of known that word was most likely meant to be, or ""
-// when none is near: a few typing errors apart, or the same letters in another
-// order. Case and the difference between '-' and '_' do not count. The time it
-// takes is bounded whatever the length of word.
+// Nearest returns the known word that was most likely meant by word, or "" when none is similar.
+// Similar words differ by a few typing errors or by the order of their letters. Case and the
+// difference between '-' and '_' do not count. The time is bounded for any length of word.
 func Nearest(word string, known []string) string {
 	const longest = 64
 	w := foldName(word)
@@ -22,7 +21,7 @@ func Nearest(word string, known []string) string {
 			continue
 		}
 		cost := editDistance(w, f)
-		if cost > 1 && (sameLetters(w, f) || plainlyHolds(w, f)) {
+		if cost > 1 && (sameLetters(w, f) || differByWholeWords(w, f)) {
 			cost = 1
 		}
 		if cost < bestCost {
@@ -45,17 +44,17 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(norm(a), norm(b))
 }
 
-// plainlyHolds reports whether one name is the other with whole words added, as
-// timeout and timeout_seconds are.
-func plainlyHolds(a, b string) bool {
+// differByWholeWords reports whether one name is the other with whole words added, such as
+// timeout and timeout_seconds.
+func differByWholeWords(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
 	return len(a) >= 4 && (strings.HasPrefix(b, a+"_") || strings.HasSuffix(b, "_"+a))
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that lead from a to b (optimal string alignment), in bytes.
+// editDistance returns the number of insertions, deletions, replacements and swaps of neighbors
+// between a and b (optimal string alignment), in bytes.
 func editDistance(a, b string) int {
 	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {

@@ -12,17 +12,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The bounds of a document. MaxDepth is the deepest nesting. maxMarks bounds what the parser builds: it counts
-// the bytes that a node needs at least one of, so that eight megabytes of dashes
-// do not become a gigabyte of nodes.
+// Limits of a document. MaxDepth is the deepest nesting. maxMarks limits the nodes that the
+// parser builds. It counts bytes of which each node needs at least one, so that eight megabytes
+// of dashes do not become a gigabyte of nodes.
 const (
 	MaxDepth = 100
 	maxMarks = 1_000_000
 )
 
-// Parse reads a YAML file into a source with its root node. path is its absolute
-// path, and name what findings call it. What is wrong is reported; root is nil
-// when nothing can be made of the text.
+// Parse parses a YAML file. path is its absolute path, and name its name in findings. Parse
+// reports faults to the findings. The root of the result is nil when the text cannot be parsed.
 func Parse(path, name string, data []byte, to *Findings) *Source {
 	text, offset, err := PlainText(data, true)
 	src := NewSource(path, name, text)
@@ -44,18 +43,18 @@ func Parse(path, name string, data []byte, to *Findings) *Source {
 		to.Report(src.syntaxError(err))
 		return src
 	}
-	if !wellFormed(src, to, doc.Content[0], 1) {
+	if !checkStructure(src, to, doc.Content[0], 1) {
 		return src
 	}
-	oneDocument(src, to, dec)
+	reportFurtherDocuments(src, to, dec)
 	src.Root = doc.Content[0]
 	return src
 }
 
-// Large reports whether a document may have more than that many keys and items.
+// Large reports whether a document may have more keys and items than most.
 func Large(text string, most int) bool { return marks(text) > most }
 
-// marks counts the bytes that separate or open nodes.
+// marks counts the bytes that separate or start nodes.
 func marks(text string) int {
 	n := 0
 	for i := range len(text) {
@@ -67,8 +66,8 @@ func marks(text string) int {
 	return n
 }
 
-// oneDocument says so when the file goes on after its first document.
-func oneDocument(src *Source, to *Findings, dec *yaml.Decoder) {
+// reportFurtherDocuments reports a second document in the file.
+func reportFurtherDocuments(src *Source, to *Findings, dec *yaml.Decoder) {
 	var next yaml.Node
 	err := dec.Decode(&next)
 	switch {
@@ -76,29 +75,29 @@ func oneDocument(src *Source, to *Findings, dec *yaml.Decoder) {
 	case err != nil:
 		to.Report(src.syntaxError(err))
 	case len(next.Content) > 0 && next.Content[0].ShortTag() != "!!null":
-		to.Reportf(src, next.Content[0], Warning, CodeMultipleDocuments, "only the first of the file's documents is read; this one has no effect")
+		to.Reportf(src, next.Content[0], Warning, CodeMultipleDocuments, "waza reads only the first document of a file; this one has no effect")
 	}
 }
 
-// wellFormed looks for what the parser lets pass: nesting without end and keys
-// that stand twice. It does not follow aliases, so it visits every node once.
-func wellFormed(src *Source, to *Findings, n *yaml.Node, depth int) bool {
+// checkStructure looks for faults that the parser accepts: nesting that is too deep, and duplicate
+// keys. It does not follow aliases, so it visits every node once.
+func checkStructure(src *Source, to *Findings, n *yaml.Node, depth int) bool {
 	if depth > MaxDepth {
 		to.Reportf(src, n, Error, CodeTooDeep, "nested more than %d levels deep", MaxDepth)
 		return false
 	}
 	if n.Kind == yaml.MappingNode {
-		uniqueKeys(src, to, n)
+		checkUniqueKeys(src, to, n)
 	}
 	for _, c := range n.Content {
-		if !wellFormed(src, to, c, depth+1) {
+		if !checkStructure(src, to, c, depth+1) {
 			return false
 		}
 	}
 	return true
 }
 
-func uniqueKeys(src *Source, to *Findings, n *yaml.Node) {
+func checkUniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -106,7 +105,7 @@ func uniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 			continue
 		}
 		if first := seen[k.Value]; first != nil {
-			to.Reportf(src, k, Error, CodeDuplicateKey, "%q stands twice in this map; it is first set in line %d", text.Clip(k.Value, 60), first.Line)
+			to.Reportf(src, k, Error, CodeDuplicateKey, "duplicate key %q; it is first set in line %d", text.Clip(k.Value, 60), first.Line)
 			continue
 		}
 		seen[k.Value] = k
@@ -115,8 +114,8 @@ func uniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 
 var yamlErrorLine = text.Pattern(`^line (\d+): `)
 
-// syntaxError turns what the parser says into a finding. The parser counts the
-// lines of its own faults, as opposed to those of its scanner, from 0.
+// syntaxError converts an error of the parser to a finding. The parser counts lines from 0 in
+// its own faults, but from 1 in those of its scanner.
 func (s *Source) syntaxError(err error) Diagnostic {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -143,7 +142,7 @@ func (s *Source) syntaxError(err error) Diagnostic {
 	text := s.line(line)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 	if strings.Contains(indent, "\t") && strings.Contains(msg, "cannot start any token") {
-		d.Message = "a line is indented with a tab; YAML takes spaces only"
+		d.Message = "a line is indented with a tab; YAML allows only spaces"
 	}
 	d.Line, d.Column = line, len(indent)+1
 	d.EndColumn = d.Column + max(1, utf8.RuneCountInString(text[len(indent):]))
