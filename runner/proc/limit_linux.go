@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every program is started with a number in its soft limit of file locks, which
-// Linux does not enforce since 2.4.25. Descendants inherit it whatever they do to
-// their session, parents, output and environment, and everybody may read it.
+// Every program is started with a number in its soft limit of file locks, which Linux does not
+// enforce since 2.4.25. Descendants inherit it, whatever they do to their session, parents,
+// output and environment. Every process can read it.
 const (
 	rlimitLocks = 10 // RLIMIT_LOCKS
-	// countBits is how many bits of a number count the marks of one process.
+	// countBits is the number of bits that count the marks of one process.
 	countBits = 30
 )
 
@@ -24,22 +25,31 @@ var (
 	limitBase  = (1<<32 + rand.Uint64N(1<<32)) << countBits
 	limitCount atomic.Uint64
 
-	// instanceLimit holds the numbers of this process.
+	// instanceLimit is the range of numbers of this process.
 	instanceLimit = limitRange{limitBase, limitBase | (1<<countBits - 1)}
 )
 
-// newLimit returns a number that no other mark has.
+// newLimit returns an unused number.
 func newLimit() limitRange {
 	n := limitBase | limitCount.Add(1)&(1<<countBits-1)
 	return limitRange{n, n}
 }
 
-// starts is held while a program is started, because the limits of this process
-// are those that the program inherits.
+// starts is held while a program is started, because the program inherits the limits of this
+// process.
 var starts sync.Mutex
 
-// startWithLimit calls start while this process has the limit. Where it cannot be
-// set, programs are marked by their environment only.
+// StartApart starts a program that is not part of a trial, such as a browser for the user. It
+// waits while another program is started with a mark. Otherwise its program would inherit that
+// mark and be killed with it.
+func StartApart(cmd *exec.Cmd) error {
+	starts.Lock()
+	defer starts.Unlock()
+	return cmd.Start()
+}
+
+// startWithLimit calls start while this process has the limit. Where the limit cannot be set,
+// programs are marked only by their environment.
 func startWithLimit(r limitRange, start func() error) error {
 	starts.Lock()
 	defer starts.Unlock()
@@ -58,7 +68,7 @@ func startWithLimit(r limitRange, start func() error) error {
 // limitOf returns the number that a process carries; 0 for none.
 func limitOf(pid int) uint64 {
 	var limit unix.Rlimit
-	if unix.Prlimit(pid, rlimitLocks, nil, &limit) == nil { // a tenth of the time that the file takes
+	if unix.Prlimit(pid, rlimitLocks, nil, &limit) == nil { // ten times faster than reading the file
 		return limit.Cur
 	}
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")

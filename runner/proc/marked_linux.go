@@ -14,37 +14,36 @@ import (
 )
 
 const (
-	// maxRounds bounds how often killMarked looks again for processes that were
-	// forked while it killed their parents.
+	// maxRounds limits how often killMarked repeats its search for processes that were forked
+	// while it killed their parents.
 	maxRounds = 20
-	// maxStarting bounds how often it looks again because some process had not
-	// taken its environment yet, and startingPause is how long it waits before
-	// that: there may be nothing left to do for anyone else.
+	// maxStarting limits how often it repeats the search because the environment of a starting
+	// process was not readable yet. startingPause is the pause before that; there may be nothing
+	// left to kill.
 	maxStarting   = 100
 	startingPause = time.Millisecond
 )
 
-// sweep is a look at all processes for the marks of everybody who waits for one.
+// sweep is one search of all processes for several marks.
 type sweep struct {
 	marks  []mark
 	killed []int
-	// limited: some mark has a limit.
+	// limited reports whether some mark has a limit.
 	limited bool
-	since   uint64        // the least of the marks: what was started before is not looked at
-	done    chan struct{} // closed when killed is counted
+	since   uint64        // the earliest moment of the marks: processes that started before it are ignored
+	done    chan struct{} // closed when killed is complete
 }
 
-// sweeps lets those who come while a sweep goes on share the next one. Looking at
-// every process takes milliseconds, and all trials of a run may end at once.
+// sweeps lets callers that arrive during a sweep share the next one. Checking every process
+// takes milliseconds, and all trials of a run may end at the same time.
 var sweeps struct {
 	mu      sync.Mutex // guards the fields below
 	next    *sweep     // nil when nobody waits
 	running bool
 }
 
-// killMarked kills the processes that carry the mark, in their environment or as a
-// limit, this process aside, and returns how many there were. It works only upon
-// those of the same user.
+// killMarked kills the processes that carry the mark, in their environment or as a limit, except
+// this process, and returns their number. It affects only processes of the same user.
 func killMarked(m mark) int {
 	sweeps.mu.Lock()
 	if sweeps.next == nil {
@@ -62,7 +61,7 @@ func killMarked(m mark) int {
 	return mine.killed[place]
 }
 
-// runSweeps does the sweep that is next, and hands over to whoever waits then.
+// runSweeps executes a sweep, then starts the next one if callers wait for it.
 func runSweeps(mine *sweep) {
 	sweeps.mu.Lock()
 	sweeps.next = nil
@@ -78,8 +77,8 @@ func runSweeps(mine *sweep) {
 	sweeps.running = false
 }
 
-// run kills until there is nothing left to kill. A process that has just been
-// started shows no environment for a moment, and is looked at again.
+// run kills processes until none is left. A process that has just started has no readable
+// environment for a moment, and is checked again.
 func (s *sweep) run() {
 	s.killed = make([]int, len(s.marks))
 	s.since = slices.MinFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.since, b.since) }).since
@@ -99,8 +98,8 @@ func (s *sweep) run() {
 	}
 }
 
-// kill looks at every process once. starting says that it could not tell whose
-// some process is, because that one is only now being started.
+// kill checks every process once. starting reports that some process is still starting, so its
+// owner is not known yet.
 func (s *sweep) kill() (found, starting bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -140,23 +139,21 @@ func (s *sweep) kill() (found, starting bool) {
 	return found, starting
 }
 
-// known is what a look at a process found in its environment.
+// known is what a sweep found in the environment of a process.
 type known struct {
 	program program
 	marks   []byte // the variables that may be marks, each with a NUL before and after
 }
 
-// program distinguishes the programs that a process runs in turn: when it was started,
-// and where in its memory its arguments and environment are, which differs with each
-// program that it runs.
+// program distinguishes the programs that a process runs in turn. It contains the start time of
+// the process and the addresses of its arguments and environment, which change with each exec.
 type program [3]string
 
-// environs remembers the environments of processes from one look to the next: reading
-// them is most of the work, and many runs may end at once. It belongs to the one sweep
-// that is under way.
+// environs caches the environments of processes between sweeps. Reading them is most of the
+// work, and many runs may end at once. Only the running sweep uses it.
 var environs map[int]known
 
-// programOf returns what a process runs, and whether that is still the same.
+// programOf returns the program that a process runs, and whether it is still the same as was.
 func programOf(fields []string, was program) (now program, same bool) {
 	if len(fields) <= statEnvEnd || fields[statEnvEnd] == "0" {
 		return program{}, false
@@ -165,7 +162,7 @@ func programOf(fields []string, was program) (now program, same bool) {
 	return now, now == was
 }
 
-// onlyMarks returns the variables of an environment that are waza's.
+// onlyMarks returns the variables of an environment that belong to waza.
 func onlyMarks(env []byte) []byte {
 	var marks []byte
 	for variable := range bytes.SplitSeq(env, []byte{0}) {
@@ -182,7 +179,7 @@ func (s *sweep) killIfMarked(pid int, stat string, env []byte) bool {
 		limit = limitOf(pid)
 	}
 	for i, m := range s.marks {
-		if (m.limit.holds(limit) || hasVariable(env, m.variable)) && !m.spares(pid, stat) {
+		if (m.limit.holds(limit) || hasVariable(env, m.variable)) && !hasVariable(env, m.sparing) && !m.spares(pid, stat) {
 			found = true
 			if unix.Kill(pid, unix.SIGKILL) == nil {
 				s.killed[i]++
@@ -192,7 +189,7 @@ func (s *sweep) killIfMarked(pid int, stat string, env []byte) bool {
 	return found
 }
 
-// readStat returns /proc/PID/stat, which one read takes; empty when it is gone.
+// readStat returns /proc/PID/stat, using one read; empty when the process has ended.
 func readStat(pid string) string {
 	f, err := unix.Open("/proc/"+pid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -207,11 +204,11 @@ func readStat(pid string) string {
 	return string(b[:n])
 }
 
-// dated says that the system dates the start of processes: some that only look like
+// dated reports whether the system provides start times of processes. Some systems that resemble
 // Linux do not.
 var dated = sync.OnceValue(func() bool { return startOf(readStat("self")) > 0 })
 
-// Now is the present; 0 where the system does not date the start of processes.
+// Now returns the present; 0 where the system provides no start times of processes.
 func Now() Moment {
 	if !dated() {
 		return 0
@@ -228,7 +225,7 @@ func Now() Moment {
 	return Moment(seconds * ticksPerSecond)
 }
 
-// spares reports whether a process that carries the mark is not to be killed.
+// spares reports whether a process that carries the mark must not be killed.
 func (m mark) spares(pid int, stat string) bool {
 	if startOf(stat) < m.since {
 		return true
@@ -251,8 +248,8 @@ func (m mark) spares(pid int, stat string) bool {
 	return true
 }
 
-// Fields of /proc/PID/stat, counted from the one after the program's name, and
-// flags of processes that have no memory and never get any.
+// Fields of /proc/PID/stat, counted from the one after the program's name, and flags of
+// processes that never have memory.
 const (
 	statParent = 1
 	statFlags  = 6
@@ -260,7 +257,7 @@ const (
 	statArgs   = 45
 	statEnvEnd = 48
 
-	ticksPerSecond = 100 // USER_HZ, which is the same on all architectures that Go has
+	ticksPerSecond = 100 // USER_HZ, the same on all architectures that Go supports
 	maxAncestors   = 1000
 
 	flagExiting = 0x4
@@ -271,7 +268,7 @@ func statFields(stat string) []string {
 	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 }
 
-// startOf is when a process was started, in ticks since the system was.
+// startOf returns the start time of a process, in ticks since the system booted.
 func startOf(stat string) uint64 { return startAt(statFields(stat)) }
 
 func startAt(fields []string) uint64 {
@@ -282,7 +279,7 @@ func startAt(fields []string) uint64 {
 	return start
 }
 
-// noMemory reports whether a process has ended or is a thread of the kernel.
+// noMemory reports whether a process has ended or is a kernel thread.
 func noMemory(fields []string) bool {
 	if len(fields) <= statFlags {
 		return true
@@ -291,14 +288,14 @@ func noMemory(fields []string) bool {
 	return err != nil || flags&(flagExiting|flagKernel) != 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// startingAt reports whether a process is within an exec: it has the
-// memory of the new program, but its environment is not in it yet.
+// startingAt reports whether a process is within an exec: it has the memory of the new program,
+// but not its environment yet.
 func startingAt(fields []string) bool {
 	return len(fields) > statEnvEnd && fields[statEnvEnd] == "0" && !noMemory(fields)
 }
 
-// hasVariable reports whether a NUL-separated environment has a variable that
-// begins with prefix. A prefix that ends in NUL matches a whole variable.
+// hasVariable reports whether a NUL-separated environment contains a variable that starts with
+// prefix. A prefix that ends in NUL matches a whole variable.
 func hasVariable(env []byte, prefix string) bool {
 	if prefix == "" {
 		return false

@@ -1,16 +1,16 @@
-// Package proc runs other programs so that nothing of them is left behind: each
-// in a process group of its own, ended with all its descendants when its
-// context ends or its main process exits. Call [Run]; keep a program running
-// with [Start].
+// Package proc runs other programs and leaves no process of them behind. Each program has its
+// own process group. It is killed with all its descendants when its context ends or its main
+// process exits. Call [Run]; keep a program running with [Start].
 //
-// Four nets catch processes that try to get away. The process group catches the
-// ordinary child. A control group of each [Scope] catches all of its programs' descendants,
-// where Linux has version 2 and a part of its tree is delegated to this process. Two marks catch the one that made a session of its own: a variable
-// of the environment ([instanceMark]) and, on Linux, a resource limit without effect,
-// which a cleared environment does not clear. Where the system shows them (Linux),
-// every process that carries a mark is killed: of a program that is killed at once, and
-// of a [Scope] at its end. And a guard process ([UseGuard]) does both when this program
-// itself is killed without a chance to clean up.
+// Four mechanisms catch processes that try to escape. The process group catches ordinary
+// children. The control group of each [Scope] catches all descendants of its programs, where
+// Linux has version 2 and delegates a part of the tree to this process. Two marks catch
+// processes that create a new session: an environment variable ([instanceMark]) and, on Linux, a
+// resource limit without effect, which survives a cleared environment.
+//
+// On Linux, where marks are visible, every marked process is killed: those of a program that is
+// killed, and those of a [Scope] at its end. A guard process ([UseGuard]) does the same when
+// this program itself is killed without a chance to clean up.
 package proc
 
 import (
@@ -32,47 +32,46 @@ import (
 	"time"
 )
 
-// Command is a program to run. Args must not be empty.
+// A Command is a program to run. Args must not be empty.
 type Command struct {
-	// Args are the program and its arguments. A program without a slash is
-	// looked up in the PATH of Env.
+	// Args are the program and its arguments. A program without a slash is searched for in the
+	// PATH of Env.
 	Args []string
 	// Dir is the working directory; empty means this process's.
 	Dir string
 	// Env is the environment; nil means this process's.
 	Env []string
-	// Stdin is copied to the program; nil means nothing to read. It is not
-	// read beyond what the program takes, and never closed.
+	// Stdin is copied to the program; nil means empty input. It is not read beyond what the
+	// program accepts, and never closed.
 	Stdin io.Reader
-	// Stdout and Stderr take what the program prints; nil discards it. When
-	// both are the same writer, it is written to by one goroutine, in the
-	// order in which the program prints.
+	// Stdout and Stderr receive the output of the program; nil discards it. If both are the same
+	// writer, one goroutine writes to it, in the order of the output.
 	Stdout, Stderr io.Writer
 	// ExtraFiles become file descriptors 3 and up of the program.
 	ExtraFiles []*os.File
 }
 
 const (
-	// drainTime is how long a descendant that escaped may hold the output of a
-	// program that has ended before it is killed.
+	// drainTime is how long an escaped descendant may hold the output of an ended program before
+	// the descendant is killed.
 	drainTime = 250 * time.Millisecond
-	// lastTime is how long the output is still read after that. It is long
-	// because on a busy machine the reader may not have had its turn yet.
+	// lastTime is how long the output is still read after that. It is long because on a busy
+	// machine the reader may not have been scheduled yet.
 	lastTime = 2 * time.Second
-	// longestBusy is the longest pause between two tries to start a program
-	// whose file is open for writing. All pauses together take twice as long.
+	// longestBusy is the longest pause between two attempts to start a program whose file is
+	// open for writing. All pauses together take twice as long.
 	longestBusy = 128 * time.Millisecond
 )
 
 var (
-	// instanceMark begins the name of every variable that marks a program of
-	// this process. The name is unique rather than the value, so that a waza
-	// run by a waza keeps the outer mark too.
+	// instanceMark is the name prefix of every variable that marks a program of this process.
+	// The name, not the value, is unique, so that a waza started by another waza keeps the outer
+	// mark.
 	instanceMark = fmt.Sprintf("WAZA_MARK_%s_%d_", strconv.FormatInt(time.Now().UnixNano(), 36), os.Getpid())
 	started      atomic.Int64
 )
 
-// ExitError says that a program ended with a code other than 0 or by a signal.
+// An ExitError reports that a program ended with an exit code other than 0 or by a signal.
 type ExitError struct {
 	Code   int    // -1 when a signal ended the program
 	Signal string // empty when it exited
@@ -85,21 +84,21 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Process is a running program. Its goroutines copy its input and output and
-// end with it; [Process.Wait] waits for them.
+// A Process is a running program. Its goroutines copy its input and output and end with it;
+// [Process.Wait] waits for them.
 type Process struct {
 	cmd    *exec.Cmd
 	mark   mark
 	ctx    context.Context
 	exited chan struct{}  // closed when the main process has been reaped
-	killer sync.WaitGroup // watch
+	killer sync.WaitGroup // waits for watch
 	done   chan struct{}  // closed when Wait has a result
 	err    error          // set before done is closed
 }
 
-// Run starts the program, waits for it and ends what it left behind. The error
-// is the context's cause when that ended it, an [*ExitError] when it did not
-// exit with 0, or what kept it from starting.
+// Run starts the program, waits for it and kills the processes that it left behind. The error is
+// the cause of ctx when ctx ended the program, an [*ExitError] when the exit code is not 0, or
+// the reason why the program did not start.
 func Run(ctx context.Context, c Command) error {
 	p, err := Start(ctx, c)
 	if err != nil {
@@ -108,8 +107,8 @@ func Run(ctx context.Context, c Command) error {
 	return p.Wait()
 }
 
-// Start starts the program. When ctx ends it is killed with all its
-// descendants. The caller must call Wait.
+// Start starts the program. When ctx ends, the program is killed with all its descendants. The
+// caller must call Wait.
 func Start(ctx context.Context, c Command) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -166,13 +165,12 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	return p, nil
 }
 
-// startProgram starts a program. One whose file is open for writing cannot be
-// started; most often that passes in a moment: the file has just been written by
-// this process, and a program that it started at the same time has inherited the
-// descriptor and not closed it yet.
+// startProgram starts a program. A program whose file is open for writing cannot be started.
+// This is usually temporary: this process has just written the file, and a program that it
+// started at the same time has inherited the descriptor and not closed it yet.
 func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
-		again := *cmd // as it is before Start
+		again := *cmd // the state before Start
 		group.attr(cmd.SysProcAttr)
 		err := startWithLimit(limit, cmd.Start)
 		if group.refused(err) {
@@ -188,20 +186,20 @@ func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, er
 	}
 }
 
-// Pid is the process id of the program, which is also that of its group.
+// Pid returns the process id of the program, which is also the id of its process group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Wait waits until the program and what it started are gone and its output is
-// copied. It may be called more than once.
+// Wait waits until the program and its descendants have ended and its output is copied. It may
+// be called more than once.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Done is closed when Wait would return at once.
+// Done returns a channel that is closed when Wait would return at once.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// watch kills the tree when the context ends first.
+// watch kills the process tree if the context ends first.
 func (p *Process) watch() {
 	select {
 	case <-p.ctx.Done():
@@ -240,7 +238,7 @@ func exitError(err error) error {
 	return &ExitError{Code: ee.ExitCode()}
 }
 
-// pipes are the ends of a program's standard streams and who copies them.
+// pipes are the ends of a program's standard streams and the goroutines that copy them.
 type pipes struct {
 	child  []*os.File // closed once the program has its own copies
 	input  *os.File   // nil when there is nothing to write
@@ -249,8 +247,8 @@ type pipes struct {
 	feed   sync.WaitGroup // goroutine that writes input
 }
 
-// connect gives cmd real files, so that waiting for the process does not wait
-// for descendants that hold its output.
+// connect attaches files to cmd, so that waiting for the process does not wait for descendants
+// that hold its output.
 func connect(cmd *exec.Cmd, c Command) (*pipes, error) {
 	ps := &pipes{}
 	if c.Stdin != nil {
@@ -261,7 +259,7 @@ func connect(cmd *exec.Cmd, c Command) (*pipes, error) {
 		cmd.Stdin = r
 		ps.child, ps.input = append(ps.child, r), w
 		ps.feed.Go(func() {
-			_, _ = io.Copy(w, c.Stdin) // a program need not read all of it
+			_, _ = io.Copy(w, c.Stdin) // a program may ignore its input
 			w.Close()
 		})
 	}
@@ -298,12 +296,12 @@ func connect(cmd *exec.Cmd, c Command) (*pipes, error) {
 	return ps, nil
 }
 
-// same reports whether two writers are one. Those that cannot be compared are not.
+// same reports whether two writers are equal. Writers that cannot be compared are not.
 func same(a, b io.Writer) bool {
 	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
-// attachOr hands a file to the program as it is and anything else through a pipe.
+// attachOr passes a file to the program directly and any other writer through a pipe.
 func attachOr(attach func(io.Writer) (*os.File, error), dst io.Writer) (io.Writer, error) {
 	if f, ok := dst.(*os.File); ok {
 		return f, nil
@@ -328,9 +326,8 @@ func (ps *pipes) closeAll() {
 	ps.copies.Wait()
 }
 
-// drain reads what is left of the output of a program that has ended. A
-// descendant that holds the other end longer than drainTime has escaped its
-// group and is killed.
+// drain reads the remaining output of a program that has ended. A descendant that holds the
+// other end longer than drainTime has escaped its process group and is killed.
 func (ps *pipes) drain(m mark) {
 	if ps.input != nil {
 		ps.input.Close()
@@ -356,9 +353,9 @@ func (ps *pipes) drain(m mark) {
 	}
 }
 
-// LookPath finds a program in the PATH of env. The error names the program. An
-// absolute path is returned as it is, with the error of [Executable]. A relative
-// path is returned unseen, because it depends on the directory of the program.
+// LookPath finds a program in the PATH of env. The error names the program. An absolute path is
+// returned unchanged, with the error of [Executable]. A relative path is returned unchecked,
+// because it depends on the program's directory.
 func LookPath(name string, env []string) (string, error) {
 	switch {
 	case filepath.IsAbs(name):
@@ -384,8 +381,8 @@ func LookPath(name string, env []string) (string, error) {
 	return "", &NotFoundError{Name: name}
 }
 
-// Executable returns why a file cannot be started as a program, or nil. The error
-// names the file. It is a [*NotFoundError] when there is none.
+// Executable returns the reason why a file cannot be started as a program, or nil. The error
+// names the file. It is a [*NotFoundError] when the file does not exist.
 func Executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -401,14 +398,14 @@ func Executable(path string) error {
 	return nil
 }
 
-// NoDirError says that the working directory of a program does not exist.
+// A NoDirError reports that the working directory of a program does not exist.
 type NoDirError struct{ Program, Dir string }
 
 func (e *NoDirError) Error() string {
 	return fmt.Sprintf("cannot start %s: no such working directory: %s", e.Program, e.Dir)
 }
 
-// NotFoundError says that a program does not exist: a path, or a name on PATH.
+// A NotFoundError reports that a program does not exist: a path, or a name on PATH.
 type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
@@ -426,34 +423,37 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// Started is how many programs this process has tried to start so far.
+// Started returns the number of programs that this process has tried to start so far.
 func Started() int64 { return started.Load() }
 
-// Sweep kills every process that carries the given "KEY=value" in the
-// environment it was started with, this process aside, and returns how many
-// there were. Where environments cannot be read it does nothing.
+// Sweep kills every process whose initial environment contains the given "KEY=value", except
+// this process, and returns their number. Where environments cannot be read it does nothing.
 func Sweep(keyValue string) int { return killMarked(mark{variable: keyValue + "\x00"}) }
 
-// Sweep kills what is left of the program: all that carry its mark. Call it when
-// Wait has returned. A program of a [Scope] shares a mark with the others of it, so
-// of that only what has kept its environment is found.
+// SweepBut is like [Sweep], but spares processes that also have a variable with that name.
+func SweepBut(keyValue, name string) int {
+	return killMarked(mark{variable: keyValue + "\x00", sparing: name + "="})
+}
+
+// Sweep kills the remaining processes of the program: all that carry its mark. Call it when Wait
+// has returned. Programs of one [Scope] share the limit, so for them Sweep finds only processes
+// that kept their environment.
 func (p *Process) Sweep() int { return killMarked(p.mark) }
 
-// Moment is a point in time as the system dates the start of processes.
+// A Moment is a point in time on the scale of process start times.
 type Moment uint64
 
-// EndDetached kills what the program or a descendant has started since a moment and
-// left without a parent: processes that outlive what the program started them for. The
-// program and the descendants below it keep running. It returns how many there were.
+// EndDetached kills processes that the program or a descendant has started since a moment and
+// that lost their parent: they outlive their purpose. The program and the descendants below it
+// keep running. EndDetached returns the number of killed processes.
 func (p *Process) EndDetached(since Moment) int {
 	m := p.mark
 	m.main, m.since = p.Pid(), uint64(since)
 	return killMarked(m)
 }
 
-// Limited keeps the first Max bytes written to it and counts the rest, so that
-// a program which floods cannot exhaust memory. It is not safe for concurrent use
-// until the program has ended.
+// Limited keeps the first Max bytes written to it and counts the rest, so that excessive output
+// cannot exhaust memory. It is not safe for concurrent use until the program has ended.
 type Limited struct {
 	Max     int
 	Dropped int64
@@ -467,8 +467,8 @@ func (l *Limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was kept.
+// String returns the kept bytes as a string.
 func (l *Limited) String() string { return l.buf.String() }
 
-// Bytes returns what was kept; it is valid until the next Write.
+// Bytes returns the kept bytes. They are valid until the next Write.
 func (l *Limited) Bytes() []byte { return l.buf.Bytes() }

@@ -24,7 +24,7 @@ import (
 	"waza/runner/proc"
 )
 
-// TestMain lets the test binary play the guard.
+// TestMain lets the test binary act as the guard.
 func TestMain(m *testing.M) {
 	if os.Getenv("WAZA_TEST_GUARD") != "" {
 		proc.Guard(os.Stdin)
@@ -67,18 +67,18 @@ func TestRunErrors(t *testing.T) {
 	require.ErrorContains(t, proc.Run(t.Context(), proc.Command{Args: sh("true"), Dir: "no/such/dir"}), "no/such/dir")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	because := errors.New("because")
-	cancel(because)
-	require.ErrorIs(t, proc.Run(ctx, proc.Command{Args: sh("true")}), because)
+	cause := errors.New("because")
+	cancel(cause)
+	require.ErrorIs(t, proc.Run(ctx, proc.Command{Args: sh("true")}), cause)
 }
 
-// A program may end without having read what it was given.
+// A program may end without reading its input.
 func TestRunDoesNotReadInput(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, proc.Run(t.Context(), proc.Command{Args: sh("true"), Stdin: strings.NewReader(strings.Repeat("x", 1<<20))}))
 }
 
-// What a program leaves in the background is gone when Run returns.
+// Run kills background processes of the program before it returns.
 func TestRunEndsBackgroundChildren(t *testing.T) {
 	t.Parallel()
 	out := &proc.Limited{Max: 100}
@@ -86,8 +86,8 @@ func TestRunEndsBackgroundChildren(t *testing.T) {
 	requireGone(t, out.String())
 }
 
-// The context ends the whole tree: the child, one in a session of its own, and
-// one whose parents are gone.
+// The end of the context kills the whole tree: the child, a process in a new session, and a
+// process whose parents have ended.
 func TestContextEndsTree(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -112,15 +112,15 @@ func TestContextEndsTree(t *testing.T) {
 	for len(pids) < 3 && lines.Scan() {
 		pids = append(pids, lines.Text())
 	}
-	because := errors.New("deadline")
-	cancel(because)
-	require.ErrorIs(t, p.Wait(), because)
+	cause := errors.New("deadline")
+	cancel(cause)
+	require.ErrorIs(t, p.Wait(), cause)
 	for _, pid := range pids {
 		requireGone(t, pid)
 	}
 }
 
-// A descendant in a session of its own cannot keep Run waiting by holding its output.
+// A descendant in a new session cannot block Run by holding the output.
 func TestRunDoesNotWaitForEscapedOutput(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -143,7 +143,7 @@ func TestSweep(t *testing.T) {
 	cmd.Env = append(os.Environ(), mark)
 	require.NoError(t, cmd.Start())
 	other := exec.Command("sleep", "1000")
-	other.Env = append(os.Environ(), mark+"0") // another value that begins the same
+	other.Env = append(os.Environ(), mark+"0") // another value with the same prefix
 	require.NoError(t, other.Start())
 	require.GreaterOrEqual(t, proc.Sweep(mark), 1)
 	require.Error(t, cmd.Wait())
@@ -152,8 +152,29 @@ func TestSweep(t *testing.T) {
 	require.Error(t, other.Wait())
 }
 
-// A process that has only just been started was not found, because it showed no
-// environment yet: it had the memory of its program, but nothing in it.
+// A resumed run kills processes of its last session, but not those of workers of a fleet.
+func TestSweepSpares(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("environments of processes cannot be read here")
+	}
+	mark := "WAZA_TEST_BUT=" + strconv.Itoa(os.Getpid())
+	start := func(env ...string) *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Env = append(append(os.Environ(), mark), env...)
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	left, spared := start(), start("WAZA_TEST_OTHER=x")
+	require.GreaterOrEqual(t, proc.SweepBut(mark, "WAZA_TEST_OTHER"), 1)
+	require.Error(t, left.Wait())
+	require.NoError(t, spared.Process.Signal(unix.Signal(0)))
+	require.NoError(t, spared.Process.Kill())
+	require.Error(t, spared.Wait())
+}
+
+// A process that had just started was not found, because its environment was not readable yet:
+// it had the memory of its program, but nothing in it.
 func TestSweepFindsWhatHasJustStarted(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -171,7 +192,7 @@ func TestSweepFindsWhatHasJustStarted(t *testing.T) {
 	}
 }
 
-// Many may sweep at once, each for its own.
+// Concurrent sweeps each kill their own processes.
 func TestSweepsAtOnce(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -193,14 +214,14 @@ func TestSweepsAtOnce(t *testing.T) {
 			}
 			_ = cmd.Wait()
 			if n := proc.Sweep(mark); n != 0 {
-				t.Errorf("%d processes where there are none", n)
+				t.Errorf("found %d processes, expected none", n)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// The guard kills the groups it was told of, but not those it was told had ended.
+// The guard kills the groups that were registered and not removed.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -228,7 +249,7 @@ func TestGuard(t *testing.T) {
 	require.Error(t, ended.Wait())
 }
 
-// requireGone waits until a process is gone or a zombie.
+// requireGone waits until a process has ended or is a zombie.
 func requireGone(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(strings.TrimSpace(pid))
@@ -242,7 +263,7 @@ func requireGone(t *testing.T, pid string) {
 	}, 3*time.Minute, 5*time.Millisecond, "process %d is left", n)
 }
 
-// Output and errors may go to one writer. Two goroutines wrote to it at once.
+// Output and errors may go to one writer. Two goroutines used to write to it at once.
 func TestOneWriterForBoth(t *testing.T) {
 	t.Parallel()
 	out := &proc.Limited{Max: 1 << 10}
@@ -252,9 +273,8 @@ func TestOneWriterForBoth(t *testing.T) {
 	require.Equal(t, strings.Repeat("out\nerr\n", 3), out.String())
 }
 
-// A program whose file was still open for writing was not started, though
-// nobody was writing any more: programs that were started at the same time had
-// inherited the descriptor.
+// A program whose file was still open for writing could not be started, although the writer had
+// finished: programs started at the same time had inherited the descriptor.
 func TestProgramJustWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

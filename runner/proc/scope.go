@@ -7,15 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Scope gathers the programs that are started with a context, with all their
-// descendants, so that [Scope.End] can kill what is left of them: also processes
-// that made a session of their own, closed their output and cleared their
-// environment. It is safe for concurrent use.
+// A Scope tracks the programs that are started with a context, and all their descendants.
+// [Scope.End] kills the remaining ones, also processes that created a new session, closed their
+// output and cleared their environment. A Scope is safe for concurrent use.
 type Scope struct {
-	mu    sync.Mutex // guards the fields below
-	begun bool       // a program was started
-	mark  mark       // of its programs; set when it begins, because most scopes never do
-	group *cgroup    // nil when nothing was started, and where there are no control groups
+	mu      sync.Mutex // guards the fields below
+	started bool       // a program was started
+	mark    mark       // of its programs; set when the first starts, because most scopes start none
+	group   *cgroup    // nil when nothing was started, and where there are no control groups
 }
 
 type scopeKey struct{}
@@ -33,26 +32,25 @@ func scopeOf(ctx context.Context) *Scope {
 	return s
 }
 
-// End kills what is left of the scope's programs and returns how many processes
-// that were. Where nothing was started it costs nothing.
+// End kills the remaining processes of the scope and returns their number. It costs nothing
+// where no program was started.
 func (s *Scope) End() int {
 	s.mu.Lock()
-	begun, mark, group := s.begun, s.mark, s.group
+	started, mark, group := s.started, s.mark, s.group
 	s.group = nil
 	s.mu.Unlock()
-	if !begun {
+	if !started {
 		return 0
 	}
 	return group.end() + killMarked(mark)
 }
 
-// join returns the mark of the scope's next program, and the group in which it is to
-// start; nil for none.
+// join returns the mark of the scope's next program, and its control group; nil for none.
 func (s *Scope) join() (mark, *cgroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.begun {
-		s.begun = true
+	if !s.started {
+		s.started = true
 		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
 	}
 	if s.group == nil {
@@ -61,21 +59,22 @@ func (s *Scope) join() (mark, *cgroup) {
 	return s.mark, s.group
 }
 
-// mark identifies the descendants of a program: each inherits both, unless it
-// clears the one on purpose and sets the other.
+// mark identifies the descendants of a program. Each inherits both the variable and the limit,
+// unless it clears one and sets the other on purpose.
 type mark struct {
-	// variable begins a variable of the environment.
+	// variable is the prefix of an environment variable.
 	variable string
-	// limit is a value of a resource limit; the zero value is none.
+	// sparing is the prefix of an environment variable that spares a process; empty spares none.
+	sparing string
+	// limit is a value of a resource limit; the zero value means no limit.
 	limit limitRange
-	// main spares a process and its descendants by parentage, and since, a [Moment],
-	// what was started before. 0 spares nothing.
+	// main spares the process with that id and its descendants by parentage. since, a [Moment],
+	// spares processes that were started before it. 0 spares nothing.
 	main  int
 	since uint64
 }
 
-// limitRange is a range of values of a resource limit that has no effect, from the
-// first to the last.
+// limitRange is a range of values of a resource limit that has no effect, both ends included.
 type limitRange struct{ first, last uint64 }
 
 func (r limitRange) holds(n uint64) bool { return r.first != 0 && r.first <= n && n <= r.last }
