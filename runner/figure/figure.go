@@ -1,7 +1,7 @@
-// Package figure prints figures for people. Rounding never contradicts what was decided
-// with the exact number: a share that is not 0 or 1 does not print as 0 or 100 %, what
-// missed a threshold prints as less than it, and an interval holds the estimate that it
-// belongs to, because its bounds are rounded outward.
+// Package figure formats figures for people. Rounding never contradicts a decision that was made
+// with the exact number. A share other than 0 or 1 does not print as 0 or 100 %. A number below
+// a threshold prints as less than the threshold. An interval contains its estimate, because its
+// bounds are rounded outward.
 package figure
 
 import (
@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// same is how far apart numbers may be that count as equal: a mean of floats is not exact.
+	// same is the largest difference of numbers that count as equal, because a mean of floats is
+	// not exact.
 	same = 1e-9
-	// mostDigits bounds the decimals that are added to keep a number apart from a limit.
+	// mostDigits is the most decimals that distinguish a number from a limit.
 	mostDigits = 9
 )
 
-// apart prints x with that many decimals, and with more as long as the printed number
-// compares with one of the limits differently from x.
+// apart formats x with that many decimals. It adds decimals while the printed number compares
+// differently with one of the limits than x.
 func apart(x float64, decimals int, limits ...float64) string {
 	for ; ; decimals++ {
 		text := fixed(x, decimals)
@@ -51,7 +52,7 @@ func compare(x, y float64) int {
 	return 0
 }
 
-// fixed prints x with that many decimals, and without the sign of a rounded 0.
+// fixed formats x with that many decimals; a rounded 0 has no sign.
 func fixed(x float64, decimals int) string {
 	text := strconv.FormatFloat(x, 'f', decimals, 64)
 	if strings.HasPrefix(text, "-") && strings.Trim(text, "-0.") == "" {
@@ -60,9 +61,8 @@ func fixed(x float64, decimals int) string {
 	return text
 }
 
-// outward prints the bounds of an interval with that many decimals, rounded outward, and
-// with more as long as one of the limits is within the printed interval and not within
-// the exact one.
+// outward formats the bounds of an interval with that many decimals, rounded outward. It adds
+// decimals while one of the limits is within the printed interval but not within the exact one.
 func outward(low, high float64, decimals int, limits ...float64) (string, string) {
 	for ; ; decimals++ {
 		unit := math.Pow(10, float64(decimals))
@@ -77,12 +77,10 @@ func outward(low, high float64, decimals int, limits ...float64) (string, string
 	}
 }
 
-// Percent prints a share in whole per cent, with decimals where it is close to 0 or 1:
-// 33 %, 0.1 %, 99.9 %.
+// Percent formats a share in whole per cent, with decimals close to 0 or 1: 33 %, 0.1 %, 99.9 %.
 func Percent(share float64) string { return PercentAgainst(share) }
 
-// PercentAgainst prints a share as [Percent] does, with decimals where it is close to one
-// of the thresholds.
+// PercentAgainst is like [Percent], but also adds decimals close to one of the thresholds.
 func PercentAgainst(share float64, thresholds ...float64) string {
 	limits := []float64{0, 100}
 	for _, t := range thresholds {
@@ -91,28 +89,28 @@ func PercentAgainst(share float64, thresholds ...float64) string {
 	return apart(share*100, 0, limits...) + " %"
 }
 
-// PercentInterval prints an interval of shares in whole per cent: 0–1 %.
+// PercentInterval formats an interval of shares in whole per cent: 0–1 %.
 func PercentInterval(low, high float64) string {
 	below, above := outward(low*100, high*100, 0)
 	return below + "–" + above + " %"
 }
 
-// Confidence prints a confidence with all its digits: 95 %, 99.9 %.
+// Confidence formats a confidence with all its digits: 95 %, 99.9 %.
 func Confidence(c float64) string { return strconv.FormatFloat(c*100, 'g', 6, 64) + " %" }
 
-// Score prints a score with two decimals, and with more where it is close to 0, to 1 or to
-// one of the thresholds.
+// Score formats a score with two decimals, and with more close to 0, to 1 or to one of the
+// thresholds.
 func Score(s float64, thresholds ...float64) string {
 	return apart(s, 2, append([]float64{0, 1}, thresholds...)...)
 }
 
-// ScoreInterval prints an interval of scores: 0.81–0.94.
+// ScoreInterval formats an interval of scores: 0.81–0.94.
 func ScoreInterval(low, high float64) string {
 	below, above := outward(low, high, 2)
 	return below + "–" + above
 }
 
-// Threshold prints what a number must reach with all its digits, and at least two decimals.
+// Threshold formats a required minimum with all its digits, and at least two decimals.
 func Threshold(t float64) string {
 	text := strconv.FormatFloat(t, 'f', -1, 64)
 	if _, decimals, _ := strings.Cut(text, "."); len(decimals) < 2 {
@@ -121,26 +119,32 @@ func Threshold(t float64) string {
 	return text
 }
 
-// Number prints a number that is no score, such as kappa, with two decimals.
+// Number formats a number other than a score, such as kappa, with two decimals.
 func Number(x float64) string { return fixed(x, 2) }
 
-// NumberInterval prints an interval of such numbers: [-0.12, 0.40].
+// NumberInterval formats an interval of such numbers: [-0.12, 0.40].
 func NumberInterval(low, high float64) string {
 	below, above := outward(low, high, 2, 0)
 	return "[" + below + ", " + above + "]"
 }
 
-// Points prints a difference of shares in points of a hundred, with its sign: +12, 0, -0.3.
+// PercentPoints formats a number of percentage points without a plus sign: 12, 0.3. The printed
+// number stays on the same side of the limits.
+func PercentPoints(points float64, limits ...float64) string {
+	return apart(points, 0, append(limits, 0)...)
+}
+
+// Points formats a difference of shares in percentage points, with its sign: +12, 0, -0.3.
 func Points(d float64) string { return signed(apart(d*100, 0, 0)) }
 
-// PointsInterval prints an interval of such differences: [-3, +12]. Where it excludes 0,
-// so does what is printed.
+// PointsInterval formats an interval of such differences: [-3, +12]. The printed interval
+// excludes 0 if the exact one does.
 func PointsInterval(low, high float64) string { return signedInterval(low*100, high*100, 0) }
 
-// Difference prints a difference of scores with its sign: +0.12, 0.00.
+// Difference formats a difference of scores with its sign: +0.12, 0.00.
 func Difference(d float64) string { return signed(apart(d, 2, 0)) }
 
-// DifferenceInterval prints an interval of such differences: [-0.03, +0.12].
+// DifferenceInterval formats an interval of such differences: [-0.03, +0.12].
 func DifferenceInterval(low, high float64) string { return signedInterval(low, high, 2) }
 
 func signedInterval(low, high float64, decimals int) string {
@@ -148,7 +152,7 @@ func signedInterval(low, high float64, decimals int) string {
 	return "[" + signed(below) + ", " + signed(above) + "]"
 }
 
-// signed puts a plus before a positive number.
+// signed adds a plus to a positive number.
 func signed(text string) string {
 	if strings.HasPrefix(text, "-") || strings.Trim(text, "0.") == "" {
 		return text
@@ -156,18 +160,18 @@ func signed(text string) string {
 	return "+" + text
 }
 
-// Ratio prints how many times as large one number is as another: ×1.25.
+// Ratio formats a ratio of two numbers: ×1.25.
 func Ratio(x float64) string { return "×" + apart(x, 2, 0, 1) }
 
-// RatioInterval prints an interval of ratios: [0.90, 1.31]. Where it excludes 1, so does
-// what is printed.
+// RatioInterval formats an interval of ratios: [0.90, 1.31]. The printed interval excludes 1 if
+// the exact one does.
 func RatioInterval(low, high float64) string {
 	below, above := outward(low, high, 2, 1)
 	return "[" + below + ", " + above + "]"
 }
 
-// P prints a p-value with three decimals, and with more where it is close to one of the
-// levels that it is compared with.
+// P formats a p-value with three decimals, and with more close to one of the levels that it is
+// compared with.
 func P(p float64, levels ...float64) string {
 	switch {
 	case p < 0.001:
@@ -178,8 +182,8 @@ func P(p float64, levels ...float64) string {
 	return apart(p, 3, append([]float64{1}, levels...)...)
 }
 
-// Cost prints US dollars with four decimals, and with more for less than $0.0001.
+// Cost formats US dollars with four decimals, and with more below $0.0001.
 func Cost(usd float64) string { return "$" + apart(usd, 4, 0) }
 
-// Tokens prints a number of tokens, which may be a mean.
+// Tokens formats a number of tokens, which can be a mean.
 func Tokens(n float64) string { return apart(n, 0, 0) }
