@@ -6,29 +6,28 @@ import (
 	"slices"
 )
 
-// outside bounds the probability that the rate under test lies outside of where
-// [Samples] looks for it. It is added to the p-value.
+// outside is the largest probability that the rate under test is outside of the range that
+// [Samples] searches. It is added to the p-value.
 const outside = 1e-6
 
-// Samples tests whether two tasks, of which one at least could stop early, pass at
-// one rate. [Fisher]'s test does not hold for them: the numbers of trials, which it
-// takes as given, depend on the outcomes.
+// Samples tests whether two tasks have the same pass rate if at least one of them could stop
+// early. [Fisher]'s test is not valid for them: it assumes fixed numbers of trials, but these
+// depend on the outcomes.
 //
-// It is an unconditional test, as Barnard's (1947, "Significance Tests for 2×2
-// Tables"): for each rate p that both may have, the ways both could have gone give the
-// exact probability of a difference as large as the one seen, in that direction; the
-// p-value is twice the largest of them. Differences are those of the arcsine
-// transform of Anscombe (1948), whose spread hardly depends on p. Rates are looked at
-// where both samples leave room for them (Berger and Boos 1994, "P Values Maximized
-// Over a Confidence Set for the Nuisance Parameter"), on a grid whose best points are
-// refined.
+// It is an unconditional test, like Barnard's (1947, "Significance Tests for 2×2 Tables"). For
+// each rate p that both tasks can have, enumerating all possible outcomes of both gives the
+// exact probability of a difference at least as large as the observed one, in that direction.
+// The p-value is twice the largest of these probabilities. Differences are those of the arcsine
+// transform of Anscombe (1948), whose spread hardly depends on p. The test searches the rates
+// that both samples allow (Berger and Boos 1994, "P Values Maximized Over a Confidence Set for
+// the Nuisance Parameter"), on a grid whose best points are refined.
 //
-// If trials pass independently with the same probability, and no further trials would
-// have been in error, a false alarm at level α has a probability of at most α.
+// If trials pass independently with the same probability, and no further trials would have been
+// in error, a false alarm at level α has a probability of at most α.
 //
-// ok is false for samples of more than 1,000 trials, for which nothing is tested.
+// ok is false for samples of more than 1,000 trials, which are not tested.
 func Samples(a, b *Sample) (e Exact, ok bool) {
-	if a.lastLook() > maxPaths || b.lastLook() > maxPaths {
+	if a.lastTrial() > maxPaths || b.lastTrial() > maxPaths {
 		return Exact{P: 1, least: 1}, false
 	}
 	if a.n == 0 || b.n == 0 {
@@ -40,57 +39,57 @@ func Samples(a, b *Sample) (e Exact, ok bool) {
 	if math.Abs(seen) < tied {
 		return e, true
 	}
-	// The rate that both have may be where neither interval rules it out.
+	// The common rate can only be where neither interval excludes it.
 	ia, ib := a.Interval(1-outside/2), b.Interval(1-outside/2)
 	e.P = t.p(seen, max(ia.Low, ib.Low), min(ia.High, ib.High))
 	return e, true
 }
 
-// tied is by how much equal differences may differ by rounding.
+// tied is the largest difference by rounding of equal differences.
 const tied = 1e-9
 
-// lastLook is the number of counted trials after which the sample could not have
-// gone on: of one that was cut short, those it has.
-func (s *Sample) lastLook() int {
+// lastTrial returns the number of counted trials after which the sample had to stop. For a sample
+// that was cut short, it is the number of its trials.
+func (s *Sample) lastTrial() int {
 	if s.sequential() && s.decision != Undecided {
 		return s.Counting()
 	}
 	return s.n
 }
 
-// samplesTest holds the outcomes that both samples could have had, by rising rate.
+// A samplesTest holds the possible outcomes of both samples, by rising rate.
 type samplesTest struct{ a, b []outcome }
 
-// outcome is a place where trials can stop, with its place on the scale of rates.
+// An outcome is a place where trials can stop, with its place on the scale of rates.
 type outcome struct {
 	n, passed, failed float64
 	logWays, scale    float64
 }
 
-// probability is that of the outcome, where trials pass and fail with probabilities of
-// which these are the logarithms.
+// probability returns the probability of the outcome. The arguments are the logarithms of the
+// probabilities that a trial passes and fails.
 func (o *outcome) probability(logPass, logFail float64) float64 {
 	return math.Exp(o.logWays + float64(o.passed*logPass) + float64(o.failed*logFail))
 }
 
 func (s *Sample) outcomes() []outcome {
 	var list []outcome
-	for _, at := range s.paths(s.lastLook()) {
+	for _, at := range s.paths(s.lastTrial()) {
 		list = append(list, outcome{float64(at.n), float64(at.passed), float64(at.n - at.passed), math.Log(at.ways), transformed(at.n, at.passed)})
 	}
 	slices.SortFunc(list, func(x, y outcome) int { return cmp.Compare(x.scale, y.scale) })
 	return list
 }
 
-// transformed is Anscombe's arcsine transform of a share.
+// transformed returns Anscombe's arcsine transform of a share.
 func transformed(n, passed int) float64 {
 	return 2 * math.Asin(math.Sqrt((float64(passed)+0.375)/(float64(n)+0.75)))
 }
 
-// p is the p-value of a difference, where the rate lies between two bounds.
+// p returns the p-value of a difference if the rate is from low to high.
 func (t *samplesTest) p(seen, low, high float64) float64 {
 	if low > high {
-		return 2 * outside // one of the two intervals misses the rate
+		return 2 * outside // one of the two intervals excludes the rate
 	}
 	from, to := math.Asin(math.Sqrt(low)), math.Asin(math.Sqrt(high))
 	trials := 0.0
@@ -98,7 +97,7 @@ func (t *samplesTest) p(seen, low, high float64) float64 {
 		trials = max(trials, 2*o.n)
 	}
 	steps := 8 + int(4*(to-from)*math.Sqrt(trials))
-	at := func(i float64) float64 { // kept off 0 and 1, whose logarithms are infinite
+	at := func(i float64) float64 { // not 0 or 1, whose logarithms are infinite
 		return clamp(math.Pow(math.Sin(from+float64((to-from)*i)), 2), 1e-12, 1-1e-12)
 	}
 	best, where := 0.0, 0
@@ -107,7 +106,7 @@ func (t *samplesTest) p(seen, low, high float64) float64 {
 			best, where = tail, i
 		}
 	}
-	// Golden-section search between the neighbours of the best point.
+	// Golden-section search between the neighbors of the best point.
 	const golden = 0.6180339887498949
 	left, right := max(0, float64(where-1)/float64(steps)), min(1, float64(where+1)/float64(steps))
 	for range 20 {
@@ -123,15 +122,15 @@ func (t *samplesTest) p(seen, low, high float64) float64 {
 	return min(1, 2*(best+outside))
 }
 
-// tail is the probability of a difference that is as large as the one seen, in its
-// direction, where both samples pass at the rate p.
+// tail returns the probability of a difference at least as large as seen, in its direction, if
+// both samples pass at the rate p.
 func (t *samplesTest) tail(seen, p float64) float64 {
-	lower, higher := t.a, t.b // the difference is that of the higher less the lower
+	lower, higher := t.a, t.b // the difference is higher minus lower
 	if seen < 0 {
 		lower, higher, seen = t.b, t.a, -seen
 	}
 	logPass, logFail := math.Log(p), math.Log1p(-p)
-	sum, above := 0.0, 0.0 // above is the probability that the higher sample lies far enough up
+	sum, above := 0.0, 0.0 // above is the probability that the higher sample is far enough up
 	next := len(higher) - 1
 	for i := len(lower) - 1; i >= 0; i-- {
 		for next >= 0 && higher[next].scale >= lower[i].scale+seen-tied {
@@ -145,7 +144,7 @@ func (t *samplesTest) tail(seen, p float64) float64 {
 	return sum
 }
 
-// least is the smallest p-value that can occur.
+// least returns the smallest possible p-value.
 func (t *samplesTest) least() float64 {
 	up := t.b[len(t.b)-1].scale - t.a[0].scale
 	down := t.b[0].scale - t.a[len(t.a)-1].scale

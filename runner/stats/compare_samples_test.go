@@ -8,20 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// places are all samples that a task can end with.
+// places returns all samples with which a task can end.
 func places(rule StoppingRule) []*Sample {
 	var list []*Sample
 	for _, at := range sampleAt(rule, 0, 0, nil).paths(rule.Trials) {
 		s := sampleAt(rule, at.n, at.passed, nil)
-		s.decision = s.looksAt(at.n).Decide(at.n, at.passed)
+		s.decision = s.ruleAfter(at.n).Decide(at.n, at.passed)
 		list = append(list, s)
 	}
 	return list
 }
 
-// A test of two tasks that stopped early gave false alarms in 11 % of cases when it
-// took their numbers of trials as given. By counting, over all ways two tasks can go
-// and all rates, it gives them in at most 5 %, and reports the p-values it can give.
+// A test that took the numbers of trials as given raised false alarms in 11 % of cases for two
+// tasks that stopped early. Counted over all outcomes of two tasks and all rates, this test
+// raises them in at most 5 %. It also reports the p-values that it can give.
 func TestSamplesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	for _, rules := range [][2]StoppingRule{
@@ -68,7 +68,7 @@ func waysOf(s *Sample) float64 {
 	return paths[s.at(paths)].ways
 }
 
-// The largest tail is found: no rate of a fine grid has a larger one.
+// The test finds the largest tail: no rate of a fine grid has a larger one.
 func TestSamplesFindTheWorstRate(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 7))
@@ -92,8 +92,8 @@ func TestSamplesFindTheWorstRate(t *testing.T) {
 	}
 }
 
-// By hand: of two tasks that stop at the first failure the one fails at once and the
-// other passes n times. That has the probability pⁿ(1-p), which is largest at p = n/(n+1).
+// By hand: of two tasks that stop at the first failure, one fails at once and the other passes n
+// times. That has the probability pⁿ(1-p), which is largest at p = n/(n+1).
 func TestSamplesByHand(t *testing.T) {
 	t.Parallel()
 	rule := StoppingRule{Trials: 50, Threshold: 1, Confidence: 0.95}
@@ -116,7 +116,7 @@ func TestSamplesByHand(t *testing.T) {
 	require.Equal(t, 1.0, same.P)
 }
 
-// For fixed numbers of trials it finds what Fisher's test finds, and hardly misses more.
+// For fixed numbers of trials, the test finds what Fisher's test finds, and little less.
 func TestSamplesOfFixedNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]Share{{{20, 20}, {10, 20}}, {{3, 10}, {10, 10}}, {{40, 50}, {25, 50}}, {{5, 5}, {0, 5}}} {

@@ -41,8 +41,8 @@ func TestPassK(t *testing.T) {
 	}
 }
 
-// The estimators are compared with their definition, worked out in whole numbers.
-func TestPassKIsItsDefinition(t *testing.T) {
+// The estimators equal their definition, computed with whole numbers.
+func TestPassKMatchesDefinition(t *testing.T) {
 	t.Parallel()
 	ratio := func(a, n, k int) float64 {
 		r := new(big.Rat).SetFrac(
@@ -83,8 +83,8 @@ func TestCurve(t *testing.T) {
 	})
 }
 
-// Two tasks, one always and one never passed, pass half of the time at every k.
-// Pooling their trials would claim that pass@2 is 5/6.
+// Two tasks, one that always passes and one that never does, pass half of the time at every k.
+// Pooling their trials would give 5/6 for pass@2.
 func TestMeanCurveDoesNotPool(t *testing.T) {
 	t.Parallel()
 	always, never, short := Curve(2, 2, 0), Curve(2, 0, 0), Curve(1, 1, 0)

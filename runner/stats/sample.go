@@ -2,19 +2,17 @@ package stats
 
 import "slices"
 
-// Sample holds the trials of one task that count, and the rule by which they
-// stopped. Trials that stopped because of their outcomes are no ordinary sample:
-// passes and failures that came early ended it, so their share is biased away from
-// the threshold, and intervals and tests for a fixed number of trials do not hold.
-// The methods of Sample allow for the rule.
+// A Sample holds the trials of one task that count, and the rule by which they stopped. Trials
+// that stopped because of their outcomes are not an ordinary sample. Early passes and failures
+// ended it, so the share of passes is biased away from the threshold, and intervals and tests
+// for a fixed number of trials are not valid. The methods of Sample allow for the rule.
 //
-// Call [NewSample] and add the trials in the order of their numbers, or
-// [FixedSample] for a number of trials that was fixed. A Sample is not safe for
-// concurrent use.
+// Call [NewSample] and add the trials in the order of their numbers. For a fixed number of
+// trials call [FixedSample]. A Sample is not safe for concurrent use.
 type Sample struct {
 	rule StoppingRule
 	n    int
-	// passed is how many of the n trials passed.
+	// passed is the number of passes among the n trials.
 	passed int
 	// errors holds, for each trial in error, how many trials counted before it.
 	errors   []int32
@@ -25,15 +23,15 @@ type Sample struct {
 // NewSample returns an empty sample of a task that stops by the rule.
 func NewSample(rule StoppingRule) *Sample { return &Sample{rule: rule} }
 
-// FixedSample returns the sample of a task whose number of trials did not depend
-// on their outcomes.
+// FixedSample returns the sample of a task whose number of trials did not depend on their
+// outcomes.
 func FixedSample(s Share) *Sample {
 	s = s.sane()
 	return &Sample{n: s.N, passed: s.Passed}
 }
 
-// Add takes the next trial that counts, and returns what is decided with it. Trials
-// after a decision are left out.
+// Add adds the next trial that counts, and returns the decision after it. It ignores trials
+// after a decision.
 func (s *Sample) Add(passed bool) Decision {
 	if s.decision != Undecided {
 		return s.decision
@@ -51,7 +49,7 @@ func (s *Sample) Add(passed bool) Decision {
 	return s.decision
 }
 
-// AddError takes the next trial, which does not count.
+// AddError adds the next trial, which does not count.
 func (s *Sample) AddError() {
 	if s.decision == Undecided {
 		s.errors = append(s.errors, int32(s.n))
@@ -59,17 +57,16 @@ func (s *Sample) AddError() {
 	}
 }
 
-// Share is how many trials passed of those that count, up to the decision.
+// Share returns the passes among the trials that count, up to the decision.
 func (s *Sample) Share() Share { return Share{s.passed, s.n} }
 
-// Decision is what is decided.
+// Decision returns the decision so far.
 func (s *Sample) Decision() Decision { return s.decision }
 
-// Counting is how many trials the task has, without those in error so far.
+// Counting returns the number of trials of the task, without those in error so far.
 func (s *Sample) Counting() int { return s.rule.Trials - len(s.errors) }
 
-// Certain reports whether the verdict could not change any more, whatever trials
-// were still to come.
+// Certain reports whether no outcome of the remaining trials could change the verdict.
 func (s *Sample) Certain() bool {
 	required := s.rule.Required(s.Counting())
 	return s.passed >= required || s.passed+s.Counting()-s.n < required
@@ -77,9 +74,9 @@ func (s *Sample) Certain() bool {
 
 func (s *Sample) sequential() bool { return s.rule.Confidence > 0 }
 
-// looksAt is the rule that the n-th counted trial was, or will be, looked at with.
-// Trials to come are taken to end without error.
-func (s *Sample) looksAt(n int) *Sequential {
+// ruleAfter returns the rule that applies after the n-th counted trial. It assumes that future
+// trials end without error.
+func (s *Sample) ruleAfter(n int) *Sequential {
 	before := len(s.errors)
 	for before > 0 && int(s.errors[before-1]) >= n {
 		before--
@@ -87,26 +84,26 @@ func (s *Sample) looksAt(n int) *Sequential {
 	return s.rule.Sequential(before)
 }
 
-// path is a place where trials can stop: after n trials, of which so many passed.
+// A path is a place where trials can stop: after n trials with that many passes.
 type path struct {
 	n, passed int
 	// ways is the number of orders of passes and failures that stop there.
 	ways float64
 }
 
-// maxPaths is the largest number of trials for which ways are counted: they grow
+// maxPaths is the largest number of trials for which ways are counted. The number of ways grows
 // up to 2^n, which must fit into a float64.
 const maxPaths = 1000
 
-// paths lists all places where the trials can stop, from the lowest to the highest:
-// those that failed, the earliest first; those that ended undecided with the
-// n-th trial, by how many passed; and those that passed, the earliest last. This is
-// the stagewise order (Armitage 1957, "Restricted sequential procedures";
-// Jennison and Turnbull 1999, "Group Sequential Methods", section 8.4). Up to a
-// place it depends on nothing that comes after that place.
+// paths lists all places where the trials can stop, from the lowest to the highest. First come
+// the places of failure, the earliest first; then those that ended undecided with the n-th
+// trial, by the number of passes; then the places of passing, the earliest last. This is the
+// stagewise order (Armitage 1957, "Restricted sequential procedures"; Jennison and Turnbull
+// 1999, "Group Sequential Methods", section 8.4). The order up to a place does not depend on
+// anything after that place.
 //
-// It counts by a walk over the lattice of trials and passes, which costs n
-// times the distance of the boundaries. There are at most [maxPaths] trials.
+// It counts with a walk over the lattice of trials and passes, which takes n times the distance
+// of the boundaries. There are at most [maxPaths] trials.
 func (s *Sample) paths(n int) []path {
 	var failed, undecided, passed []path
 	alive := []float64{1} // ways to each number of passes from low on
@@ -119,7 +116,7 @@ func (s *Sample) paths(n int) []path {
 		if !s.sequential() {
 			continue
 		}
-		fails, passes := s.looksAt(i).boundaries(i)
+		fails, passes := s.ruleAfter(i).boundaries(i)
 		for len(alive) > 0 && low <= fails {
 			failed = append(failed, path{i, low, alive[0]})
 			alive, low = alive[1:], low+1
@@ -137,7 +134,7 @@ func (s *Sample) paths(n int) []path {
 	return slices.Concat(failed, undecided, passed)
 }
 
-// at is the index of the place where the sample stopped, in a list of paths.
+// at returns the index in paths of the place where the sample stopped.
 func (s *Sample) at(paths []path) int {
 	return slices.IndexFunc(paths, func(p path) bool { return p.n == s.n && p.passed == s.passed })
 }

@@ -6,13 +6,13 @@ import (
 	"waza/runner/record"
 )
 
-// Interval is the interval in which the task's pass rate lies. For a fixed number
-// of trials it is [Wilson]'s. For a sample that could stop early it holds the rates
-// at which neither this outcome or a lower one, nor this or a higher one, has a
-// probability below (1 - confidence) / 2, outcomes being in the stagewise order: it
-// covers the rate with at least that confidence, whatever the rate is, if trials pass
-// independently with the same probability. Where more than 1,000 trials ended, it is
-// the confidence sequence of [Sequential], for the share of all trials of the task.
+// Interval returns the interval of the task's pass rate. For a fixed number of trials it is
+// [Wilson]'s. For a sample that could stop early, it contains the rates at which neither this
+// outcome or a lower one, nor this or a higher one, has a probability below (1 - confidence) /
+// 2, with outcomes in the stagewise order. It covers the rate with at least that confidence,
+// whatever the rate is, if trials pass independently with the same probability. If more than
+// 1,000 trials ended, it is the confidence sequence of [Sequential], for the share of all trials
+// of the task.
 func (s *Sample) Interval(confidence float64) record.Interval {
 	switch {
 	case !s.sequential():
@@ -31,8 +31,8 @@ func (s *Sample) Interval(confidence float64) record.Interval {
 	}
 }
 
-// rateWhere is the smallest rate at which a condition holds that, from some rate on,
-// holds for all.
+// rateWhere returns the smallest rate at which a condition holds. The condition must hold for
+// all rates from some rate on.
 func rateWhere(holds func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	if holds(0) {
@@ -48,7 +48,7 @@ func rateWhere(holds func(p float64) bool) float64 {
 	return high
 }
 
-// probability is that of stopping at any of the places, where trials pass with
+// probability returns the probability of stopping at any of the places if trials pass with
 // probability p.
 func probability(paths []path, p float64) float64 {
 	sum := 0.0
@@ -74,8 +74,8 @@ func (at path) probability(p float64) float64 {
 	return math.Exp(math.Log(at.ways) + float64(float64(at.passed)*math.Log(p)) + float64(float64(at.n-at.passed)*math.Log1p(-p)))
 }
 
-// sequenceInterval holds the shares of passes among all trials that the confidence
-// sequence does not rule out.
+// sequenceInterval contains the shares of passes among all trials that the confidence sequence
+// does not exclude.
 func (s *Sample) sequenceInterval(confidence float64) record.Interval {
 	all := s.Counting()
 	level := -math.Log(float64(s.n)+1) + math.Log(1-saneConfidence(confidence))
@@ -87,15 +87,14 @@ func (s *Sample) sequenceInterval(confidence float64) record.Interval {
 	return record.Interval{Low: float64(low) / float64(all), High: float64(high) / float64(all)}
 }
 
-// Unbiased estimates the task's pass rate without the bias of stopping: its mean
-// over all ways the trials can go is the rate itself. It is the probability that the
-// first trial passed, given where the trials stopped (Girshick, Mosteller and Savage
-// 1946, "Unbiased Estimates for Certain Binomial Sampling Problems"). For a fixed
-// number of trials it is the share that passed.
+// Unbiased estimates the task's pass rate without the bias of stopping: its mean over all
+// possible outcomes is the rate itself. It is the probability that the first trial passed, given
+// where the trials stopped (Girshick, Mosteller and Savage 1946, "Unbiased Estimates for Certain
+// Binomial Sampling Problems"). For a fixed number of trials it is the share that passed.
 //
-// A single one varies more than the share does: of a task that stops at its first
-// failure it only says whether the first trial passed. It is meant for means over
-// tasks. ok is false without trials, and for more than 1,000 of them.
+// A single estimate varies more than the share does: for a task that stops at its first failure,
+// it only states whether the first trial passed. It is meant for means over tasks. ok is false
+// without trials, and for more than 1,000 of them.
 func (s *Sample) Unbiased() (rate float64, ok bool) {
 	if !s.sequential() {
 		return s.Share().Rate(), s.n > 0
@@ -107,8 +106,8 @@ func (s *Sample) Unbiased() (rate float64, ok bool) {
 	return ways.passed[1] / ways.all, true
 }
 
-// Curve is [Curve] for the sample: its estimates are unbiased, too. k ends where
-// the task could have stopped before k trials.
+// Curve is like [Curve], but for the sample: its estimates are unbiased, too. k ends where the
+// task could have stopped before k trials.
 func (s *Sample) Curve(limit int) []record.AtK {
 	if !s.sequential() {
 		return Curve(s.n, s.passed, limit)
@@ -133,20 +132,20 @@ func (s *Sample) Curve(limit int) []record.AtK {
 }
 
 func (s *Sample) stopsAt(n, passed int) bool {
-	return s.looksAt(n).Decide(n, passed) != Undecided
+	return s.ruleAfter(n).Decide(n, passed) != Undecided
 }
 
-// ways are the numbers of orders in which the trials can have come to where they are.
+// ways holds the numbers of orders in which the trials can have reached their place.
 type ways struct {
 	all float64
-	// passed[k] and failed[k] are of those orders in which the first k trials all
-	// passed, or all failed.
+	// passed[k] and failed[k] count the orders in which the first k trials all passed, or all
+	// failed.
 	passed, failed []float64
 }
 
-// waysHere walks back from where the trials are: from[k] is in how many orders one
-// gets there from i trials of which k passed. The first k trials may be asked for up
-// to the first that can stop.
+// waysHere walks back from the place of the trials: from[k] is the number of orders that lead
+// there from i trials with k passes. last is at most the first number of trials after which the
+// sample can stop.
 func (s *Sample) waysHere(last int) ways {
 	w := ways{passed: make([]float64, last+1), failed: make([]float64, last+1)}
 	from := make([]float64, s.n+2)
@@ -155,7 +154,7 @@ func (s *Sample) waysHere(last int) ways {
 		if i < s.n {
 			fails, passes := -1, i+1
 			if i > 0 {
-				fails, passes = s.looksAt(i).boundaries(i)
+				fails, passes = s.ruleAfter(i).boundaries(i)
 			}
 			for k := range i + 1 {
 				if k <= fails || k >= passes {
