@@ -1,0 +1,77 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"waza/eval/files"
+	"waza/runner/proc"
+)
+
+// Pack writes a commit with its history to w as a git pack, and returns its size. The id must
+// come from [Resolve] for the same source. A size above limit is [files.ErrTooLarge]. After an
+// error, the data in w is useless.
+func Pack(ctx context.Context, source, id string, w io.Writer, limit int64) (size int64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, makeTime, fmt.Errorf("git did not finish within %v", makeTime))
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := &bounded{w: w, left: limit, stop: stop}
+	said, err := pipe(ctx, source, strings.NewReader(id+"\n"), out, "pack-objects", "--revs", "--stdout", "--quiet")
+	if errors.Is(context.Cause(ctx), files.ErrTooLarge) {
+		return 0, fmt.Errorf("commit %s with its history: %w: the limit is %s; list the files under inputs.files, or use a repository with less history", quote(id), files.ErrTooLarge, files.Size(limit))
+	}
+	if err != nil {
+		return 0, fault("git cannot pack "+quote(id)+" of "+source, said, err)
+	}
+	return limit - out.left, nil
+}
+
+// Unpack makes a bare repository from the output of [Pack], or adds it to a repository that
+// Unpack made. Its HEAD is the commit. A pack without the commit is an error.
+func Unpack(ctx context.Context, r io.Reader, id, dir string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, makeTime, fmt.Errorf("git did not finish within %v", makeTime))
+	defer cancel()
+	format := "sha1"
+	if len(id) == 64 {
+		format = "sha256"
+	}
+	if _, said, err := git(ctx, filepath.Dir(dir), "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--", dir); err != nil {
+		return fault("git cannot create a repository for "+quote(id), said, err)
+	}
+	if said, err := pipe(ctx, dir, r, io.Discard, "index-pack", "--stdin"); err != nil {
+		return fault("git cannot unpack "+quote(id), said, err)
+	}
+	if _, said, err := git(ctx, dir, "update-ref", "--no-deref", "HEAD", id+"^{commit}"); err != nil {
+		return fault("the pack of "+quote(id)+" does not contain the commit", said, err)
+	}
+	return nil
+}
+
+// pipe runs git in a repository with the given input and output, and returns its standard error.
+func pipe(ctx context.Context, dir string, in io.Reader, out io.Writer, args ...string) (said string, err error) {
+	stderr := &proc.Limited{Max: maxMessage}
+	err = proc.Run(ctx, proc.Command{
+		Args: append([]string{"git", "-c", "core.hooksPath=/dev/null"}, args...), Dir: dir, Env: environ(), Stdin: in, Stdout: out, Stderr: stderr,
+	})
+	return strings.TrimSpace(stderr.String()), err
+}
+
+// bounded is a writer that returns an error beyond a number of bytes.
+type bounded struct {
+	w    io.Writer
+	left int64
+	stop context.CancelCauseFunc
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		b.stop(files.ErrTooLarge)
+		return 0, files.ErrTooLarge
+	}
+	return b.w.Write(p)
+}
