@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// maxStack is how deep functions of an assertion may call each other.
+	// maxStack is the most nested function calls in an assertion.
 	maxStack = 2000
-	// maxSource bounds an assertion. The parser calls itself for each bracket, and
-	// it checks suites in the process of waza, which a stack that grows without
-	// bound would end.
+	// maxSource is the most bytes of an assertion. The parser recurses for each bracket. It also
+	// runs in the waza process to check suites, and a stack that grows without bound would end
+	// that process.
 	maxSource = 16 << 10
-	// maxJSONDepth bounds how deep a text may be nested that is parsed, so that what
-	// an agent wrote is an exception and does not take the worker down.
+	// maxJSONDepth is the deepest nesting of a text for JSON.parse. Deeper nesting in an agent's
+	// output throws an exception instead of ending the worker.
 	maxJSONDepth = 5000
-	// maxMessage bounds the text of an exception.
+	// maxMessage is the most bytes of an exception's text.
 	maxMessage = 500
-	// maxCompiled bounds how many assertions are kept compiled.
+	// maxCompiled is the most assertions that are kept compiled.
 	maxCompiled = 1024
 )
 
-// CheckJavaScript compiles an assertion without running it, in this process. It
-// returns nil for one without a fault.
+// CheckJavaScript compiles an assertion in this process without running it. It returns nil if
+// the assertion has no fault.
 func CheckJavaScript(source string) *Fault {
 	_, fault := compile(source)
 	return fault
@@ -60,8 +60,8 @@ func syntaxFault(err error) *Fault {
 	return &Fault{Message: text.Clip(strings.TrimPrefix(err.Error(), "SyntaxError: "), maxMessage)}
 }
 
-// engine evaluates each assertion in a runtime of its own, so that none sees what
-// another did. It is used by one goroutine.
+// An engine evaluates each assertion in a new runtime, so that no assertion sees the effects of
+// another. Only one goroutine can use it.
 type engine struct {
 	compiled map[string]*goja.Program
 	watch    *memoryWatch
@@ -71,7 +71,7 @@ func newEngine() *engine {
 	return &engine{compiled: map[string]*goja.Program{}, watch: watchMemory()}
 }
 
-// program compiles a source, once.
+// program compiles a source, or returns the compiled one from an earlier call.
 func (e *engine) program(source string) (*goja.Program, error) {
 	if p := e.compiled[source]; p != nil {
 		return p, nil
@@ -87,7 +87,7 @@ func (e *engine) program(source string) (*goja.Program, error) {
 	return p, nil
 }
 
-// evaluate says what is wrong with an assertion; an empty text when it is true.
+// evaluate returns the reason why an assertion failed, or an empty text if it is true.
 func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (complaint string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -98,19 +98,19 @@ func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (co
 	if err != nil {
 		return err.Error()
 	}
-	defer e.watch.during()()
+	defer e.watch.watch()()
 	r := &realm{goja.New()}
 	r.vm.SetMaxCallStackSize(maxStack)
 	if err := r.prepare(source, subject); err != nil {
-		return thrown(err)
+		return exceptionText(err)
 	}
 	v, err := r.vm.RunProgram(p)
 	if err != nil {
-		return thrown(err)
+		return exceptionText(err)
 	}
 	return r.verdict(v)
 }
 
-// tooDeep reports whether brackets of a JSON text are nested deeper than
-// maxJSONDepth. Of what is not JSON it may say so wrongly.
+// tooDeep reports whether the brackets of a JSON text are nested deeper than maxJSONDepth. It
+// can also report true for texts that are not JSON.
 func tooDeep(text string) bool { return jsonwalk.Depth(text) > maxJSONDepth }

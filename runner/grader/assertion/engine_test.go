@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stuck are assertions that stay within one operation of the engine, which nothing
-// can interrupt, and take time or memory without bound.
+// stuck holds assertions that stay within one operation of the engine and take time or memory
+// without bound. Nothing can interrupt such an operation.
 var stuck = map[string]string{
 	"backreference":   `/(x+x+)+\1y/.test("x".repeat(40))`,
 	"replace":         `"x".repeat(1 << 24).replace(/x/g, "y".repeat(1 << 24)).length`,
@@ -30,12 +30,12 @@ var stuck = map[string]string{
 	"deep recursion":  `JSON.stringify((() => { let a = []; for (let i = 0; i < 1e7; i++) a = [a]; return a })())`,
 }
 
-// An assertion stuck in one operation burnt a processor, and gigabytes, long after
-// its time was up: it ran in the process of waza. Its worker is killed now, and what
-// comes after it runs in another.
+// An assertion that was stuck in one operation used a processor, and gigabytes of memory, long
+// after its time was up, because it ran in the process of waza. Now waza kills its worker and
+// evaluates the next assertions in another one.
 func TestAttackStuckInOneOperation(t *testing.T) {
 	t.Parallel()
-	timeout := 20 * time.Second // as much memory as they can get
+	timeout := 20 * time.Second // they take as much memory as they can get
 	switch os.Getenv("WAZA_TEST_CRASH") {
 	case "":
 		timeout = 300 * time.Millisecond
@@ -54,7 +54,7 @@ func TestAttackStuckInOneOperation(t *testing.T) {
 			require.NoError(t, err)
 			require.Regexp(t, "^(timed out after |it crashed the interpreter: |the engine failed: )", complaints[0])
 			if !strings.HasPrefix(complaints[0], "the engine failed") {
-				require.False(t, alive(pid), "%s is left", complaints[0])
+				require.False(t, alive(pid), "%s is still running", complaints[0])
 			}
 			complaints, err = grade(p, patience, "output === 'x'")
 			require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestAttackStuckInOneOperation(t *testing.T) {
 	}
 }
 
-// What takes too much memory ends before its time is up.
+// An assertion that takes too much memory ends before its time is up.
 func TestAttackMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"growing array", "large text", "large buffer"} {
@@ -71,15 +71,15 @@ func TestAttackMemoryLimit(t *testing.T) {
 			t.Parallel()
 			complaints, err := grade(newPool(t, JavaScript(), 1), patience, stuck[name], "true")
 			require.NoError(t, err)
-			// A process that is refused memory dies in many ways.
+			// A process dies in many ways when the system refuses it memory.
 			require.Regexp(t, "^it crashed the interpreter: .+", complaints[0])
 			require.Empty(t, complaints[1])
 		})
 	}
 }
 
-// A worker whose waza was killed, so that nobody watches the time, ends by its
-// limit of processor time.
+// A worker reaches its limit of processor time and ends even after its waza was killed and
+// nobody watches the time.
 func TestAttackProcessorTimeLimit(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("WAZA_TEST_CRASH") == "" {
@@ -108,20 +108,20 @@ func TestAttackProcessorTimeLimit(t *testing.T) {
 	}
 }
 
-// A program that embeds the runner and does not call Main would be started again
-// and do whatever it does.
+// A program that embeds the runner and does not call Main would run again with its usual effects
+// if waza started it as a worker.
 func TestProgramThatCannotBeWorker(t *testing.T) {
-	serves.Store(false)
-	defer serves.Store(true)
+	mainCalled.Store(false)
+	defer mainCalled.Store(true)
 	_, err := grade(newPool(t, JavaScript(), 1), patience, "true")
-	require.ErrorContains(t, err, "it must call assertion.Main at the beginning of main")
+	require.ErrorContains(t, err, "call assertion.Main at the start of main")
 	var unavailable *UnavailableError
 	require.ErrorAs(t, err, &unavailable)
 	require.EqualError(t, JavaScriptUnavailable(), err.Error())
 }
 
-// Whatever a suite has for an assertion, it is compiled or has a fault at a place in
-// it, in the process of waza.
+// CheckJavaScript never crashes the process of waza: for any text it returns nil or a fault
+// within the text.
 func FuzzCheckJavaScript(f *testing.F) {
 	for _, source := range []string{"true", "", "(", "output.length >", "\n\n)", "/[/", "`${", "(?!", "a => {", "\xff", strings.Repeat("(a=>(", 100), "1;" + strings.Repeat("[", 200)} {
 		f.Add(source)

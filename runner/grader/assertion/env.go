@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// The environment of a worker has what its program needs to start, and nothing
-// else: variables often hold keys.
+// The environment of a worker holds what its program needs to start and nothing else, because
+// variables often hold keys.
 
-// pythonNames are the variables that an interpreter, or the shim of a version
-// manager in its place, looks at.
+// pythonNames are the variables that an interpreter, or the shim of a version manager, reads.
 var pythonNames = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
@@ -20,24 +19,24 @@ var pythonNames = []string{
 
 func pythonEnv() []string { return inherited(pythonNames...) }
 
-// engineEnv is the environment of this program as a worker. One thread evaluates
-// and another watches it. A crash needs no stacks, and the race detector of tests no
-// pause at the end.
+// engineEnv returns the environment of this program as a worker. The worker needs two threads,
+// one to evaluate and one to watch. It needs no stacks in a crash, and no pause at the end from
+// the race detector of tests.
 func engineEnv() []string {
 	return append(inherited(), "GOMAXPROCS=2", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0")
 }
 
-// outerMark begins the variables by which a waza that runs this one finds what it
-// has started.
-const outerMark = "WAZA_MARK_"
+// markPrefix is the prefix of the variables by which a waza that runs this one finds the
+// processes it started.
+const markPrefix = "WAZA_MARK_"
 
-// inherited returns the variables of this process with the given names, and the
-// marks that all descendants carry. It is never nil, which would mean everything.
+// inherited returns the variables of this process with the given names, and the marks that all
+// descendants carry. The result is never nil, because a nil environment inherits everything.
 func inherited(names ...string) []string {
 	env := []string{}
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, outerMark) || slices.Contains(names, name) {
+		if strings.HasPrefix(name, markPrefix) || slices.Contains(names, name) {
 			env = append(env, kv)
 		}
 	}

@@ -6,20 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// workerArgument is the only argument of this program when it is a worker for
-// JavaScript.
+// workerArgument is the only argument of this program when it runs as a worker for JavaScript.
 const workerArgument = "javascript-assertions"
 
-// serves says that Main was called: this program can be its own worker. Without
-// that, one that is started again as a worker would do whatever it usually does.
-var serves atomic.Bool
+// mainCalled reports whether Main was called, so that this program can be its own worker. Any other
+// program, started again as a worker, would do whatever it usually does.
+var mainCalled atomic.Bool
 
-// errNoWorker says what is missing in a program that embeds the runner.
-var errNoWorker = errors.New("JavaScript assertions run in a child process of this program, and it cannot be one: " +
-	"it must call assertion.Main at the beginning of main, and of TestMain in tests")
+// errNoWorker means that the program does not call Main.
+var errNoWorker = errors.New("JavaScript assertions run in a child process of this program, which does not support that: " +
+	"call assertion.Main at the start of main, and of TestMain in tests")
 
-// JavaScript is the language JavaScript. Its workers are this program, started
-// again: see [Main].
+// JavaScript returns the language JavaScript. Its workers are copies of this program: see
+// [Main].
 func JavaScript() *Language {
 	return &Language{
 		name:   "JavaScript",
@@ -27,22 +26,22 @@ func JavaScript() *Language {
 		args:   func(program string) []string { return []string{program, workerArgument} },
 		env:    engineEnv,
 		accept: func(*reply) error { return nil },
-		// A program of Go prints its stacks after the reason.
+		// A Go program prints its stacks after the reason.
 		firstLine: true,
 	}
 }
 
-// JavaScriptUnavailable says why this program cannot evaluate JavaScript, and what
-// to do about it; nil when it can.
+// JavaScriptUnavailable returns nil if this program can evaluate JavaScript. Otherwise the error
+// states the reason and what to do.
 func JavaScriptUnavailable() error {
 	_, err := findSelf()
 	return err
 }
 
-// findSelf returns the program that this process runs. On Linux that is the same
-// one also after its file was replaced by a newer version.
+// findSelf returns the path of the running program. On Linux the path leads to the same program
+// even after a newer version replaced its file.
 func findSelf() ([]string, error) {
-	if !serves.Load() {
+	if !mainCalled.Load() {
 		return nil, errNoWorker
 	}
 	const self = "/proc/self/exe"

@@ -12,23 +12,23 @@ import (
 	"waza/eval/text"
 )
 
-// Main lets this program be its own worker for JavaScript. A program that grades
-// with it, waza or one that embeds the runner, calls Main at the very beginning of
-// main, before it starts anything and looks at its arguments; a test binary does so
-// in TestMain. When the process was started as a worker, Main evaluates assertions
-// until its standard input ends, and does not return. Otherwise it returns at once.
+// Main lets this program be its own worker for JavaScript. Every program that grades with
+// JavaScript assertions, such as waza or a program that embeds the runner, calls Main at the
+// very start of main, before it starts anything or reads its arguments. A test binary calls it
+// in TestMain. In a process that was started as a worker, Main evaluates assertions until
+// standard input ends, and does not return. In any other process it returns at once.
 func Main() {
 	if len(os.Args) == 2 && os.Args[1] == workerArgument {
-		// Whatever ends waza's process group must not end this one: waza does.
+		// A signal to waza's process group must not end this process: waza ends it.
 		signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 		restrict()
 		serve(os.Stdin, os.Stdout)
-		syscall.Exit(0) // no hooks: nothing of this process is worth keeping
+		syscall.Exit(0) // runs no exit hooks: they would only delay the end
 	}
-	serves.Store(true)
+	mainCalled.Store(true)
 }
 
-// serve answers requests, a line each, until there are no more.
+// serve answers requests, one per line, until the input ends.
 func serve(in io.Reader, out io.Writer) {
 	s := &server{out: json.NewEncoder(out), engine: newEngine()}
 	s.send(reply{Ready: true})
@@ -81,14 +81,14 @@ func checkAll(sources []string) []*Fault {
 	return faults
 }
 
-// send writes a reply. Nobody is there to read when it cannot be written.
+// send writes a reply. It ignores errors, because a failed write means that nobody reads.
 func (s *server) send(r reply) {
 	if err := s.out.Encode(r); err != nil {
 		syscall.Exit(1)
 	}
 }
 
-// quit ends the process with a reason, which waza shows.
+// quit ends the process with a reason on stderr, which waza shows.
 func quit(why string) {
 	fmt.Fprintln(os.Stderr, why)
 	syscall.Exit(1)

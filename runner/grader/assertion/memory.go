@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// maxHeap is how much memory a worker for JavaScript may use. Where the system
-	// enforces a limit (see restrict), that is hardLimit; everywhere, the worker
-	// looks at its own heap and ends when it has more.
+	// maxHeap is the most memory that a worker for JavaScript can use. hardLimit applies where
+	// the system enforces limits (see restrict). On every system the worker also watches its own
+	// heap and ends when the heap exceeds maxHeap.
 	maxHeap   = 512 << 20
 	hardLimit = 768 << 20
-	// watchPause is how often it looks.
+	// watchPause is the time between two checks of the heap.
 	watchPause = 20 * time.Millisecond
 )
 
-// memoryWatch ends the process when it takes too much memory. Its goroutine looks
-// while an assertion is evaluated, and ends with the process: nothing can interrupt
-// the engine within one operation.
+// A memoryWatch ends the process when it takes too much memory. Its goroutine checks the heap
+// while an assertion is evaluated, and ends with the process. The process has to end because
+// nothing can interrupt the engine within one operation.
 type memoryWatch struct {
 	busy atomic.Bool
 	wake chan struct{}
@@ -34,8 +34,8 @@ func watchMemory() *memoryWatch {
 	return w
 }
 
-// during makes the watch look until the function that it returns is called.
-func (w *memoryWatch) during() (done func()) {
+// watch starts the checks and returns a function that ends them.
+func (w *memoryWatch) watch() (done func()) {
 	w.busy.Store(true)
 	select {
 	case w.wake <- struct{}{}:
@@ -48,7 +48,7 @@ func (w *memoryWatch) run() {
 	for range w.wake {
 		for w.busy.Load() {
 			if heapBytes() > maxHeap {
-				runtime.GC() // garbage is not counted
+				runtime.GC() // garbage does not count
 			}
 			if heapBytes() > maxHeap {
 				quit(fmt.Sprintf("it took more than %d MiB of memory", maxHeap>>20))

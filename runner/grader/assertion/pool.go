@@ -9,33 +9,32 @@ import (
 	"time"
 )
 
-// UnavailableError says that this machine, or this program, has nothing that could
-// evaluate assertions of a language, and what to do about it. Trying again is no use.
+// An UnavailableError means that this machine or program cannot evaluate assertions of a
+// language. Its text states what to do. Retrying does not help.
 type UnavailableError struct{ why error }
 
 func (e *UnavailableError) Error() string { return e.why.Error() }
 func (e *UnavailableError) Unwrap() error { return e.why }
 
-// ErrClosed says that a pool is closed.
+// ErrClosed means that a pool is closed.
 var ErrClosed = errors.New("the run's graders are closed")
 
-// Pool keeps the workers of one language warm, at most as many as it has slots. A
-// worker that is killed is replaced when the next one is needed. The pool is safe
-// for concurrent use. It has no goroutines of its own.
+// A Pool keeps up to size workers of one language warm. It replaces a killed worker when the
+// next one is needed. It is safe for concurrent use and has no goroutines of its own.
 type Pool struct {
 	language *Language
-	slots    chan struct{} // holds one token for each worker that may be in use
+	slots    chan struct{} // holds one token for each worker that can be in use
 	first    chan struct{} // held while the first worker starts
 	closing  chan struct{} // closed by Close
 
 	mu      sync.Mutex // guards the fields below
 	idle    []*worker
-	program string // the one that works, once known
+	program string // the program that works, once found
 	closed  bool
 }
 
-// NewPool returns a pool of up to size workers. Nothing is started until it is
-// needed. The owner closes the pool.
+// NewPool returns a pool of up to size workers. Workers start when they are needed. The owner
+// closes the pool.
 func NewPool(language *Language, size int) *Pool {
 	p := &Pool{
 		language: language, slots: make(chan struct{}, size), first: make(chan struct{}, 1), closing: make(chan struct{}),
@@ -46,15 +45,14 @@ func NewPool(language *Language, size int) *Pool {
 	return p
 }
 
-// Grade evaluates assertions over a subject, a JSON object with the names that they
-// see, and says what is wrong with each; an empty text means that it is true. Each
-// may take as long as timeout. One that takes longer, or takes its worker down, is
-// not true; those after it go on in another worker. Grade waits while all workers
-// are in use.
+// Grade evaluates assertions about a subject, a JSON object with the names that they can use.
+// The result has a complaint for each assertion, or an empty text if the assertion is true. Each
+// assertion can take as long as timeout. An assertion that takes longer, or crashes its worker,
+// fails; the next ones continue in another worker. Grade waits while all workers are in use.
 //
-// An error means that the assertions could not be evaluated: no worker can be
-// started (an [*UnavailableError] where none ever can), the subject cannot be read, a worker was killed by somebody else, or ctx
-// ended, of which the error is the cause.
+// An error means that Grade could not evaluate the assertions. Either no worker could start (an
+// [*UnavailableError] if none ever can), or the worker could not read the subject, or somebody
+// else killed the worker, or ctx ended; the error is then the cause of ctx.
 func (p *Pool) Grade(ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration) (complaints []string, err error) {
 	complaints = make([]string, 0, len(assertions))
 	for len(complaints) < len(assertions) {
@@ -68,7 +66,7 @@ func (p *Pool) Grade(ctx context.Context, subject json.RawMessage, assertions []
 			p.release(w)
 			continue
 		}
-		complaint, err := w.fate(ctx, failed, timeout)
+		complaint, err := w.explainExit(ctx, failed, timeout)
 		p.discard(w)
 		if err != nil {
 			return nil, err
@@ -78,8 +76,8 @@ func (p *Pool) Grade(ctx context.Context, subject json.RawMessage, assertions []
 	return complaints, nil
 }
 
-// Check compiles assertions without running them. The result has nil for each one
-// without a fault.
+// Check compiles assertions without running them. The result has nil for each assertion without
+// a fault.
 func (p *Pool) Check(ctx context.Context, assertions []string) ([]*Fault, error) {
 	w, err := p.acquire(ctx)
 	if err != nil {
@@ -94,7 +92,7 @@ func (p *Pool) Check(ctx context.Context, assertions []string) ([]*Fault, error)
 	return faults, nil
 }
 
-// acquire returns a worker for the caller alone, who hands it to release or discard.
+// acquire returns a worker for the caller alone, who passes it to release or discard.
 func (p *Pool) acquire(ctx context.Context) (*worker, error) {
 	select {
 	case <-p.slots:
@@ -116,7 +114,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 		return w, err
 	}
 	if program == "" {
-		// All wait for the first worker: it shows which program starts the others.
+		// All wait for the first worker, which shows which program starts the others.
 		select {
 		case p.first <- struct{}{}:
 			defer func() { <-p.first }()
@@ -130,7 +128,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	return p.start(ctx, program)
 }
 
-// alive takes an idle worker whose process still runs, if there is one.
+// alive takes an idle worker whose process still runs, or returns nil.
 func (p *Pool) alive() (*worker, string, error) {
 	for {
 		w, program, err := p.pop()
@@ -141,7 +139,7 @@ func (p *Pool) alive() (*worker, string, error) {
 	}
 }
 
-// pop takes an idle worker, if there is one.
+// pop takes an idle worker, or returns nil.
 func (p *Pool) pop() (w *worker, program string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +152,8 @@ func (p *Pool) pop() (w *worker, program string, err error) {
 	return w, p.program, nil
 }
 
-// start starts a worker by the program that is known to work, else by the first of
-// the candidates that does.
+// start starts a worker with the program that is known to work, or with the first candidate that
+// does.
 func (p *Pool) start(ctx context.Context, known string) (*worker, error) {
 	if known != "" {
 		return startWorker(ctx, p.language, known)
@@ -171,7 +169,7 @@ func (p *Pool) start(ctx context.Context, known string) (*worker, error) {
 			p.works(cmp.Or(w.executable, program))
 			return w, nil
 		}
-		failed = err // the last candidate is what its name means in a shell
+		failed = err // the last candidate is the one a shell would start
 	}
 	return nil, failed
 }
@@ -182,7 +180,7 @@ func (p *Pool) works(program string) {
 	p.program = program
 }
 
-// release gives back a worker that is in good order.
+// release gives back a worker that still works.
 func (p *Pool) release(w *worker) {
 	p.mu.Lock()
 	closed := p.closed
@@ -196,14 +194,14 @@ func (p *Pool) release(w *worker) {
 	p.slots <- struct{}{}
 }
 
-// discard ends a worker that is no longer in good order.
+// discard ends a worker that no longer works.
 func (p *Pool) discard(w *worker) {
 	w.kill()
 	p.slots <- struct{}{}
 }
 
-// Close ends all idle workers, together, and waits for them. One that is in use
-// ends when its Grade does. Close may be called more than once.
+// Close ends all idle workers concurrently and waits for them. A worker in use ends when its
+// Grade does. Close may be called more than once.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	if !p.closed {

@@ -22,11 +22,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is the time of an assertion that ought to end by itself. Machines are busy.
+// patience is the time limit of an assertion that should end by itself. It is long because
+// machines are busy.
 const patience = 3 * time.Minute
 
-// languages are those that can be tested on this machine, each with a true
-// assertion and with some that never end.
+// languages returns the languages that this machine can test, each with a true assertion and
+// some that never end.
 func languages(t testing.TB) map[string]testLanguage {
 	t.Helper()
 	all := map[string]testLanguage{"JavaScript": {JavaScript(), "true", "for (;;);"}}
@@ -43,7 +44,7 @@ type testLanguage struct {
 	good, endless string
 }
 
-// each runs a test with every language.
+// each runs a test in every language.
 func each(t *testing.T, test func(t *testing.T, l testLanguage)) {
 	t.Helper()
 	for name, l := range languages(t) {
@@ -67,7 +68,7 @@ func grade(p *Pool, timeout time.Duration, assertions ...string) ([]string, erro
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// No worker outlives its pool, not even one at work.
+// No worker outlives its pool, not even one that is evaluating.
 func TestWorkersEndWithPool(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l testLanguage) {
@@ -88,7 +89,7 @@ func TestWorkersEndWithPool(t *testing.T) {
 	})
 }
 
-// Workers stay between assertions, and there are no more of them than slots.
+// Workers stay between assertions, and their number never exceeds the slots.
 func TestWorkersStay(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l testLanguage) {
@@ -105,7 +106,7 @@ func TestWorkersStay(t *testing.T) {
 	})
 }
 
-// A worker that is killed for one assertion is replaced for the next.
+// A worker that waza kills during one assertion is replaced for the next.
 func TestWorkersAreReplaced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l testLanguage) {
@@ -113,7 +114,7 @@ func TestWorkersAreReplaced(t *testing.T) {
 		_, err := grade(p, patience, l.good)
 		require.NoError(t, err)
 		first := p.idle[0].process.Pid()
-		// A busy machine may need long for the others, too.
+		// A busy machine can need long for the other assertions, too.
 		var complaints []string
 		for _, timeout := range []time.Duration{300 * time.Millisecond, 3 * time.Second, time.Minute} {
 			complaints, err = grade(p, timeout, l.good, l.endless, l.good)
@@ -129,8 +130,8 @@ func TestWorkersAreReplaced(t *testing.T) {
 	})
 }
 
-// A worker that somebody else killed made its assertion one that is not true, or
-// kept the next trial waiting.
+// When somebody else killed a worker, its assertion failed, or the next trial kept waiting. Now
+// Grade returns an error.
 func TestWorkerKilledByOthers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l testLanguage) {
@@ -149,7 +150,7 @@ func TestWorkerKilledByOthers(t *testing.T) {
 		defer p.discard(w)
 		require.NoError(t, syscall.Kill(w.process.Pid(), syscall.SIGKILL))
 		failed := w.grade(t.Context(), json.RawMessage(`{}`), []string{l.endless}, patience, func(string) {})
-		_, err = w.fate(t.Context(), failed, patience)
+		_, err = w.explainExit(t.Context(), failed, patience)
 		require.EqualError(t, err, "the "+l.name+" interpreter was ended by signal SIGKILL, not by waza")
 	})
 }
@@ -167,14 +168,13 @@ func TestGradeCancelled(t *testing.T) {
 	})
 }
 
-// Workers had all that waza itself was started with: variables that hold keys, and
-// descriptors.
+// Workers inherited everything from waza: variables that hold keys, and open file descriptors.
 func TestAttackWorkersInheritNothing(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("this system does not show what a process has inherited")
+		t.Skip("this system does not show what a process inherited")
 	}
 	t.Setenv("WAZA_TEST_API_KEY", "sk-of-nobodys-business")
-	t.Setenv(outerMark+"TEST", "1")
+	t.Setenv(markPrefix+"TEST", "1")
 	open := filepath.Join(t.TempDir(), "open")
 	fd, err := unix.Open(open, unix.O_CREAT|unix.O_RDWR, 0o600) // stays open over exec
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestAttackWorkersInheritNothing(t *testing.T) {
 		environ, err := os.ReadFile(proc + "environ")
 		require.NoError(t, err)
 		require.NotContains(t, string(environ), "sk-of-nobodys-business", name)
-		require.Contains(t, string(environ), outerMark+"TEST=1", "whoever runs waza must find what is left of it")
+		require.Contains(t, string(environ), markPrefix+"TEST=1", "the caller of waza must find leftover processes")
 		fds, err := os.ReadDir(proc + "fd")
 		require.NoError(t, err)
 		for _, e := range fds {
@@ -205,7 +205,7 @@ func TestAttackWorkersInheritNothing(t *testing.T) {
 	}
 }
 
-// A request that the process cannot read, and one that is larger than any pipe.
+// Grade handles a request that the process cannot read, and one that is larger than any pipe.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, l testLanguage) {
@@ -217,7 +217,7 @@ func TestSubjects(t *testing.T) {
 		require.Equal(t, []string{"", ""}, complaints)
 		deep := json.RawMessage(`{"output": ` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`)
 		_, err = p.Grade(ctx, deep, []string{"output"}, patience)
-		require.ErrorContains(t, err, "the trial cannot be read: ")
+		require.ErrorContains(t, err, "cannot read the trial: ")
 		_, err = p.Grade(ctx, json.RawMessage(`{}`), []string{l.good}, patience)
 		require.NoError(t, err)
 	})

@@ -1,11 +1,11 @@
-"""Evaluates assertions: one JSON request a line comes in, JSON replies go out a line each."""
+"""Evaluates assertions: reads JSON requests from stdin and writes JSON replies to stdout, one per line."""
 import builtins, json, math, os, re, sys, types
 
 
 def take_streams():
-    """Keeps the two ends of the conversation from assertions that print or read.
+    """Moves stdin and stdout to descriptors that assertions cannot print to or read from.
 
-    Other descriptors that whoever started waza left open are closed.
+    Closes other descriptors that the program which started waza left open.
     """
     os.closerange(3, 1024)
     requests = os.fdopen(os.dup(0), "rb")
@@ -17,7 +17,7 @@ def take_streams():
 
 
 def set_limits():
-    """Bounds memory, and forbids core files and writing to files."""
+    """Limits memory, and forbids core files and writing to files."""
     try:
         import resource
     except ImportError:
@@ -34,7 +34,7 @@ def set_limits():
 
 
 def limit_cpu(seconds):
-    """Lets this process use so many more seconds of processor time, for when nobody stops it."""
+    """Lets this process use that many more seconds of processor time, in case nobody stops it."""
     try:
         import resource
 
@@ -62,15 +62,15 @@ BUILTINS.update(
 MODULES = {"re": re, "json": json, "math": math}
 
 
-def module(name):
-    """A copy of the public face of a module, so that changes to it do not last."""
+def copy_module(name):
+    """Returns a copy of the public names of a module, so that changes to it do not last."""
     own = MODULES[name]
     names = getattr(own, "__all__", None) or [n for n in dir(own) if not n.startswith("_")]
     return types.SimpleNamespace(**{n: getattr(own, n) for n in names})
 
 
 class Record(dict):
-    """A dict whose keys are attributes too."""
+    """A dict whose keys are also attributes."""
 
     def __getattr__(self, name):
         try:
@@ -79,7 +79,7 @@ class Record(dict):
             raise AttributeError(name) from None
 
 
-# Names of other generations of the format.
+# Names that older versions of the format used.
 OLDER = {
     "tool_name": "name", "toolName": "name", "tool": "name", "args": "arguments", "input": "arguments",
     "parameters": "arguments", "content": "text", "message": "text", "output": "result", "event_type": "type",
@@ -87,7 +87,7 @@ OLDER = {
 
 
 class Entry(Record):
-    """A tool call or an entry of the transcript; it answers to older names too."""
+    """A tool call or an entry of the transcript, which also accepts older names."""
 
     def __missing__(self, key):
         newer = OLDER.get(key)
@@ -103,7 +103,7 @@ class Entry(Record):
 
 
 def fresh(value, kind=Record):
-    """A copy that an assertion may change without another seeing it."""
+    """Returns a copy that an assertion can change without effect on others."""
     if isinstance(value, dict):
         return kind((k, fresh(v)) for k, v in value.items())
     if isinstance(value, list):
@@ -114,8 +114,8 @@ def fresh(value, kind=Record):
 USUAL_DEPTH = sys.getrecursionlimit()
 
 
-def part(subject, name):
-    """A part of the trial as assertions see it, however deep what the agent said is nested."""
+def copy_part(subject, name):
+    """Returns a part of the trial as assertions see it, however deeply the agent's output is nested."""
     sys.setrecursionlimit(12000)
     try:
         return fresh(subject[name], Entry if name in ("tool_calls", "transcript") else Record)
@@ -162,9 +162,9 @@ def scope(assertion, subject):
     names = {"__builtins__": dict(BUILTINS)}
     for name in assertion.names:
         if name in subject:
-            names[name] = part(subject, name)
+            names[name] = copy_part(subject, name)
         elif name in MODULES:
-            names[name] = module(name)
+            names[name] = copy_module(name)
     return names
 
 
@@ -175,27 +175,27 @@ def clip(text, most=160):
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
-def seen(node, names):
-    """What the parts of a false comparison were, to show with it."""
+def describe_values(node, names):
+    """Describes the values in a false comparison, to show with the complaint."""
     import ast
 
     def value(n):
         return eval(compile(ast.Expression(n), "<assertion>", "eval", dont_inherit=True), names)
 
     if isinstance(node, ast.Expression):
-        return seen(node.body, names)
+        return describe_values(node.body, names)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         for operand in node.values:
             if not value(operand):
-                return seen(operand, names)
+                return describe_values(operand, names)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return seen_value(node.operand, value, always=False)
+        return describe_value(node.operand, value, always=False)
     if isinstance(node, ast.Compare):
-        return ", ".join(filter(None, (seen_value(n, value) for n in [node.left] + node.comparators)))
+        return ", ".join(filter(None, (describe_value(n, value) for n in [node.left] + node.comparators)))
     return ""
 
 
-def seen_value(node, value, always=True):
+def describe_value(node, value, always=True):
     import ast
 
     if isinstance(node, (ast.Constant, ast.List, ast.Tuple, ast.Set)) or not hasattr(ast, "unparse"):
@@ -203,17 +203,17 @@ def seen_value(node, value, always=True):
     return ast.unparse(node) + " is " + clip(repr(value(node)))
 
 
-def explanation(assertion, subject):
+def explain(assertion, subject):
     try:
         import ast
 
-        return seen(ast.parse(assertion.text, mode="eval"), scope(assertion, subject))
+        return describe_values(ast.parse(assertion.text, mode="eval"), scope(assertion, subject))
     except BaseException:
         return ""
 
 
 def evaluate(source, subject):
-    """What is wrong with an assertion; an empty text when it is true."""
+    """Returns the reason why an assertion failed, or an empty text if it is true."""
     try:
         assertion = compiled(source)
         value = eval(assertion.code, scope(assertion, subject))
@@ -222,16 +222,16 @@ def evaluate(source, subject):
         if hasattr(type(value), "__next__") or hasattr(type(value), "__anext__"):
             return "is an iterator, which is always true: put it into any(...) or all(...)"
         if isinstance(value, FUNCTIONS):
-            return "is a function, which is always true: it is not called"
+            return "is a function, which is always true: call it"
         if value:
             return ""
-        why = explanation(assertion, subject)
+        why = explain(assertion, subject)
         return "is " + clip(repr(value)) + (" (" + clip(why, 400) + ")" if why else "")
     except BaseException as fault:
-        return described(fault)
+        return describe_fault(fault)
 
 
-def described(fault):
+def describe_fault(fault):
     try:
         text = str(fault)
     except BaseException:
@@ -251,7 +251,7 @@ def syntax_fault(source):
         line += source[: len(source) - len(source.lstrip())].count("\n")
         return {"message": clip(fault.msg or "invalid syntax", 300), "line": line, "column": column}
     except BaseException as fault:
-        return {"message": described(fault), "line": 0, "column": 0}
+        return {"message": describe_fault(fault), "line": 0, "column": 0}
 
 
 def send(reply):
@@ -274,7 +274,7 @@ def main():
             sys.setrecursionlimit(5000)
             request = json.loads(line.decode("utf-8", "replace"))
         except BaseException as fault:
-            send({"fault": described(fault)})
+            send({"fault": describe_fault(fault)})
             continue
         finally:
             sys.setrecursionlimit(USUAL_DEPTH)

@@ -11,13 +11,13 @@ import (
 	"github.com/dop251/goja"
 )
 
-// realm is the world of one assertion.
+// A realm is the JavaScript world of one assertion.
 type realm struct{ vm *goja.Runtime }
 
-// prepare defines what a source mentions; the rest would take longer than most
-// assertions do.
+// prepare defines the names that a source mentions. Defining all names would take longer than
+// most assertions.
 func (r *realm) prepare(source string, subject map[string]json.RawMessage) error {
-	for _, name := range []string{"eval", "Function"} { // what an agent wrote is no code
+	for _, name := range []string{"eval", "Function"} { // an agent's output must not run as code
 		if !strings.Contains(source, name) {
 			continue
 		}
@@ -44,7 +44,7 @@ func (r *realm) prepare(source string, subject map[string]json.RawMessage) error
 	return err
 }
 
-// value decodes the part of the subject with a name.
+// value decodes the named part of the subject.
 func (r *realm) value(name string, raw json.RawMessage) (goja.Value, error) {
 	if len(raw) > 0 && raw[0] == '"' {
 		var text string
@@ -59,7 +59,7 @@ func (r *realm) value(name string, raw json.RawMessage) (goja.Value, error) {
 	return v, err
 }
 
-// call calls the function that a program of ours is.
+// call calls the function that a compiled program returns.
 func (r *realm) call(p *goja.Program, args ...goja.Value) (goja.Value, error) {
 	v, err := r.vm.RunProgram(p)
 	if err != nil {
@@ -69,37 +69,36 @@ func (r *realm) call(p *goja.Program, args ...goja.Value) (goja.Value, error) {
 	return f(goja.Undefined(), args...)
 }
 
-// verdict says what is wrong with the value of an assertion. That of a promise is
-// what it is fulfilled with.
+// verdict returns the reason why an assertion with value v failed, or an empty text. For a
+// promise it judges the fulfilled value.
 func (r *realm) verdict(v goja.Value) string {
 	p, err := r.promise(v)
 	if err != nil {
-		return thrown(err)
+		return exceptionText(err)
 	}
 	if p != nil {
 		switch p.State() {
 		case goja.PromiseStateRejected:
-			return text.Clip("the promise was rejected: "+written(p.Result()), maxMessage)
+			return text.Clip("the promise was rejected: "+toText(p.Result()), maxMessage)
 		case goja.PromiseStatePending: // all jobs are done
-			return "is a promise that never settles: nothing is left to do that could settle it"
+			return "is a promise that never settles: no pending job could settle it"
 		}
 		v = p.Result()
 	}
 	if !v.ToBoolean() {
-		return "is " + text.Clip(written(v), excerptBytes)
+		return "is " + text.Clip(toText(v), excerptBytes)
 	}
 	if _, ok := goja.AssertFunction(v); ok {
-		return "is a function, which is always true: it is not called"
+		return "is a function, which is always true: call it"
 	}
 	if r.isIterator(v) {
-		return "is an iterator, which is always true: spread it into an array, and ask some or every"
+		return "is an iterator, which is always true: spread it into an array and use some or every"
 	}
 	return ""
 }
 
-// promise returns the promise that a value is, or leads to by a method then; nil
-// when it is none. All its jobs are done when it returns. The error is what reading
-// then threw.
+// promise returns the promise that a value is, or that its method then leads to; nil if there is
+// none. All jobs are done when it returns. The error is an exception from reading then.
 func (r *realm) promise(v goja.Value) (*goja.Promise, error) {
 	o, ok := v.(*goja.Object)
 	if !ok {
@@ -116,19 +115,19 @@ func (r *realm) promise(v goja.Value) (*goja.Promise, error) {
 	if err := resolve(o); err != nil {
 		return nil, err
 	}
-	_, err = r.vm.RunProgram(nothing()) // does the jobs
+	_, err = r.vm.RunProgram(nothing()) // runs the pending jobs
 	return p, err
 }
 
 var nothing = program("nothing", "")
 
-// program compiles a script of ours when it is first needed, in a worker and not at
-// the start of every process.
+// program returns a function that compiles one of our scripts when first called. Workers need
+// the script; other processes do not spend time on it at their start.
 func program(name, source string) func() *goja.Program {
 	return sync.OnceValue(func() *goja.Program { return goja.MustCompile(name, source, true) })
 }
 
-// isIterator reports whether a value gives its elements one by one.
+// isIterator reports whether a value yields its elements one by one.
 func (r *realm) isIterator(v goja.Value) bool {
 	o, ok := v.(*goja.Object)
 	if !ok {
@@ -146,7 +145,7 @@ func (r *realm) isIterator(v goja.Value) bool {
 	return true
 }
 
-// member reads a member of an object, which may run code of the assertion.
+// member reads a member of an object. That can run code of the assertion.
 func (r *realm) member(get func() goja.Value) (v goja.Value, err error) {
 	if exception := r.vm.Try(func() { v = get() }); exception != nil {
 		return nil, exception
@@ -154,11 +153,11 @@ func (r *realm) member(get func() goja.Value) (v goja.Value, err error) {
 	return v, nil
 }
 
-// written gives a value as text, whatever its toString does.
-func written(v goja.Value) (s string) {
+// toText converts a value to text, whatever its toString does.
+func toText(v goja.Value) (s string) {
 	defer func() {
 		if recover() != nil {
-			s = "a value that cannot be written"
+			s = "a value that cannot be converted to text"
 		}
 	}()
 	if v == nil {
@@ -167,21 +166,21 @@ func written(v goja.Value) (s string) {
 	return v.String()
 }
 
-// thrown says what an assertion threw.
-func thrown(err error) string {
+// exceptionText describes an exception of an assertion.
+func exceptionText(err error) string {
 	var exception *goja.Exception
 	var overflow *goja.StackOverflowError
 	switch {
 	case errors.As(err, &exception):
-		return text.Clip(written(exception.Value()), maxMessage)
+		return text.Clip(toText(exception.Value()), maxMessage)
 	case errors.As(err, &overflow):
-		return "RangeError: functions call each other too deeply"
+		return "RangeError: function calls are nested too deeply"
 	}
 	return text.Clip(err.Error(), maxMessage)
 }
 
-// entriesOf makes names of other generations readable on tool calls and entries of
-// the transcript, and returns their list.
+// entriesOf lets assertions read tool calls and transcript entries by the names that older
+// versions used. It returns their list.
 var entriesOf = program("entries", `(function (list) {
 	"use strict";
 	const older = {tool_name: "name", tool: "name", args: "arguments", input: "arguments", content: "text", message: "text", output: "result"};
@@ -191,8 +190,8 @@ var entriesOf = program("entries", `(function (list) {
 	return list;
 })`)
 
-// guardParse lets JSON.parse refuse what would exhaust the stack of the process: it
-// is what agents write that is parsed.
+// guardParse lets JSON.parse refuse texts that would exhaust the stack of the process. The texts
+// come from agents.
 var guardParse = program("parse", `(function (tooDeep) {
 	"use strict";
 	const parse = JSON.parse;

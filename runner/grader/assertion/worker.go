@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// startTime is how long a worker may take to come up, and to take a request.
+	// startTime is the most time for a worker to start, and to accept a request.
 	startTime = 20 * time.Second
-	// stopTime is how long it may take to end by itself when it is no longer needed,
-	// and dieTime when it has closed its output.
+	// stopTime is the most time for a worker to end by itself when it is no longer needed.
+	// dieTime is the same for a worker that has closed its output.
 	stopTime = 500 * time.Millisecond
 	dieTime  = 5 * time.Second
-	// maxReply bounds one line of a reply.
+	// maxReply is the most bytes of a reply line.
 	maxReply = 64 << 10
-	// maxStderr bounds what is kept of what a worker prints on stderr.
+	// maxStderr is the most bytes kept of a worker's stderr.
 	maxStderr = 8 << 10
-	// excerptBytes is how much of a text an error shows.
+	// excerptBytes is the most bytes of a text that an error shows.
 	excerptBytes = 160
 )
 
-// worker is one process that stays between assertions. It is used by one goroutine
-// at a time. Its process and the goroutines that feed it end with stop or kill.
+// A worker is a process that stays between assertions. One goroutine can use it at a time. Its
+// process and the goroutines that feed it end with stop or kill.
 type worker struct {
 	language   *Language
 	process    *proc.Process
@@ -42,7 +42,7 @@ type worker struct {
 	fed        *io.PipeReader // the other end of in, read by process
 	out        *os.File
 	replies    *bufio.Reader
-	stderr     *proc.Limited // to be read when the process has ended
+	stderr     *proc.Limited // valid after the process has ended
 	executable string
 }
 
@@ -80,7 +80,7 @@ func startWorker(ctx context.Context, language *Language, program string) (*work
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, fmt.Errorf("%s does not work as a worker for %s: %w%s", program, language.name, err, w.said())
+		return nil, fmt.Errorf("%s does not work as a worker for %s: %w%s", program, language.name, err, w.exitReason())
 	}
 	return w, nil
 }
@@ -92,13 +92,13 @@ func (w *worker) handshake(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !r.Ready:
-		return errors.New("it did not say that it is ready")
+		return errors.New("it did not report that it is ready")
 	}
 	w.executable = r.Executable
 	return w.language.accept(r)
 }
 
-// abort makes what waits for the worker return, and the process die.
+// abort ends the process and unblocks the callers that wait for it.
 func (w *worker) abort() {
 	w.cancel()
 	w.fed.Close()
@@ -110,15 +110,15 @@ func (w *worker) kill() {
 	w.wait()
 }
 
-// stop lets the worker end by itself, and kills it when it does not.
+// stop lets the worker end by itself, and kills it if it does not.
 func (w *worker) stop() {
 	w.in.Close()
 	w.ended(stopTime)
 	w.kill()
 }
 
-// ended waits for the end of the process and reports whether it came in time. A
-// limit of 0 means that it does not wait.
+// ended waits up to limit for the end of the process and reports whether the process has ended.
+// With a limit of 0 it does not wait.
 func (w *worker) ended(limit time.Duration) bool {
 	select {
 	case <-w.process.Done():
@@ -140,9 +140,9 @@ func (w *worker) wait() {
 	w.out.Close()
 }
 
-// said gives the line on stderr by which a worker that has ended says why, for the
-// end of an error.
-func (w *worker) said() string {
+// exitReason returns the line on stderr that explains the end of a worker, as the last part of an
+// error.
+func (w *worker) exitReason() string {
 	lines := strings.Split(strings.TrimSpace(w.stderr.String()), "\n")
 	why := lines[len(lines)-1]
 	if w.language.firstLine {
@@ -154,17 +154,17 @@ func (w *worker) said() string {
 	return ": " + text.Clip(why, excerptBytes)
 }
 
-// errReply says that the worker sent something that is no reply.
-var errReply = errors.New("no reply")
+// errReply means that the worker sent something other than a reply.
+var errReply = errors.New("not a reply")
 
-// errRequest says that the worker could not read what it was sent.
+// errRequest means that the worker could not read a request.
 type errRequest struct{ why string }
 
-func (e *errRequest) Error() string { return "the trial cannot be read: " + e.why }
+func (e *errRequest) Error() string { return "cannot read the trial: " + e.why }
 
-// fate says how an assertion took the worker down. An error means that it did not,
-// but something else.
-func (w *worker) fate(ctx context.Context, failed error, timeout time.Duration) (complaint string, err error) {
+// explainExit describes how an assertion ended the worker. It returns an error if something else ended
+// the worker.
+func (w *worker) explainExit(ctx context.Context, failed error, timeout time.Duration) (complaint string, err error) {
 	var unreadable *errRequest
 	switch {
 	case context.Cause(ctx) != nil:
@@ -175,29 +175,29 @@ func (w *worker) fate(ctx context.Context, failed error, timeout time.Duration) 
 		return timedOut(timeout), nil
 	case errors.Is(failed, errReply) || !w.ended(dieTime):
 		w.kill()
-		return "it crashed the interpreter" + w.said(), nil
+		return "it crashed the interpreter" + w.exitReason(), nil
 	}
 	var exit *proc.ExitError
 	errors.As(w.process.Wait(), &exit)
 	switch {
 	case exit == nil:
-		return "it ended the interpreter" + w.said(), nil
+		return "it ended the interpreter" + w.exitReason(), nil
 	case exit.FromOutside():
 		return "", fmt.Errorf("the %s interpreter was ended by signal %s, not by waza", w.language.name, exit.Signal)
 	case exit.Signal == "SIGXCPU":
 		return timedOut(timeout), nil
 	}
-	return "it crashed the interpreter" + w.said(), nil
+	return "it crashed the interpreter" + w.exitReason(), nil
 }
 
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
-// failed is the error of a worker that was killed because it could not do its work.
+// failed returns the error of a worker that was killed because it could not do its work.
 func (w *worker) failed(err error) error {
-	return fmt.Errorf("the %s interpreter failed: %w%s", w.language.name, err, w.said())
+	return fmt.Errorf("the %s interpreter failed: %w%s", w.language.name, err, w.exitReason())
 }
 
-// send writes one request. It returns when the worker has taken it.
+// send writes one request. It returns when the worker has read it.
 func (w *worker) send(r request) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line) // ends with a newline
@@ -211,8 +211,8 @@ func (w *worker) send(r request) error {
 	return err
 }
 
-// receive reads one reply. The error is os.ErrDeadlineExceeded when it does not
-// come in time, and io.EOF when the process has ended.
+// receive reads one reply. The error is os.ErrDeadlineExceeded if none arrives in time, and
+// io.EOF if the process has ended.
 func (w *worker) receive(timeout time.Duration) (*reply, error) {
 	if err := w.out.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
@@ -231,12 +231,12 @@ func (w *worker) receive(timeout time.Duration) (*reply, error) {
 	return r, nil
 }
 
-// grade evaluates assertions over a subject and gives each complaint, in order, to
-// take. After an error the worker is of no use, and fate has the reason.
+// grade evaluates assertions about a subject and passes each complaint, in order, to take. After
+// an error the worker cannot be used any more; explainExit returns the reason.
 func (w *worker) grade(ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration, take func(complaint string)) error {
 	defer context.AfterFunc(ctx, w.abort)()
-	// The deadline acts first. The limit of processor time is there for a worker
-	// whose waza was killed or stopped.
+	// The deadline acts first. The limit of processor time is for a worker whose waza was killed
+	// or stopped.
 	cpu := int(min(math.Ceil(timeout.Seconds()), math.MaxInt32)) + 1
 	if err := w.send(request{Subject: subject, Assertions: assertions, CPUSeconds: cpu}); err != nil {
 		return err
