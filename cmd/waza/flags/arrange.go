@@ -2,37 +2,42 @@ package flags
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/pointers"
 	"waza/eval/decode"
 )
 
-// Arrange puts flags before arguments, as the flag library wants them, so that
-// `waza run suite --json` means what it says. It also finds unknown flags and
-// missing values, because it knows better than the library what to say of them.
+// Arrange puts flags before arguments, as the flag library requires, so that `waza run suite
+// --json` works. It also reports unknown flags and missing values, because its messages are
+// better than the library's.
 func Arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{app.Name}
 	}
-	a := Arrangement{Name: app.Name, Flags: app.Flags, Commands: app.Commands, out: []string{args[0]}}
+	a := Arrangement{Name: app.Name, Flags: app.Flags, Commands: app.Commands, out: []string{args[0]}, flagsAt: 1}
 	if err := a.take(args[1:]); err != nil {
 		return nil, err
 	}
 	return a.result(), nil
 }
 
-// Arrangement is the state of going through the arguments: the command they
-// have led to, and what comes out.
+// Arrangement is the state of scanning the arguments: the command found so far, and the
+// rearranged arguments.
 type Arrangement struct {
-	Name     string         // of the command, with those above it: "waza runs"
-	Flags    []cli.Flag     // that it takes
+	Name     string         // full name of the command: "waza runs"
+	Flags    []cli.Flag     // flags of the command
 	Commands []*cli.Command // its subcommands
 	Rest     []string       // arguments
 
 	out []string // commands and flags
+	// flags start at this index of out; default flags that others override go there
+	flagsAt int
+	debug   bool // --debug was among the arguments
 }
 
 func (a *Arrangement) take(args []string) error {
@@ -54,7 +59,11 @@ func (a *Arrangement) take(args []string) error {
 				a.Rest = append(a.Rest, arg)
 				continue
 			}
+			if !c.HasName(arg) {
+				arg = c.Name
+			}
 			a.out = append(a.out, arg)
+			a.flagsAt = len(a.out)
 			if c.SkipFlagParsing {
 				a.out = append(a.out, args[i+1:]...)
 				return nil
@@ -65,7 +74,7 @@ func (a *Arrangement) take(args []string) error {
 	return nil
 }
 
-// Command is the subcommand of that name, unless arguments have begun.
+// Command returns the subcommand of that name, or nil after the first argument.
 func (a *Arrangement) Command(name string) *cli.Command {
 	if len(a.Rest) > 0 {
 		return nil
@@ -75,18 +84,30 @@ func (a *Arrangement) Command(name string) *cli.Command {
 			return c
 		}
 	}
+	for _, c := range a.Commands {
+		if c.Name == pointers.Alias(a.Name+" "+name) {
+			return c
+		}
+	}
 	return nil
 }
 
-// flag takes a flag with its value and returns how many arguments that were.
+// flag consumes a flag with its value and returns the number of arguments consumed.
 func (a *Arrangement) flag(args []string) (int, error) {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
 	f := Find(a.Flags, name)
 	if f == nil && len(a.Commands) > 0 && len(a.Rest) > 0 {
-		a.Rest = append(a.Rest, args[0]) // of a command that is not there, which is what to tell
+		a.Rest = append(a.Rest, args[0]) // the command does not exist, which is the error to report
+		return 1, nil
+	}
+	if f == nil && name == "debug" {
+		a.debug = true
 		return 1, nil
 	}
 	if f == nil {
+		if p, ok := pointers.Flag(a.Name, name); ok {
+			return a.pointer(p, args)
+		}
 		return 0, a.unknown(args[0])
 	}
 	a.out = append(a.out, args[0])
@@ -94,10 +115,37 @@ func (a *Arrangement) flag(args []string) (int, error) {
 		return 1, nil
 	}
 	if len(args) == 1 {
-		return 0, exit.Usagef(fmt.Sprintf("%s --help tells which", a.Name), "%s needs a value", args[0])
+		return 0, exit.Usagef(fmt.Sprintf("%s --help describes it", a.Name), "%s needs a value", args[0])
 	}
 	a.out = append(a.out, args[1])
 	return 2, nil
+}
+
+// pointer consumes a flag that has another name in waza, and returns the number of arguments
+// consumed.
+func (a *Arrangement) pointer(p pointers.Pointer, args []string) (int, error) {
+	flag, value, hasValue := strings.Cut(args[0], "=")
+	if p.Hint != "" {
+		return 0, exit.Usagef(p.Hint, "%s has no flag %s", a.Name, flag)
+	}
+	n := 1
+	if p.TakesValue && !hasValue {
+		if len(args) == 1 {
+			return 0, exit.Usagef(fmt.Sprintf("%s --help describes it", a.Name), "%s needs a value", flag)
+		}
+		value, n = args[1], 2
+	}
+	means, err := p.Rewrite(value)
+	switch {
+	case err != nil:
+		return 0, exit.Usagef(fmt.Sprintf("%s --help lists the flags", a.Name), "%s: %v", flag, err)
+	case hasValue && !p.TakesValue && value == "false":
+	case p.Default:
+		a.out = slices.Insert(a.out, a.flagsAt, means...)
+	default:
+		a.out = append(a.out, means...)
+	}
+	return n, nil
 }
 
 func (a *Arrangement) unknown(arg string) error {
@@ -115,13 +163,19 @@ func (a *Arrangement) unknown(arg string) error {
 }
 
 func (a *Arrangement) result() []string {
+	// Only commands with --verbose print more; all others accept the flag and ignore it.
+	if a.debug && Find(a.Flags, "verbose") != nil {
+		a.out = append(a.out, "--verbose")
+	} else if a.debug && Find(a.Flags, "log-level") != nil {
+		a.out = slices.Insert(a.out, a.flagsAt, "--log-level", "debug")
+	}
 	if len(a.Rest) == 0 {
 		return a.out
 	}
 	return append(append(a.out, "--"), a.Rest...)
 }
 
-// Find returns the flag that has the name, be it its long or a short one, or nil.
+// Find returns the flag with the given long or short name, or nil.
 func Find(flags []cli.Flag, name string) cli.Flag {
 	for _, f := range flags {
 		for _, n := range f.Names() {

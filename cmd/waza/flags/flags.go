@@ -1,7 +1,6 @@
-// Package flags reads the arguments of a command line: it puts them into the order
-// that the flag library wants, and refuses what it does not know with a hint.
-// Call [Arrange] before the library parses anything, and [AtMost] and [OneOf] in
-// the actions of commands.
+// Package flags reads the arguments of a command line. It reorders them for the flag library,
+// and rejects unknown flags and arguments with a hint. Call [Arrange] before the library parses
+// anything, and [AtMost] and [OneOf] in the actions of commands.
 package flags
 
 import (
@@ -13,36 +12,37 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/pointers"
 	"waza/eval/decode"
 )
 
-// AtMost refuses a call with more than n arguments.
+// AtMost rejects a call with more than n arguments.
 func AtMost(c *cli.Context, n int) error {
 	if c.NArg() <= n {
 		return nil
 	}
-	return exit.Usagef(fmt.Sprintf("%s --help tells how it is called", c.Command.HelpName),
+	return exit.Usagef(fmt.Sprintf("%s --help prints its usage", c.Command.HelpName),
 		"unexpected argument %q", c.Args().Get(n))
 }
 
-// JSON is the flag that every command has.
+// JSON returns the flag --json, which every command has.
 func JSON(usage string) cli.Flag { return &cli.BoolFlag{Name: "json", Usage: usage} }
 
-// IsFile reports whether there is a regular file at path.
+// IsFile reports whether path is a regular file.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// OneOf checks the value of a flag that takes one of a few words.
+// OneOf checks the value of a flag that accepts one of a few words.
 func OneOf(flag, value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return exit.Usagef(fmt.Sprintf("known are %s", words), "--%s: unknown value %q", flag, value)
+	return exit.Usagef("known values are "+strings.Join(words, ", "), "--%s: unknown value %q", flag, value)
 }
 
-// UsageError says in our words what the flag library found.
+// UsageError rewrites the errors of the flag library.
 func UsageError(command string) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
 		msg := err.Error()
@@ -50,15 +50,18 @@ func UsageError(command string) cli.OnUsageErrorFunc {
 		if rest, ok := strings.CutPrefix(msg, "invalid value "); ok {
 			if value, rest, ok := strings.Cut(rest, " for flag -"); ok {
 				name, _, _ := strings.Cut(rest, ":")
-				msg = fmt.Sprintf("--%s: %s is not a value it takes", name, value)
+				msg = fmt.Sprintf("--%s: invalid value %s", name, value)
 			}
 		}
-		return exit.Usagef(command+" --help tells what there is", "%s", msg)
+		return exit.Usagef(command+" --help lists the flags", "%s", msg)
 	}
 }
 
-// UnknownCommand refuses a word that names no command of parent.
+// UnknownCommand returns an error for a word that names no command of parent.
 func UnknownCommand(parent, name string, commands []*cli.Command) error {
+	if hint, ok := pointers.Command(parent + " " + name); ok {
+		return exit.Usagef(hint, "unknown command %q", name)
+	}
 	var names []string
 	for _, c := range commands {
 		if !c.Hidden {
