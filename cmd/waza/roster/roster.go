@@ -1,5 +1,5 @@
-// Package roster is `waza agents`: the evaluation agents that a server knows, as tables
-// and JSON. Call [Command].
+// Package roster implements `waza agents`, which shows the evaluation agents of a server as
+// tables and JSON. Call [Command].
 package roster
 
 import (
@@ -22,23 +22,22 @@ import (
 	"waza/runner/report"
 )
 
-// Options say where agents come from and what is printed where.
+// Options connects the command to a server and its outputs.
 type Options struct {
 	Stdout *output.Stdout
 	Stderr io.Writer
-	// Connect reaches the server. The command calls the function that it returns when it
-	// is done.
+	// Connect reaches the server. The command calls the returned function when it is done.
 	Connect func() (remote.Directory, func())
 }
 
-// Command is waza agents with its subcommands.
+// Command returns waza agents with its subcommands.
 func Command(o Options) *cli.Command {
 	return &cli.Command{
 		Name: "agents", Category: help.Daemon,
 		Usage: "list, show, watch and disconnect the agents of waza serve",
-		Description: `The agents that are connected to the server of this state directory, and those
-that have gone while evaluations wait for them. An agent is named by its client id;
-of one with tabs, the part before the colon means all of them.
+		Description: `Shows the agents that are connected to the server of this state directory, and
+agents that disconnected while evaluations wait for them. The client id names an
+agent. For an agent with tabs, the part before the colon means all of them.
 
 Examples:
   waza agents
@@ -56,22 +55,22 @@ running, 130 when Ctrl-C ended waza agents watch.`,
 				Action: o.withServer(list),
 			},
 			{
-				Name: "show", Usage: "show all that is known of an agent", ArgsUsage: "AGENT",
+				Name: "show", Usage: "show the details of an agent", ArgsUsage: "AGENT",
 				Flags:  []cli.Flag{flags.JSON("print the agent as JSON")},
 				Action: o.withServer(show),
 			},
 			{
-				Name: "kick", Usage: "close the connection of an agent, which may connect again", ArgsUsage: "AGENT",
-				Description: `Its evaluations wait for it for a while and then go to other agents.`,
+				Name: "kick", Usage: "close the connection of an agent, which can connect again", ArgsUsage: "AGENT",
+				Description: `Its evaluations wait for it for a while, then other agents get them.`,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "reason", Usage: "send the agent a `TEXT` that says why", Value: defaultReason, DefaultText: defaultReason},
+					&cli.StringFlag{Name: "reason", Usage: "send the agent `TEXT` as the reason", Value: defaultReason, DefaultText: defaultReason},
 					flags.JSON("print the agent's id as JSON"),
 				},
 				Action: o.withServer(kick),
 			},
 			{
-				Name: "watch", Usage: "print each agent now, and again whenever it changes",
-				Description: "Ends with Ctrl-C, or when the server ends.",
+				Name: "watch", Usage: "print each agent, and again whenever it changes",
+				Description: "It ends with Ctrl-C, or when the server ends.",
 				Flags:       []cli.Flag{flags.JSON("print a line of JSON for each change")},
 				Action:      o.withServer(watch),
 			},
@@ -88,7 +87,7 @@ type call struct {
 	agents remote.Directory
 }
 
-// withServer makes a command's action of a function over the agents of the server.
+// withServer turns a function over the agents of the server into a command's action.
 func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if name := c.Args().First(); name != "" && c.Command.Name == "agents" {
@@ -123,9 +122,7 @@ func list(c *call) error {
 	for _, a := range agents {
 		rows = append(rows, []string{a.ClientID, a.State, running(a), fmt.Sprint(a.Answered), tools(a), since(a)})
 	}
-	o := terminal.Options(c.Stdout)
-	o.Width = 0 // an id that is cut off is of no use
-	return report.Table(c.Stdout, rows, o)
+	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
 }
 
 func show(c *call) error {
@@ -161,7 +158,7 @@ func kick(c *call) error {
 		return err
 	}
 	if len(agents) > 1 {
-		return exit.Usagef("name one of them, with its tab", "%s means %d agents", c.Args().First(), len(agents))
+		return exit.Usagef("name one agent with its tab", "%s means %d agents", c.Args().First(), len(agents))
 	}
 	id := agents[0].ClientID
 	if err := c.agents.Kick(c.Context.Context, id, c.String("reason")); err != nil {
@@ -190,7 +187,7 @@ func watch(c *call) error {
 			_, err = fmt.Fprintf(c.Stdout, "%s %s, %s running, %d answered, tools: %s\n", output.Clean(a.ClientID), a.State, running(a), a.Answered, output.Clean(tools(a)))
 		}
 		if err != nil {
-			cancel() // nobody reads it any more
+			cancel() // the reader is gone
 		}
 	})
 	switch {
@@ -202,10 +199,10 @@ func watch(c *call) error {
 	return err
 }
 
-// named finds the agents that the only argument means.
+// named finds the agents that the only argument names.
 func (c *call) named() ([]*remote.Agent, error) {
 	if c.NArg() != 1 {
-		return nil, exit.Usagef("waza agents lists the agents", "%s takes one agent, not %d", c.Command.HelpName, c.NArg())
+		return nil, exit.Usagef("waza agents lists the agents", "%s takes one agent, got %d", c.Command.HelpName, c.NArg())
 	}
 	id := c.Args().First()
 	all, err := c.agents.Agents(c.Context.Context)
@@ -222,14 +219,14 @@ func (c *call) named() ([]*remote.Agent, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, exit.Usagef("waza agents lists the agents", "no agent has the id %q", text.Clip(id, 80))
+		return nil, exit.Usagef("waza agents lists the agents", "unknown agent %q", text.Clip(id, 80))
 	}
 	return found, nil
 }
 
 func running(a *remote.Agent) string { return fmt.Sprintf("%d/%d", a.Running, a.MaxConcurrency) }
 
-// tools lists those of an agent. One that lists none may have any.
+// tools lists the tools of an agent. An agent without a list can have any tools.
 func tools(a *remote.Agent) string {
 	if len(a.Tools) == 0 {
 		return "any"
