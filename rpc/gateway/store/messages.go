@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Messages accesses the table of the router's messages to clients. It is safe for concurrent
+// use.
+type Messages struct{ store *Store }
+
+// MessagesOf returns the table of a store, which the caller keeps open.
+func MessagesOf(s *Store) Messages { return Messages{s} }
+
+// Save stores a message under its id. An existing message keeps its place.
+func (m Messages) Save(ctx context.Context, id string, message []byte) error {
+	_, err := m.store.write.ExecContext(ctx, "INSERT INTO messages (id, message) VALUES (?, ?)"+
+		" ON CONFLICT (id) DO UPDATE SET message = excluded.message", id, string(message))
+	return m.store.explain(err)
+}
+
+// Forget removes messages if they exist.
+func (m Messages) Forget(ctx context.Context, ids ...string) error {
+	return m.store.explain(transact(ctx, m.store.write, func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM messages WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// List returns all messages, oldest first. The caller owns them.
+func (m Messages) List(ctx context.Context) ([][]byte, error) {
+	rows, err := m.store.read.QueryContext(ctx, "SELECT message FROM messages ORDER BY number")
+	if err != nil {
+		return nil, m.store.explain(err)
+	}
+	defer rows.Close()
+	var list [][]byte
+	for rows.Next() {
+		var message string
+		if err := rows.Scan(&message); err != nil {
+			return nil, m.store.explain(err)
+		}
+		list = append(list, []byte(message))
+	}
+	return list, m.store.explain(rows.Err())
+}
