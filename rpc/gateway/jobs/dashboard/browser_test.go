@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDashboard uses the dashboard of a real server in a real browser. What a person does
-// there is in testdata/browser.
+// TestDashboard uses the dashboard of a real server in a real browser. The scenarios are in
+// testdata/browser.
 func TestDashboard(t *testing.T) {
 	modules, chromium, node := browserTools(t)
 	program := filepath.Join(t.TempDir(), "waza")
 	out, err := exec.Command("go", "build", "-o", program, "waza/cmd/waza").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "browser", "main.mjs"), modules, chromium, program, screenshotDir(t))
+	cmd := exec.CommandContext(t.Context(), node, "--experimental-websocket", filepath.Join("testdata", "browser", "main.mjs"), modules, chromium, program, screenshotDir(t))
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -46,15 +46,15 @@ func TestDashboard(t *testing.T) {
 	require.Positive(t, done)
 }
 
-// browserTools finds what the test needs, or skips it with the reason.
+// browserTools finds the tools that the test needs. It skips the test when one is missing.
 func browserTools(t *testing.T) (modules, chromium, node string) {
 	t.Helper()
 	if modules = os.Getenv("WAZA_BROWSER"); modules == "" {
-		t.Skip("skipped: WAZA_BROWSER does not say where playwright-core is; make test-dashboard does")
+		t.Skip("skipped: WAZA_BROWSER is not set to the directory of playwright-core; run make test-dashboard")
 	}
 	for _, name := range []string{"playwright-core", "axe-core"} {
 		if _, err := os.Stat(filepath.Join(modules, "node_modules", name)); err != nil {
-			t.Skip("skipped: " + name + " could not be had from npm")
+			t.Skip("skipped: " + name + " could not be installed from npm")
 		}
 	}
 	node, err := exec.LookPath("node")
@@ -70,7 +70,8 @@ func browserTools(t *testing.T) (modules, chromium, node string) {
 	return "", "", ""
 }
 
-// screenshotDir is $WAZA_SCREENSHOTS, for a person to look at afterwards.
+// screenshotDir returns $WAZA_SCREENSHOTS, a directory for screenshots that people inspect
+// later.
 func screenshotDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("WAZA_SCREENSHOTS")
