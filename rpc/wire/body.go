@@ -13,25 +13,25 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// ErrBodies is what Body.Write gives when the bodies of all clients together are too large.
+// ErrBodies is the error of Body.Write when the bodies of all clients together are too large.
 var ErrBodies = errors.New("too many large replies wait for their clients")
 
-// Bodies makes the bodies of large replies, for all streams of a server, and bounds
-// their bytes.
+// Bodies makes the bodies of large replies for all streams of a server, and limits their total
+// size.
 type Bodies struct {
 	dir   string
 	limit int64
 	used  atomic.Int64
 }
 
-// NewBodies makes bodies in files below dir, which is made when it is needed. Together
-// they hold at most limit bytes.
+// NewBodies returns a Bodies that stores bodies in files below dir, which is created when
+// needed. Together they have at most limit bytes.
 func NewBodies(dir string, limit int64) *Bodies { return &Bodies{dir: dir, limit: limit} }
 
-// Limit is how many bytes all bodies together may have.
+// Limit returns the maximum number of bytes of all bodies together.
 func (b *Bodies) Limit() int64 { return b.limit }
 
-// New makes an empty body. The caller closes it, or gives it to Stream.ReplyBody.
+// New returns an empty body. The caller closes it or passes it to Stream.ReplyBody.
 func (b *Bodies) New() (*Body, error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, err
@@ -41,13 +41,13 @@ func (b *Bodies) New() (*Body, error) {
 		return nil, err
 	}
 	body := &Body{all: b, f: f}
-	body.named = os.Remove(f.Name()) != nil // some systems keep the names of open files
+	body.named = os.Remove(f.Name()) != nil // some systems cannot remove open files
 	return body, nil
 }
 
-// A Body is the result of a large reply, which waits for its client in a file rather
-// than in memory. The file has no name where the system allows that, so that nothing
-// is left of it when the process ends. One goroutine at a time uses a body.
+// A Body is the result of a large reply, which waits for its client in a file instead of in
+// memory. If the system allows that, the file has no name, so that it disappears when the
+// process ends. A Body is not safe for concurrent use.
 type Body struct {
 	all    *Bodies
 	f      *os.File
@@ -56,7 +56,7 @@ type Body struct {
 	closed sync.Once
 }
 
-// Write adds JSON text, the line breaks of which become spaces.
+// Write appends JSON text, and replaces its line breaks by spaces.
 func (b *Body) Write(p []byte) (int, error) {
 	if n := b.all.used.Add(int64(len(p))); n > b.all.limit {
 		b.all.used.Add(-int64(len(p)))
@@ -65,15 +65,15 @@ func (b *Body) Write(p []byte) (int, error) {
 	b.size += int64(len(p))
 	text := p
 	if bytes.ContainsAny(p, "\n\r") {
-		text = squeeze(p)
+		text = joinLines(p)
 	}
 	return b.f.Write(text)
 }
 
-// Size is how many bytes were written.
+// Size returns the number of bytes written.
 func (b *Body) Size() int64 { return b.size }
 
-// Close frees the file. It may be called more than once.
+// Close frees the file. It can be called several times.
 func (b *Body) Close() {
 	b.closed.Do(func() {
 		b.f.Close()
@@ -84,7 +84,7 @@ func (b *Body) Close() {
 	})
 }
 
-// A payload is a message, or part of one: bytes and, with large replies, what follows.
+// A payload is a message, or part of one: bytes and, in large replies, bodies.
 type payload struct {
 	data []byte
 	rest []chunk
@@ -121,7 +121,7 @@ func (t *payload) add(b ...byte) {
 	last.data = append(last.data, b...)
 }
 
-// addPayload appends another.
+// addPayload appends another payload.
 func (t *payload) addPayload(u payload) {
 	t.add(u.data...)
 	t.rest = append(t.rest, u.rest...)
@@ -136,9 +136,8 @@ func (t *payload) discard() {
 	}
 }
 
-// ReplyBody replies to a request with a body that holds its result, which must be
-// JSON. The stream closes the body, also when there is an error: the request is not in
-// flight.
+// ReplyBody replies to a request with a body that contains its result, which must be JSON. The
+// stream closes the body, even if ReplyBody fails because the request is not in flight.
 func (s *Stream) ReplyBody(id jsonrpc2.ID, body *Body) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +152,14 @@ func (s *Stream) ReplyBody(id jsonrpc2.ID, body *Body) error {
 	return nil
 }
 
-// writeBody writes a body piece by piece, each of which the client must take in time.
+// writeBody writes a body in pieces. The client must read each piece in time.
 func (w *writer) writeBody(b *Body) error {
 	defer b.Close()
 	piece := make([]byte, readSize)
 	for at := int64(0); at < b.size; {
 		n, err := b.f.ReadAt(piece[:min(int64(len(piece)), b.size-at)], at)
 		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
-			return fmt.Errorf("a large reply cannot be read back: %w", err)
+			return fmt.Errorf("cannot read back a large reply: %w", err)
 		}
 		if err := w.writeBytes(piece[:n]); err != nil {
 			return err

@@ -9,32 +9,31 @@ import (
 	"sync"
 )
 
-// ErrUnanswered is what Call gives when the client has left too many requests
-// unanswered, or its input has ended.
+// ErrUnanswered is the error of Call if the client has left too many requests unanswered, or its
+// input has ended.
 var ErrUnanswered = errors.New("client does not answer")
 
-// maxAsked is how many requests the client may leave unanswered.
+// maxAsked limits the unanswered requests to the client.
 const maxAsked = 100
 
-// questions are the requests to the client that it has yet to answer.
-type questions struct {
+// pendingCalls holds the requests that the client has not answered yet.
+type pendingCalls struct {
 	mu    sync.Mutex               // guards the fields below
-	asked map[string]chan envelope // by id
+	byID  map[string]chan envelope // by id
 	last  uint64
-	ended bool // the input has: nothing is answered any more
+	ended bool // the input has ended: there will be no more answers
 }
 
-// Call sends the client a request and waits for its response, until ctx or the
-// stream ends. It must not be called by the reader, which takes the response in. It
-// blocks as Notify does while much output waits. params is encoded with Encode;
-// nil leaves them out. An error of the client's is an [*Error]. The result is the
-// caller's.
+// Call sends the client a request and waits for its response, until ctx or the stream ends. The
+// reader must not call it, because the reader receives the response. Like Notify, Call blocks
+// while much output waits. params is encoded with Encode; nil omits it. An error reply of the
+// client is returned as an [*Error]. The caller owns the result.
 func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	id, answer, err := s.questions.ask()
+	id, answer, err := s.calls.add()
 	if err != nil {
 		return nil, err
 	}
-	defer s.questions.forget(id)
+	defer s.calls.forget(id)
 	if err := s.sendRequest(ctx, id, method, params); err != nil {
 		return nil, err
 	}
@@ -51,25 +50,24 @@ func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawM
 	}
 }
 
-// ask makes an id that no request of the client's looks like, and the channel that
-// gets the response to it.
-func (q *questions) ask() (id string, answer <-chan envelope, err error) {
+// add returns an id that differs from all ids of the client, and the channel for the response.
+func (q *pendingCalls) add() (id string, answer <-chan envelope, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended || len(q.asked) >= maxAsked {
+	if q.ended || len(q.byID) >= maxAsked {
 		return "", nil, ErrUnanswered
 	}
 	q.last++
 	id = "waza-" + strconv.FormatUint(q.last, 10)
 	c := make(chan envelope, 1)
-	q.asked[id] = c
+	q.byID[id] = c
 	return id, c, nil
 }
 
-func (q *questions) forget(id string) {
+func (q *pendingCalls) forget(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.asked, id)
+	delete(q.byID, id)
 }
 
 func (s *Stream) sendRequest(ctx context.Context, id, method string, params any) error {
@@ -91,32 +89,32 @@ func (s *Stream) sendRequest(ctx context.Context, id, method string, params any)
 	})
 }
 
-// answered hands a response over to who waits for it. Nobody may.
-func (q *questions) answered(e envelope) {
+// answered passes a response to the goroutine that waits for it, if any.
+func (q *pendingCalls) answered(e envelope) {
 	if len(e.id) == 0 || e.id[0] != '"' {
 		return
 	}
 	id := string(unquote(e.id))
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.asked[id]; c != nil {
-		delete(q.asked, id)
-		c <- e // there is room: each id is answered once
+	if c := q.byID[id]; c != nil {
+		delete(q.byID, id)
+		c <- e // never blocks: each id is answered once
 	}
 }
 
-// end says that the input has ended, so that nobody waits for what cannot come.
-func (q *questions) end() {
+// end wakes all waiting goroutines, because the input has ended.
+func (q *pendingCalls) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ended = true
-	for id, c := range q.asked {
-		delete(q.asked, id)
+	for id, c := range q.byID {
+		delete(q.byID, id)
 		close(c)
 	}
 }
 
-// outcome is what a response says.
+// outcome returns the result or error of a response.
 func (e *envelope) outcome() (json.RawMessage, error) {
 	if e.fault == nil {
 		return e.result, nil
@@ -126,7 +124,7 @@ func (e *envelope) outcome() (json.RawMessage, error) {
 		Message string
 	}
 	if err := json.Unmarshal(e.fault, &fault); err != nil {
-		return nil, &Error{Code: CodeInternalError, Message: "the client's error cannot be read"}
+		return nil, &Error{Code: CodeInternalError, Message: "cannot read the client's error"}
 	}
 	return nil, &Error{Code: fault.Code, Message: fault.Message}
 }

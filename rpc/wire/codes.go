@@ -8,25 +8,26 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// The codes that an error reply of waza may carry. Those from -32700 to
-// -32600 and -32000 to -32002 are fixed by the protocol, the others are ours.
+// The codes of waza's error replies. The protocol prescribes those from -32700 to -32600 and
+// from -32000 to -32002; the others are waza's own.
 const (
 	// CodeParseError: the message is not JSON, or not UTF-8.
 	CodeParseError = -32700
-	// CodeInvalidRequest: the message is JSON but not a request, or too long or too deep to be read as one.
+	// CodeInvalidRequest: the message is JSON, but not a request, or it is too long or too
+	// deeply nested.
 	CodeInvalidRequest = -32600
 	// CodeMethodNotFound: no method has this name.
 	CodeMethodNotFound = -32601
-	// CodeInvalidParams: the method exists, but not with these parameters.
+	// CodeInvalidParams: the method does not accept these parameters.
 	CodeInvalidParams = -32602
-	// CodeInternalError: waza itself is at fault; the log says more.
+	// CodeInternalError: waza itself failed; the log has the details.
 	CodeInternalError = -32603
 
-	// CodeEvalNotFound: there is no suite at the path given.
+	// CodeEvalNotFound: there is no suite at the given path.
 	CodeEvalNotFound = -32000
-	// CodeValidationFailed: the suite is invalid; data holds the diagnostics.
+	// CodeValidationFailed: the suite is invalid; data contains the diagnostics.
 	CodeValidationFailed = -32001
-	// CodeRunFailed: the run could not be started, or could not do its work.
+	// CodeRunFailed: the run could not be started or controlled.
 	CodeRunFailed = -32002
 	// CodeRunNotFound: no run has this runId.
 	CodeRunNotFound = -32003
@@ -36,27 +37,29 @@ const (
 	CodeBusy = -32005
 	// CodeUnauthorised: the connection must first call initialize with the right token.
 	CodeUnauthorised = -32006
-	// CodeShuttingDown: the server is about to end and takes no new work.
+	// CodeShuttingDown: the server is shutting down and accepts no new requests.
 	CodeShuttingDown = -32007
+	// CodeNoServer: the request needs waza serve, which is not running.
+	CodeNoServer = -32008
 	// CodeCancelled: the client cancelled this request with $/cancelRequest.
 	CodeCancelled = -32800
 )
 
-// An Error is what an error reply says. Whoever returns one decides the reply
-// by it; it is not changed once made, so it may be shared.
+// An Error is the error of a reply. A handler returns it to choose the code and message of its
+// reply. It is immutable, so it can be shared.
 type Error struct {
 	Code    int64          // one of the constants above
 	Message string         // one line for people
 	Data    map[string]any // details for programs; always an object on the wire, absent when empty
 }
 
-// Error gives the message with its code.
+// Error returns the message with its code.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
 }
 
-// Reply gives e in the library's form, for Conn.ReplyWithError. Data that
-// cannot be encoded is left out.
+// Reply converts e to the library's type, for Conn.ReplyWithError. It omits data that cannot be
+// encoded.
 func (e *Error) Reply() *jsonrpc2.Error {
 	reply := &jsonrpc2.Error{Code: e.Code, Message: e.Message}
 	if len(e.Data) > 0 {
@@ -67,8 +70,8 @@ func (e *Error) Reply() *jsonrpc2.Error {
 	return reply
 }
 
-// Encode gives v as JSON on one line, with "<", ">" and "&" left as they are:
-// no browser reads this wire as HTML, but people read it.
+// Encode returns v as JSON on one line. It does not escape "<", ">" and "&", because people read
+// the messages and no browser treats them as HTML.
 func Encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -79,8 +82,8 @@ func Encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// parseError and invalidRequest carry the specification's own words as
-// message, and what was wrong with this message in data.
+// parseError and invalidRequest use the message of the JSON-RPC specification, and store the
+// cause in data.
 func parseError(reason string) *Error {
 	return &Error{Code: CodeParseError, Message: "Parse error", Data: map[string]any{"reason": reason}}
 }
@@ -89,7 +92,7 @@ func invalidRequest(reason string) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "Invalid request", Data: map[string]any{"reason": reason}}
 }
 
-// busy names the limit that was hit, and its value.
+// busy names the exceeded limit and its value.
 func busy(limit string, value int) *Error {
 	return &Error{Code: CodeBusy, Message: "Server busy or limit exceeded", Data: map[string]any{"limit": limit, "value": value}}
 }

@@ -12,31 +12,30 @@ import (
 	"sync/atomic"
 )
 
-// ErrForeign ends a stream whose input begins with another protocol, such as HTTP
-// or TLS; see Options.RefuseForeign.
+// ErrForeign ends a stream whose input starts with another protocol, such as HTTP or TLS; see
+// Options.RefuseForeign.
 var ErrForeign = errors.New("input is neither JSON nor a Content-Length header")
 
-// errTooLong says that a line was skipped to its end.
+// errTooLong means that a line was skipped to its end.
 var errTooLong = errors.New("line too long")
 
 const (
-	// readSize is the size of the read buffer and of the pieces in which a
-	// long message is gathered.
+	// readSize is the size of the read buffer, and of the pieces in which a long message is
+	// collected.
 	readSize = 64 << 10
-	// maxHeader is the longest header line read.
+	// maxHeader limits the length of a header line.
 	maxHeader = 8 << 10
 )
 
-// A framer cuts the input into messages: a line each or, when the first line
-// is a Content-Length header, by such headers for the rest of the stream.
-// Every message is fresh memory. One goroutine reads; limit and framed may be
-// used by others.
+// A framer splits the input into messages. Each line is a message, unless the first line is a
+// Content-Length header: then such headers frame all messages of the stream. Every message has
+// its own memory. One goroutine reads; limit and framed are safe for concurrent use.
 type framer struct {
 	br            *bufio.Reader
 	limit         atomic.Int64 // longest message, in bytes
 	refuseForeign bool
 	sniffed       bool        // the first line that is not blank has been seen
-	framed        atomic.Bool // the stream speaks Content-Length
+	framed        atomic.Bool // the stream uses Content-Length headers
 }
 
 func newFramer(r io.Reader, limit int, refuseForeign bool) *framer {
@@ -45,9 +44,9 @@ func newFramer(r io.Reader, limit int, refuseForeign bool) *framer {
 	return f
 }
 
-// next gives the next message. An error of type *Error is the reply to a
-// message that could not be read, and reading may go on; any other error is
-// the end, io.EOF where the input ended well.
+// next returns the next message. An error of type *Error is the reply to a message that could
+// not be read, and reading can continue. Any other error is the end: io.EOF if the input ended
+// properly.
 func (f *framer) next() ([]byte, error) {
 	if f.framed.Load() {
 		return f.frame(nil)
@@ -91,10 +90,10 @@ func tooLong(limit int) *Error {
 
 func blank(line []byte) bool { return len(bytes.TrimLeft(line, " \t\r\n")) == 0 }
 
-// line reads up to the next newline or the end of the input and gives what is
-// before it. Of a line longer than limit it gives only the beginning, with
-// errTooLong; it never holds more than limit bytes and a buffer. The limit is
-// asked for when the line comes, which may be long after the call.
+// line reads up to the next newline or the end of the input and returns the bytes before it. If
+// the line is longer than the limit, it returns only the start, with errTooLong. It never stores
+// more than the limit and a buffer. It calls longest when the line arrives, which may be long
+// after the call of line.
 func (f *framer) line(longest func() int) ([]byte, error) {
 	frag, err := f.br.ReadSlice('\n')
 	limit := longest()
@@ -129,37 +128,36 @@ func (f *framer) line(longest func() int) ([]byte, error) {
 	return parts[0][:size], nil
 }
 
-// frame reads one message with headers before it; first is a line of them that
-// has been read already, or nil. Lines that are no headers are skipped up to
-// the next blank line, and answered once: the length of what follows them
-// cannot be known, so its lines are taken for headers, too, until a
-// Content-Length comes again.
+// frame reads one message with headers before it. first is a header line that has already been
+// read, or nil. Lines that are not headers are skipped up to the next blank line, and get one
+// error reply. The length of the following message is unknown then, so its lines are treated as
+// headers, too, until the next Content-Length.
 func (f *framer) frame(first []byte) ([]byte, error) {
-	length, fault, begun := -1, "", false
+	length, fault, started := -1, "", false
 	for {
 		line, err := first, error(nil)
 		if first = nil; line == nil {
 			line, err = f.line(func() int { return maxHeader })
 		}
 		switch {
-		case errors.Is(err, io.EOF) && begun:
-			return nil, parseError("input ends inside of a header")
+		case errors.Is(err, io.EOF) && started:
+			return nil, parseError("input ends within a header")
 		case errors.Is(err, errTooLong):
-			begun, fault = true, "header is too long"
+			started, fault = true, "header is too long"
 			continue
 		case err != nil:
 			return nil, err
-		case blank(line) && !begun:
+		case blank(line) && !started:
 			continue
 		case blank(line):
 			return f.body(length, fault)
 		}
-		begun = true
+		started = true
 		length, fault = readHeader(line, length, fault)
 	}
 }
 
-// readHeader takes one header line into account.
+// readHeader evaluates one header line.
 func readHeader(line []byte, length int, fault string) (int, string) {
 	name, value, ok := header(line)
 	switch {
@@ -175,7 +173,7 @@ func readHeader(line []byte, length int, fault string) (int, string) {
 	return int(n), fault
 }
 
-// header takes a header line apart. Only the two headers of the framing count.
+// header splits a header line. It accepts only the two headers of the framing.
 func header(line []byte) (name, value string, ok bool) {
 	if len(line) > maxHeader {
 		return "", "", false
@@ -199,12 +197,12 @@ func (f *framer) body(length int, fault string) ([]byte, error) {
 		}
 		return nil, tooLong(limit)
 	}
-	// Gathered in pieces: a length is cheap to claim.
+	// Read in pieces, because a client can claim any length.
 	var parts [][]byte
 	for length > 0 {
 		part := make([]byte, min(length, readSize))
 		if _, err := io.ReadFull(f.br, part); err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, parseError("input ends inside of a message")
+			return nil, parseError("input ends within a message")
 		} else if err != nil {
 			return nil, err
 		}
@@ -219,9 +217,9 @@ func (f *framer) body(length int, fault string) ([]byte, error) {
 
 const byteOrderMark = "\ufeff"
 
-// foreignByte skips white space and reports whether the first byte after it can
-// begin neither a JSON text nor a header. It waits for that byte alone, because
-// other protocols may never send a newline. Read errors are left to the next read.
+// foreignByte skips white space and reports whether neither a JSON text nor a header can start
+// with the next byte. It waits only for that byte, because other protocols may never send a
+// newline. It leaves read errors to the next read.
 func (f *framer) foreignByte() bool {
 	for {
 		b, err := f.br.Peek(1)
@@ -229,20 +227,20 @@ func (f *framer) foreignByte() bool {
 			return false
 		}
 		if !blank(b) {
-			return !begins(b[0]) && b[0] != byteOrderMark[0]
+			return !canStart(b[0]) && b[0] != byteOrderMark[0]
 		}
-		_, _ = f.br.Discard(1) // it is in the buffer
+		_, _ = f.br.Discard(1) // never fails: the byte is in the buffer
 	}
 }
 
-// begins reports whether a JSON text or a header of the framing can begin with c.
-func begins(c byte) bool {
+// canStart reports whether a JSON text or a header of the framing can start with c.
+func canStart(c byte) bool {
 	return digit(c) || bytes.IndexByte([]byte(`{["-tfnCc`), c) >= 0
 }
 
-// foreignLine reports whether the first line belongs to another protocol: it is
-// no header, and neither an object, an array nor any other JSON text. Objects and
-// arrays may be broken, because no other protocol begins with their brackets.
+// foreignLine reports whether the first line belongs to another protocol: it is not a header,
+// and neither an object, an array nor any other JSON text. Objects and arrays may be broken,
+// because no other protocol starts with their brackets.
 func foreignLine(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r")
 	return line[0] != '{' && line[0] != '[' && !json.Valid(line)

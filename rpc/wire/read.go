@@ -11,30 +11,29 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// A reader is the stream as the connection sees it: its goroutine uses it, and no other
-// does but for stopped, and for sending, which the connection guards.
+// A reader is the connection's view of the stream. Only the connection's goroutine uses it,
+// except for stopped, and for sending, which the connection guards.
 type reader struct {
 	s  *Stream
 	in *framer
 
 	parser  parser
 	ready   []job           // the members of the last message
-	taken   int             // of them, handed out or answered
-	params  json.RawMessage // of the request handed out last
+	taken   int             // number of members handed out or answered
+	params  json.RawMessage // params of the request handed out last
 	ended   bool            // the input has ended and everything is drained
 	stopped atomic.Bool     // Stream.StopReading was called
 
-	// sending is the message that the connection is about to write; guarded by
-	// the connection, which sends one at a time.
+	// sending is the message that the connection is about to write. The connection guards it,
+	// and sends one message at a time.
 	sending message
 }
 
 func (r *reader) Close() error { return r.s.Close() }
 
-// ReadObject gives the connection the next request: its fresh id and its
-// method. The params follow by way of received; the library would decode and
-// encode them again, in another order and with duplicate members gone, at
-// several times their memory.
+// ReadObject returns the next request to the connection: its fresh id and its method. The params
+// follow with received. Otherwise the library would decode and encode them again, which changes
+// their order, drops duplicate members, and needs several times their memory.
 func (r *reader) ReadObject(v any) error {
 	j, id, err := r.next()
 	if err != nil {
@@ -55,8 +54,8 @@ func (r *reader) ReadObject(v any) error {
 	return json.Unmarshal(object, v)
 }
 
-// received completes the request that ReadObject has just given. The
-// connection calls it before the handler.
+// received adds the params to the request that ReadObject has just returned. The connection
+// calls it before the handler.
 func (r *reader) received(req *jsonrpc2.Request, _ *jsonrpc2.Response) {
 	if req != nil && r.params != nil {
 		params := r.params
@@ -65,8 +64,8 @@ func (r *reader) received(req *jsonrpc2.Request, _ *jsonrpc2.Response) {
 	r.params = nil
 }
 
-// next gives the next job to hand out, with its fresh id if it is a request.
-// It answers everything else itself.
+// next returns the next job for the handler, with its fresh id if it is a request. It answers
+// all other jobs itself.
 func (r *reader) next() (job, uint64, error) {
 	for {
 		for r.taken < len(r.ready) {
@@ -83,8 +82,8 @@ func (r *reader) next() (job, uint64, error) {
 	}
 }
 
-// read fills ready from the next message. At the end of the input it drains
-// the stream before it says so.
+// read fills ready from the next message. At the end of the input it drains the stream before it
+// returns the end.
 func (r *reader) read() error {
 	if err := r.s.Err(); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (r *reader) read() error {
 		r.failAfterFlush(err)
 		return err
 	case errors.Is(err, io.EOF):
-		r.s.questions.end()
+		r.s.calls.end()
 		r.drain()
 		r.ended = true
 		return io.EOF
@@ -135,17 +134,15 @@ func (r *reader) read() error {
 	return nil
 }
 
-// failAfterFlush ends the stream once queued output is written, for which it waits
-// at most Options.CloseTimeout.
+// failAfterFlush ends the stream once queued output is written, or after Options.CloseTimeout.
 func (r *reader) failAfterFlush(err error) {
 	ctx, cancel := context.WithTimeout(r.s.ctx, r.s.opts.CloseTimeout)
 	defer cancel()
-	_ = r.s.Flush(ctx) // it ends in any case
+	_ = r.s.Flush(ctx) // the stream ends in any case
 	r.s.Fail(err)
 }
 
-// admit says whether a job is for the handler, and registers it if it is owed
-// a reply.
+// admit reports whether a job is for the handler, and registers it if it needs a reply.
 func (r *reader) admit(j job) (id uint64, ok bool) {
 	switch j.kind {
 	case notification:
@@ -154,7 +151,7 @@ func (r *reader) admit(j job) (id uint64, ok bool) {
 		r.refuse(j, j.err)
 		return 0, false
 	case response:
-		r.s.questions.answered(j.envelope)
+		r.s.calls.answered(j.envelope)
 		return 0, false
 	}
 	if !r.waitRoom() {
@@ -184,8 +181,8 @@ func (r *reader) register(j job) (uint64, *Error) {
 	return r.s.lastID, nil
 }
 
-// refuse answers a job with the stream's own error, whether or not the output
-// has room; but it waits first while too many such answers wait.
+// refuse replies to a job with the stream's own error, even if the output is full. It first
+// waits while too many such errors are unwritten.
 func (r *reader) refuse(j job, fault *Error) {
 	_ = r.s.wait(r.s.ctx, func() bool { return r.s.own < maxOwnQueued })
 	reply := encodeReply(j.id, nil, fault.Reply())
@@ -194,20 +191,20 @@ func (r *reader) refuse(j job, fault *Error) {
 	r.s.answerLocked(j, payload{data: reply}, true)
 }
 
-// drain is what happens between the end of the input and its report.
+// drain waits for replies in flight and queued output before the end of the input is reported.
 func (r *reader) drain() {
 	ctx, cancel := context.WithTimeout(r.s.ctx, r.s.opts.DrainTimeout)
 	defer cancel()
-	_ = r.s.wait(ctx, func() bool { return len(r.s.pending) == 0 }) // what ended it shows in Err
+	_ = r.s.wait(ctx, func() bool { return len(r.s.pending) == 0 }) // Err returns the reason
 	if r.s.opts.OnEOF != nil {
 		r.s.opts.OnEOF(r.s.ctx)
 	}
 	r.s.Flush(r.s.ctx)
 }
 
-// waitRoom waits a little for the client to read, so that one which sends
-// many requests ahead is not refused for having fast replies. It gives up at
-// once while the client is known not to read.
+// waitRoom waits briefly for the client to read, so that a client that sends many requests ahead
+// is not refused because replies are fast. It gives up at once if the client has not read since
+// the last attempt.
 func (r *reader) waitRoom() bool {
 	room := func() bool { return r.s.queued+r.s.held < r.s.opts.MaxQueued }
 	r.s.mu.Lock()

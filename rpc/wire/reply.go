@@ -12,17 +12,17 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// An inFlight is a request that the handler has and that has no reply yet.
+// inFlight is a request that the handler has and that has no reply yet.
 type inFlight struct {
 	job
-	replied chan struct{} // closed when the reply is queued; nil when nobody asked
+	replied chan struct{} // closed when the reply is queued; nil if nobody waits
 }
 
-// A batch gathers the replies of its members. Guarded by the stream's mu once
-// its members are handed out.
+// A batch collects the replies of its members. The stream's mu guards it once its members are
+// handed out.
 type batch struct {
-	replies []payload // by member; empty where none is owed or given
-	owed    int       // replies still to come
+	replies []payload // by member; empty until it has one
+	owed    int       // number of missing replies
 	size    int       // bytes of replies
 	waiting []chan struct{}
 }
@@ -37,7 +37,7 @@ func newBatch(list []envelope) *batch {
 	return b
 }
 
-// array gives the replies as one message.
+// array returns the replies as one message.
 func (b *batch) array() payload {
 	out := payload{data: make([]byte, 0, min(b.size, maxOwnQueued)+len(b.replies)+3)}
 	for _, r := range b.replies {
@@ -62,18 +62,17 @@ func (b *batch) discard() {
 	}
 }
 
-// closedChan is what Replied gives where there is nothing to wait for.
+// closedChan is the result of Replied if there is nothing to wait for.
 var closedChan = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// Replied gives a channel that is closed when the reply to the request id is
-// queued, so that whatever is queued from then on follows it: for a member of
-// a batch this is when the whole batch is answered. It is also closed when the
-// stream ends. Ask before the reply is given: for an id that is not in flight,
-// and for notifications, the channel is closed already.
+// Replied returns a channel that is closed when the reply to the request id is queued, so that
+// later output follows it. For a member of a batch, that is when the replies to the whole batch
+// are queued. The channel is also closed when the stream ends. Call Replied before the reply:
+// for an id that is not in flight, and for notifications, the channel is already closed.
 func (s *Stream) Replied(id jsonrpc2.ID) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,10 +86,9 @@ func (s *Stream) Replied(id jsonrpc2.ID) <-chan struct{} {
 	return p.replied
 }
 
-// Lookup gives the ids under which the handler got the client's requests in
-// flight with this id, oldest first: more than one where the client used an id
-// again, none where it is answered or was never used. Strings are compared by
-// what they say, numbers as they are written.
+// Lookup returns the handler's ids of the client's requests in flight with this id, oldest
+// first. There are several if the client reused the id, and none if the request was answered or
+// never sent. Strings are compared unescaped, numbers as written.
 func (s *Stream) Lookup(clientID json.RawMessage) []jsonrpc2.ID {
 	if len(clientID) == 0 {
 		return nil
@@ -107,19 +105,19 @@ func (s *Stream) Lookup(clientID json.RawMessage) []jsonrpc2.ID {
 	return found
 }
 
-// A message is what the connection hands to sends before it calls WriteObject.
+// A message is the connection's argument of recordMessage, before it calls WriteObject.
 type message struct {
 	req  *jsonrpc2.Request
 	resp *jsonrpc2.Response
 }
 
-// sends notes the message that WriteObject is about to get: it gets it as an
-// unexported type of the library's, which can only be encoded.
-func (r *reader) sends(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
+// recordMessage records the next message for WriteObject, which gets it as an unexported type of
+// the library that can only be encoded.
+func (r *reader) recordMessage(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
 	r.sending = message{req, resp}
 }
 
-// WriteObject queues the message that sends has noted. It does not block.
+// WriteObject queues the message that recordMessage recorded. It does not block.
 func (r *reader) WriteObject(any) error {
 	m := r.sending
 	r.sending = message{}
@@ -129,13 +127,12 @@ func (r *reader) WriteObject(any) error {
 	case m.req != nil && m.req.Notif:
 		return r.s.notify(m.req)
 	}
-	return errors.New("requests to the client are sent by Stream.Call")
+	return errors.New("use Stream.Call to send requests to the client")
 }
 
-// Reply queues a response, or adds it to its batch. It is Conn.SendResponse without the
-// connection: it never blocks, and fails for a request that is not in flight, when the
-// stream has ended, and for a result that is not JSON, which the client gets as an
-// internal error.
+// Reply queues a response, or adds it to its batch. It works like Conn.SendResponse without the
+// connection: it never blocks. It fails if the request is not in flight or the stream has ended.
+// It also fails if the result is not JSON; the client then gets an internal error.
 func (s *Stream) Reply(resp *jsonrpc2.Response) error {
 	s.mu.Lock()
 	p := s.pending[resp.ID.Num]
@@ -157,14 +154,14 @@ func (s *Stream) Reply(resp *jsonrpc2.Response) error {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending[resp.ID.Num] != p { // replied to meanwhile
+	if s.pending[resp.ID.Num] != p { // answered meanwhile
 		return s.notOwedLocked(resp.ID)
 	}
 	s.repliedLocked(resp.ID, p, payload{data: reply})
 	return wrong
 }
 
-// repliedLocked takes a request out of flight and queues its reply.
+// repliedLocked removes a request in flight and queues its reply.
 func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
 	delete(s.pending, id.Num)
 	s.holding -= p.size
@@ -183,7 +180,7 @@ func (s *Stream) repliedLocked(id jsonrpc2.ID, p *inFlight, reply payload) {
 	s.changedLocked()
 }
 
-// notOwedLocked says why a reply was not taken.
+// notOwedLocked returns the error for a refused reply.
 func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
 	if s.err != nil {
 		return s.err
@@ -191,8 +188,7 @@ func (s *Stream) notOwedLocked(id jsonrpc2.ID) error {
 	return fmt.Errorf("reply to request %s, which is not in flight", id)
 }
 
-// answerLocked queues the reply to a job, or the replies of its batch when
-// this was the last.
+// answerLocked queues the reply to a job, or the replies of its batch if this was the last one.
 func (s *Stream) answerLocked(j job, reply payload, own bool) {
 	b := j.batch
 	if b == nil {
@@ -212,7 +208,7 @@ func (s *Stream) answerLocked(j job, reply payload, own bool) {
 	delete(s.batches, b)
 }
 
-// releaseLocked lets go all who wait for replies that will never be.
+// releaseLocked releases all goroutines that wait for replies that will never come.
 func (s *Stream) releaseLocked() {
 	for id, p := range s.pending {
 		delete(s.pending, id)
@@ -226,7 +222,7 @@ func (s *Stream) releaseLocked() {
 	for b := range s.batches {
 		delete(s.batches, b)
 		closeAll(b.waiting)
-		b.waiting = nil // its last refusal may still complete it
+		b.waiting = nil // a refusal of its last member may still complete it
 	}
 }
 
@@ -236,8 +232,8 @@ func closeAll(chans []chan struct{}) {
 	}
 }
 
-// encodeReply gives a reply without the end of its line. The id is null where
-// it is nil. The result must be clean.
+// encodeReply returns a reply without the end of its line. A nil id becomes null. The result
+// must be clean.
 func encodeReply(id json.RawMessage, result *json.RawMessage, fault *jsonrpc2.Error) []byte {
 	name, value := `,"result":`, []byte("null")
 	switch {
@@ -250,8 +246,8 @@ func encodeReply(id json.RawMessage, result *json.RawMessage, fault *jsonrpc2.Er
 	return append(out, '}')
 }
 
-// replyHead gives a reply up to the value of the member that name begins, with room
-// for that many bytes.
+// replyHead returns the start of a reply up to the value of the member name, with capacity for
+// room more bytes.
 func replyHead(id json.RawMessage, name string, room int) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -262,7 +258,7 @@ func replyHead(id json.RawMessage, name string, room int) []byte {
 	return append(out, name...)
 }
 
-// encodeError gives the error object. Data that is no object is put into one.
+// encodeError returns the error object. It wraps data that is not an object in one.
 func encodeError(fault *jsonrpc2.Error) []byte {
 	e := struct {
 		Code    int64            `json:"code"`
@@ -277,14 +273,14 @@ func encodeError(fault *jsonrpc2.Error) []byte {
 		e.Data = data
 	}
 	raw, err := Encode(e)
-	if err != nil { // cannot be: a number, a string and clean JSON
+	if err != nil { // never happens: a number, a string and clean JSON
 		return []byte(`{"code":-32603,"message":"Internal error"}`)
 	}
 	return raw
 }
 
-// cleanResult makes sure that raw is JSON and UTF-8 and fits on one line. Most
-// results do, and come back as they are; nil does.
+// cleanResult makes sure that raw is JSON and UTF-8 and fits on one line. It returns most
+// results unchanged, including nil.
 func cleanResult(raw *json.RawMessage) (*json.RawMessage, bool) {
 	if raw == nil {
 		return nil, true
@@ -300,15 +296,15 @@ func cleanResult(raw *json.RawMessage) (*json.RawMessage, bool) {
 		return nil, false
 	}
 	b = b[begin:end]
-	if bytes.ContainsAny(b, "\n\r") { // white space: neither is valid in strings
-		b = squeeze(b)
+	if bytes.ContainsAny(b, "\n\r") { // only white space: neither is valid in strings
+		b = joinLines(b)
 	}
 	clean := json.RawMessage(b)
 	return &clean, true
 }
 
-// squeeze gives JSON text with its line breaks made spaces.
-func squeeze(b []byte) []byte {
+// joinLines replaces the line breaks of JSON text by spaces.
+func joinLines(b []byte) []byte {
 	b = bytes.Clone(b)
 	for i, c := range b {
 		if c == '\n' || c == '\r' {
