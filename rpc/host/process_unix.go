@@ -2,8 +2,8 @@
 
 package host
 
-// WatchProcess calls gone, once, when the process pid has ended or there is
-// none. It costs a goroutine, which stop ends and waits for.
+// WatchProcess calls gone once when the process pid has ended or does not exist. It uses one
+// goroutine; stop ends it and waits for it.
 func WatchProcess(pid int, gone func()) (stop func()) {
-	return watch(gone, func(wake int) bool { return lookFor(pid, wake) })
+	return watch(gone, func(wake int) bool { return waitForExit(pid, wake) })
 }

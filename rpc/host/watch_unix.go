@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchOutput calls gone, once, when nobody can read any more what is written
-// to f. It costs a goroutine, which stop ends and waits for. f itself is left
-// as it is.
+// WatchOutput calls gone once when nobody can read output of f any more. It uses one goroutine;
+// stop ends it and waits for it. It does not change f.
 func WatchOutput(f *os.File, gone func()) (stop func()) {
 	fd := duplicate(f)
 	if fd < 0 {
@@ -20,15 +19,15 @@ func WatchOutput(f *os.File, gone func()) (stop func()) {
 	}
 	return watch(gone, func(wake int) bool {
 		defer unix.Close(fd)
-		// POLLERR and POLLHUP are told unasked. A device that cannot be
-		// polled tells POLLNVAL: then there is nothing to watch.
+		// poll always reports POLLERR and POLLHUP. It reports POLLNVAL for a device that cannot
+		// be polled and therefore not watched.
 		got := poll(fd, 0, wake)
 		return got&(unix.POLLERR|unix.POLLHUP) != 0 && got&unix.POLLNVAL == 0
 	})
 }
 
-// duplicate gives another descriptor of f, or -1. It does not use f.Fd, which
-// would make f block.
+// duplicate returns another descriptor of f, or -1. It does not use f.Fd, which would make f
+// blocking.
 func duplicate(f *os.File) int {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -45,8 +44,8 @@ func duplicate(f *os.File) int {
 	return fd
 }
 
-// watch runs wait in a goroutine, and gone when wait says true. wait returns
-// when the descriptor it is given can be read, which stop brings about.
+// watch runs wait in a goroutine, and calls gone if wait returns true. stop makes the descriptor
+// wake readable, and wait must then return.
 func watch(gone func(), wait func(wake int) bool) (stop func()) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -68,8 +67,8 @@ func watch(gone func(), wait func(wake int) bool) (stop func()) {
 	}
 }
 
-// pollBlocking waits until fd has one of the events, or an error, and gives them; 0
-// when wake came first. It keeps a thread in a system call.
+// pollBlocking waits until fd has one of the events or an error, and returns them. It returns 0
+// if wake can be read first. It blocks a thread in a system call.
 func pollBlocking(fd int, events int16, wake int) int16 {
 	for {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(wake), Events: unix.POLLIN}}
@@ -85,12 +84,12 @@ func pollBlocking(fd int, events int16, wake int) int16 {
 	}
 }
 
-// processInterval is how often a process is looked for where its end cannot be
-// waited for.
+// processInterval is how often waza checks for a process on systems where it cannot wait for the
+// process's end.
 const processInterval = 500 * time.Millisecond
 
-// lookFor waits until there is no process pid, or wake can be read.
-func lookFor(pid, wake int) bool {
+// waitForExit waits until the process pid does not exist or wake can be read.
+func waitForExit(pid, wake int) bool {
 	for {
 		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
 			return true
