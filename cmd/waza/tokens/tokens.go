@@ -1,5 +1,5 @@
-// Package tokens is `waza token`: it makes, lists and revokes the tokens that clients of
-// waza serve show. Call [Command].
+// Package tokens implements `waza token`, which makes, lists and revokes the tokens that clients
+// of waza serve present. Call [Command].
 package tokens
 
 import (
@@ -21,20 +21,20 @@ import (
 	"waza/runner/report"
 )
 
-// Options say what is printed where.
+// Options holds the outputs of the command and its state directory.
 type Options struct {
 	Stdout *output.Stdout
 	Stderr io.Writer
-	// StateDir returns the state directory as an absolute path.
+	// StateDir returns the absolute path of the state directory.
 	StateDir func() (string, error)
 }
 
-// Command is waza token with its subcommands.
+// Command returns waza token with its subcommands.
 func Command(o Options) *cli.Command {
 	return &cli.Command{
 		Name: "token", Category: help.Daemon,
 		Usage: "make, list and revoke tokens for clients of waza serve",
-		Description: `Clients of the jobs door show a token. The server of this state directory accepts the
+		Description: `Clients of the jobs door present a token. The server of this state directory accepts the
 tokens, whether it runs now or later. Without a subcommand, it lists them.
 
 Examples:
@@ -46,20 +46,24 @@ Exit codes: 0 when done, 2 for wrong usage or an unknown token, 3 when the token
 cannot be read or written.`,
 		Flags: []cli.Flag{flags.JSON("print the pairs as JSON")},
 		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
+			switch name := c.Args().First(); name {
+			case "":
+			case "count", "check", "compare", "profile", "suggest":
+				return exit.Usagef("did you mean waza tokens "+name+"?", "unknown command %q: waza token makes tokens for clients of waza serve", name)
+			default:
 				return flags.UnknownCommand("waza token", name, c.Command.Subcommands)
 			}
 			return o.withTokens(list)(c)
 		},
 		Subcommands: []*cli.Command{
 			{
-				Name: "create", Usage: "make a pair of tokens and print it",
+				Name: "create", Usage: "make and print a pair of tokens",
 				Description: `The access token is valid for 15 minutes. The refresh token is valid for 30 days and gets
-another pair from the server. Both are printed once: waza does not keep them.`,
+another pair from the server. waza prints both once and does not store them.`,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "user", Usage: "make them for the user `NAME`, who sees the jobs that were started with the user's tokens", DefaultText: "the owner of the server"},
-					&cli.StringFlag{Name: "role", Usage: "make them for a `ROLE`: user, or admin for the jobs of all users and for JSON-RPC", Value: string(token.User), DefaultText: string(token.User)},
-					&cli.StringFlag{Name: "ttl", Usage: "make an access token for a program that does not refresh it, valid for a `TIME` such as 12h or 30d", DefaultText: "15m, for one that does"},
+					&cli.StringFlag{Name: "user", Usage: "make tokens of the user `NAME`, who sees the jobs started with these tokens", DefaultText: "the owner of the server"},
+					&cli.StringFlag{Name: "role", Usage: "make tokens with the `ROLE` user, or admin for the jobs of all users and for JSON-RPC", Value: string(token.User), DefaultText: string(token.User)},
+					&cli.StringFlag{Name: "ttl", Usage: "make only an access token, valid for a `TIME` such as 12h or 30d, for a program that cannot refresh it", DefaultText: "15m, with a refresh token"},
 					flags.JSON("print the tokens as JSON"),
 				},
 				Action: o.withTokens(create),
@@ -70,9 +74,9 @@ another pair from the server. Both are printed once: waza does not keep them.`,
 				Action: o.withTokens(list),
 			},
 			{
-				Name: "revoke", Usage: "refuse the tokens of a pair from now on", ArgsUsage: "ID",
-				Description: `ID is that of a pair, or the claim jti of a single token. Connections that are open stay
-open until their clients leave.`,
+				Name: "revoke", Usage: "reject the tokens of a pair from now on", ArgsUsage: "ID",
+				Description: `ID is the id of a pair, or the claim jti of a single token. Open connections stay open
+until their clients leave.`,
 				Flags:  []cli.Flag{flags.JSON("print the id as JSON")},
 				Action: o.withTokens(revoke),
 			},
@@ -88,8 +92,7 @@ type call struct {
 	tokens *token.Issuer
 }
 
-// withTokens makes a command's action of a function over the tokens of the state
-// directory.
+// withTokens turns a function over the tokens of the state directory into a command's action.
 func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		dir, err := o.StateDir()
@@ -115,7 +118,7 @@ func create(c *call) error {
 	}
 	grant := token.Grant{User: c.String("user"), Role: token.Role(c.String("role"))}
 	if c.IsSet("user") && grant.User == "" {
-		return exit.Usagef("leave it out for the owner of the server", "--user: the value is empty")
+		return exit.Usagef("omit --user for the owner of the server", "--user must not be empty")
 	}
 	if c.IsSet("ttl") {
 		var err error
@@ -149,7 +152,7 @@ func list(c *call) error {
 		return c.Stdout.JSON(map[string]any{"tokens": tokens})
 	}
 	if len(tokens) == 0 {
-		fmt.Fprintln(c.Stderr, "waza: there are no tokens")
+		fmt.Fprintln(c.Stderr, "waza: no tokens")
 		return nil
 	}
 	rows := [][]string{{"ID", "User", "Role", "Created", "Expires", "State"}}
@@ -160,16 +163,14 @@ func list(c *call) error {
 		}
 		rows = append(rows, []string{t.ID, t.User, string(t.Role), minute(t.CreatedAt), minute(t.ExpiresAt), state})
 	}
-	o := terminal.Options(c.Stdout)
-	o.Width = 0 // an id that is cut off is of no use
-	return report.Table(c.Stdout, rows, o)
+	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
 }
 
 func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 func revoke(c *call) error {
 	if c.NArg() == 0 {
-		return exit.Usagef("waza token list prints the ids", "waza token revoke: want the id of a pair")
+		return exit.Usagef("waza token list prints the ids", "waza token revoke requires the id of a pair")
 	}
 	if err := flags.AtMost(c.Context, 1); err != nil {
 		return err
@@ -180,7 +181,7 @@ func revoke(c *call) error {
 	case err != nil:
 		return err
 	case !found:
-		return exit.Usagef("waza token list prints the ids", "no token has the id %q", id)
+		return exit.Usagef("waza token list prints the ids", "unknown token %q", id)
 	case c.Bool("json"):
 		return c.Stdout.JSON(map[string]any{"id": id})
 	}
