@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is what a client knows of runs, folded from what it heard. It is the
-// measure for the models of all clients, and is itself held to what the daemon
-// says when asked.
+// model is a client's state of runs, built from the messages it received. It is the reference
+// for the models of all clients, and is compared with the daemon's replies.
 type model struct {
 	Runs  map[string]*run `json:"runs"`
 	Error *failure        `json:"error,omitempty"` // of the latest request
@@ -25,7 +24,7 @@ type run struct {
 	Seq    int64            `json:"seq"`
 	Tasks  map[string]*task `json:"tasks"`
 	Log    int              `json:"log"`
-	// LastLog is the last that was logged, Error why the run did not complete.
+	// LastLog is the last logged text, Error why the run did not complete.
 	LastLog string `json:"lastLog,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -51,7 +50,7 @@ type diagnostic struct {
 	Code     string `json:"code"`
 }
 
-// message is anything that is said, as far as a client must understand it.
+// message is any message, with the members that a client must understand.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -88,7 +87,7 @@ func (m *model) expect(t *testing.T) json.RawMessage {
 	return b
 }
 
-// hear takes a message of the server's in.
+// hear applies a message of the server.
 func (m *model) hear(t *testing.T, text json.RawMessage) {
 	t.Helper()
 	var msg message
@@ -106,10 +105,10 @@ func (m *model) hear(t *testing.T, text json.RawMessage) {
 		m.Runs[p.RunID] = r
 	}
 	if p.Seq <= r.Seq {
-		return // it was heard before
+		return // received before
 	}
 	if msg.Method == "eval.complete" && p.Status == "interrupted" {
-		// It stands in no journal: the next event, if the run is resumed, has its number.
+		// The journal does not contain it: if the run resumes, the next event has its number.
 		r.Status, r.Error = p.Status, p.Error
 		return
 	}
@@ -162,9 +161,9 @@ func (t *task) count() {
 	}
 }
 
-// resumed forgets what counts no more: trials whose verdict does not say what
-// became of them, and tasks that have such trials. Where fewer are kept than
-// that, the suite has changed, and nothing that was heard can be relied on.
+// resumed removes everything that no longer counts: trials without a final verdict, and tasks
+// with such trials. If fewer trials are kept than that, the suite has changed, and all earlier
+// trials are removed.
 func (r *run) resumed(kept int) {
 	r.Status, r.Error = "running", ""
 	n := 0
@@ -195,7 +194,7 @@ func keepable(verdict string) bool {
 	return false
 }
 
-// result is what run.result says of a run.
+// result is the result of run.result.
 type result struct {
 	Status string
 	Tasks  []struct {
@@ -207,21 +206,21 @@ type result struct {
 	}
 }
 
-// agree checks that the client's model of a run that is over is true.
+// agree checks the client's model of a run that is over.
 func (res *result) agree(t *testing.T, r *run) {
 	t.Helper()
 	require.Equal(t, res.Status, r.Status)
 	known := map[string]*task{}
-	for _, told := range res.Tasks {
-		if told.Verdict == "" {
-			continue // it was never begun
+	for _, reported := range res.Tasks {
+		if reported.Verdict == "" {
+			continue // it never started
 		}
-		k := &task{Name: told.Name, Verdict: told.Verdict, Trials: map[string]string{}}
-		for _, trial := range told.Trials {
+		k := &task{Name: reported.Name, Verdict: reported.Verdict, Trials: map[string]string{}}
+		for _, trial := range reported.Trials {
 			k.Trials[strconv.Itoa(trial.TrialNum)] = trial.Verdict
 		}
 		k.count()
-		known[told.ID] = k
+		known[reported.ID] = k
 	}
 	require.Empty(t, cmp.Diff(known, r.Tasks, cmpopts.IgnoreUnexported(task{})))
 }
