@@ -1,6 +1,6 @@
-// player.mjs DIR plays the clients of dialogues with the package ws of npm, which is in
-// DIR/node_modules. It reads what to do from stdin, one JSON object a line, and writes what
-// happens to stdout in the same way.
+// player.mjs DIR plays the clients of dialogues with the npm package ws from
+// DIR/node_modules. It reads actions from stdin, one JSON object per line, and writes events
+// to stdout in the same format.
 import {createRequire} from 'node:module';
 import {createInterface} from 'node:readline';
 
@@ -9,13 +9,14 @@ const sockets = new Map();
 
 const report = (event) => process.stdout.write(JSON.stringify(event) + '\n');
 
-const connect = ({name, url, header}) => {
+const connect = ({name, url, header, pings}) => {
 	const {Origin: origin, ...headers} = header ?? {};
 	const ws = new WebSocket(url, {origin, headers, perMessageDeflate: false, maxPayload: 0});
 	let open = false;
 	sockets.set(name, ws);
 	ws.on('open', () => { open = true; report({name, event: 'open'}); });
 	ws.on('message', (data) => report({name, event: 'message', text: data.toString()}));
+	if (pings) ws.on('ping', () => report({name, event: 'ping'}));
 	ws.on('unexpected-response', (request, response) => {
 		report({name, event: 'refused', code: response.statusCode});
 		request.destroy();

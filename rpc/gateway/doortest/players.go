@@ -1,5 +1,5 @@
-// Package doortest plays the clients of dialogues with the doors of waza serve, in tests.
-// Make a [Player] with [PlayOurs], or with [PlayNode] for clients that are not ours.
+// Package doortest tests the doors of waza serve by playing dialogues with clients. [Play] needs
+// a [Player] of the clients, from [PlayOurs] or [PlayNode], and a [Door].
 package doortest
 
 import (
@@ -15,12 +15,13 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 )
 
-// Action is what a player has a client do.
+// Action is an action of a client.
 type Action struct {
 	Do     string            `json:"do"`
 	Name   string            `json:"name"`
@@ -29,9 +30,10 @@ type Action struct {
 	Text   string            `json:"text,omitempty"`
 	Code   int               `json:"code,omitempty"`
 	Reason string            `json:"reason,omitempty"`
+	Pings  bool              `json:"pings,omitempty"` // for connect: report pings as events, too
 }
 
-// Event is what happens to a client: open, refused, message or closed.
+// Event is an event of a client: open, refused, message, ping or closed.
 type Event struct {
 	Name   string `json:"name"`
 	Event  string `json:"event"`
@@ -43,7 +45,7 @@ type Event struct {
 // Player plays all clients of a dialogue.
 type Player interface {
 	Play(Action)
-	// End ends all clients. No event comes after.
+	// End disconnects all clients. No event follows.
 	End()
 }
 
@@ -65,7 +67,7 @@ type ourConn struct {
 	paused  bool
 }
 
-// PlayOurs plays clients with coder/websocket. happens is called by several goroutines.
+// PlayOurs plays clients with coder/websocket. Several goroutines call happens.
 func PlayOurs(t *testing.T, happens func(Event)) Player {
 	p := &ours{t: t, happens: happens, conns: map[string]*ourConn{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -91,7 +93,9 @@ func (p *ours) Play(a Action) {
 	case "crowd":
 		for range a.Code {
 			p.all.Go(func() {
-				ws, _, err := websocket.Dial(p.ctx, a.URL, nil) //nolint:bodyclose // the connection has it
+				ctx, cancel := context.WithTimeout(p.ctx, Patience)
+				defer cancel()
+				ws, _, err := websocket.Dial(ctx, a.URL, nil) //nolint:bodyclose // the connection owns the body
 				if err != nil {
 					return
 				}
@@ -105,11 +109,13 @@ func (p *ours) Play(a Action) {
 	c := p.conns[a.Name]
 	p.mu.Unlock()
 	require.NotNil(p.t, c, "%s is not connected", a.Name)
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
 	switch a.Do {
 	case "say":
-		_ = c.Write(p.ctx, websocket.MessageText, []byte(a.Text))
+		_ = c.Write(ctx, websocket.MessageText, []byte(a.Text))
 	case "binary":
-		_ = c.Write(p.ctx, websocket.MessageBinary, []byte(a.Text))
+		_ = c.Write(ctx, websocket.MessageBinary, []byte(a.Text))
 	case "drop":
 		_ = c.CloseNow()
 	case "close":
@@ -136,7 +142,16 @@ func (p *ours) connect(a Action) {
 	for name, value := range a.Header {
 		header.Set(name, value)
 	}
-	ws, response, err := websocket.Dial(p.ctx, a.URL, &websocket.DialOptions{HTTPHeader: header, Host: header.Get("Host")}) //nolint:bodyclose // the connection has it
+	o := &websocket.DialOptions{HTTPHeader: header, Host: header.Get("Host")}
+	if a.Pings {
+		o.OnPingReceived = func(context.Context, []byte) bool {
+			p.happens(Event{Name: a.Name, Event: "ping"})
+			return true
+		}
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	ws, response, err := websocket.Dial(ctx, a.URL, o) //nolint:bodyclose // the connection owns the body
 	if err != nil {
 		e := Event{Name: a.Name, Event: "refused"}
 		if response != nil {
@@ -154,7 +169,7 @@ func (p *ours) connect(a Action) {
 	p.all.Go(func() {
 		for {
 			c.reading.Lock()
-			c.reading.Unlock() //nolint:staticcheck // it waits while the client is paused
+			c.reading.Unlock() //nolint:staticcheck // Lock waits while the client is paused
 			_, msg, err := ws.Read(p.ctx)
 			if err == nil {
 				p.happens(Event{Name: a.Name, Event: "message", Text: string(msg)})
@@ -171,12 +186,12 @@ func (p *ours) connect(a Action) {
 	})
 }
 
-// nodePlayer is the program that plays clients with the package ws of npm.
+// nodePlayer is a program that plays clients with the npm package ws.
 //
 //go:embed player.mjs
 var nodePlayer []byte
 
-// nodes plays clients with the package ws of npm.
+// nodes plays clients with the npm package ws.
 type nodes struct {
 	t    *testing.T
 	in   io.WriteCloser
@@ -184,15 +199,15 @@ type nodes struct {
 	done chan struct{}
 }
 
-// NodeModules is where ws is installed; the test is skipped where it is not.
+// NodeModules returns the directory of the npm package ws. It skips the test when ws is missing.
 func NodeModules(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("WAZA_NODE")
 	if dir == "" {
-		t.Skip("skipped: WAZA_NODE does not say where ws is; make test-doors does")
+		t.Skip("skipped: WAZA_NODE is not set to the directory of ws; run make test-doors")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ws")); err != nil {
-		t.Skipf("skipped: ws is not installed in %s; make tools installs it", dir)
+		t.Skipf("skipped: ws is not installed in %s; run make tools", dir)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("skipped: node is missing (apt-get install nodejs)")
@@ -200,8 +215,7 @@ func NodeModules(t *testing.T) string {
 	return dir
 }
 
-// PlayNode plays clients with the package ws of npm that is installed in dir, see
-// [NodeModules].
+// PlayNode plays clients with the npm package ws in dir, see [NodeModules].
 func PlayNode(dir string) func(t *testing.T, happens func(Event)) Player {
 	return func(t *testing.T, happens func(Event)) Player {
 		script := filepath.Join(t.TempDir(), "player.mjs")
@@ -235,12 +249,23 @@ func PlayNode(dir string) func(t *testing.T, happens func(Event)) Player {
 func (p *nodes) Play(a Action) {
 	line, err := json.Marshal(a)
 	require.NoError(p.t, err)
+	defer p.killLate().Stop()
 	_, err = p.in.Write(append(line, '\n'))
 	require.NoError(p.t, err)
 }
 
 func (p *nodes) End() {
+	defer p.killLate().Stop()
 	p.in.Close()
 	<-p.done
 	_ = p.cmd.Wait()
+}
+
+// killLate kills the program unless the timer is stopped in time. That ends the program's output
+// and fails writes to it.
+func (p *nodes) killLate() *time.Timer {
+	return time.AfterFunc(Patience, func() {
+		p.t.Error("the Node program did not respond in time")
+		_ = p.cmd.Process.Kill()
+	})
 }
