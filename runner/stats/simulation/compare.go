@@ -13,20 +13,20 @@ import (
 	"waza/runner/stats"
 )
 
-// run draws a run whose tasks pass with the given rates.
+// A run draws a run whose tasks pass with the given rates.
 type run struct {
 	rates  []float64
 	trials int
-	// threshold and stopping are those of the suite; a stopping of 0 does all trials.
+	// threshold and stopping are settings of the suite; with a stopping of 0 it runs all trials.
 	threshold, stopping float64
 	errors              float64 // share of trials in error
-	// scores: trials have scores that say more than their verdicts.
+	// scores: trials have scores that contain more information than their verdicts.
 	scores bool
 	// shift is added to the scores of trials that passed.
 	shift float64
 }
 
-// task is as much of a result as a comparison reads.
+// A task is the part of a result that a comparison reads.
 type task struct {
 	ID        string          `json:"id"`
 	Trials    int             `json:"totalTrials"`
@@ -71,7 +71,7 @@ func (r run) tasks(rng *rand.Rand) []task {
 	return list
 }
 
-// compared puts two runs through waza compare's own code, as results in files.
+// compared compares two runs with the code of waza compare, as results in files.
 func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
 	dir, err := os.MkdirTemp("", "waza-simulation-")
 	check(err)
@@ -91,15 +91,15 @@ func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
 	return &c.Comparisons[0]
 }
 
-// check ends the program on a fault of its own.
+// check ends the program if it has a fault.
 func check(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// some draws rates: near a threshold, where trials stop late, and anywhere.
-func some(rng *rand.Rand, n int, threshold float64) []float64 {
+// drawRates draws rates: near a threshold, where trials stop late, and anywhere.
+func drawRates(rng *rand.Rand, n int, threshold float64) []float64 {
 	rates := make([]float64, n)
 	for i := range rates {
 		if i%2 == 0 {
@@ -111,8 +111,8 @@ func some(rng *rand.Rand, n int, threshold float64) []float64 {
 	return rates
 }
 
-// alarms measures how often a comparison of two runs of the same agent says that
-// something changed: of any task, and of the suite.
+// alarms measures how often a comparison of two runs of the same agent reports a change: of any
+// task, and of the suite.
 func alarms() []experiment {
 	var list []experiment
 	for _, tasks := range []int{1, 20} {
@@ -135,7 +135,7 @@ func alarms() []experiment {
 func both(design string, r run, tasks, times int) []experiment {
 	draw := func(rng *rand.Rand) *compare.RunComparison {
 		a := r
-		a.rates = some(rng, tasks, r.threshold)
+		a.rates = drawRates(rng, tasks, r.threshold)
 		return compared(rng, a, a)
 	}
 	return []experiment{
@@ -151,8 +151,8 @@ func both(design string, r run, tasks, times int) []experiment {
 	}
 }
 
-// findings measures how often a comparison finds what did change: three tasks of
-// twenty whose rate fell, or all of them by a little.
+// findings measures how often a comparison finds a real change: three tasks of twenty whose rate
+// fell, or a small fall of all of them.
 func findings() []experiment {
 	var list []experiment
 	for _, stopping := range []float64{0, 0.95} {
@@ -166,7 +166,7 @@ func findings() []experiment {
 				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
 					found := 0.0
 					for range times {
-						c := fall(rng, r, 3, 0.95, 0.4)
+						c := compareFall(rng, r, 3, 0.95, 0.4)
 						for _, t := range c.Tasks[:3] {
 							if t.Class == record.Regressed {
 								found += 1.0 / 3
@@ -176,7 +176,7 @@ func findings() []experiment {
 					return found
 				}},
 				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool { return fall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse })
+					return count(times, func() bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse })
 				}},
 			)
 		}
@@ -184,8 +184,8 @@ func findings() []experiment {
 	return list
 }
 
-// fall compares runs of 20 tasks, of which the first some fell from one rate to another.
-func fall(rng *rand.Rand, r run, some int, from, to float64) *compare.RunComparison {
+// compareFall compares runs of 20 tasks; the first some of them fell from one rate to another.
+func compareFall(rng *rand.Rand, r run, some int, from, to float64) *compare.RunComparison {
 	a, b := r, r
 	for i := range 20 {
 		p := 0.9
@@ -201,8 +201,8 @@ func fall(rng *rand.Rand, r run, some int, from, to float64) *compare.RunCompari
 	return compared(rng, a, b)
 }
 
-// needed measures how often as many trials as "to decide" names do decide, if the
-// difference that was seen is the true one.
+// needed measures how often the number of trials under "to decide" does decide, if the observed
+// difference is the true one.
 func needed() []experiment {
 	var list []experiment
 	for _, tasks := range []int{1, 10} {
@@ -210,7 +210,7 @@ func needed() []experiment {
 			list = append(list, experiment{
 				what: "decided with the trials that were asked for", design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 1000,
 				run: func(rng *rand.Rand, times int) float64 {
-					n := asked(tasks, rates)
+					n := trialsToDecide(tasks, rates)
 					a, b := run{trials: n, threshold: 1}, run{trials: n, threshold: 1}
 					for i := range tasks {
 						p, q := 0.8, 0.8
@@ -227,11 +227,11 @@ func needed() []experiment {
 	return list
 }
 
-// asked is how many trials a comparison asks for where it saw just those rates, and no
-// difference in other tasks, in ten trials.
-func asked(tasks int, rates [2]float64) int {
+// trialsToDecide returns how many trials a comparison requires if ten trials showed exactly
+// those rates, and no difference in other tasks.
+func trialsToDecide(tasks int, rates [2]float64) int {
 	for seed := range uint64(100_000) {
-		// Draw until the rates seen are the ones wanted.
+		// Draw until the observed rates are the wanted ones.
 		rng := rand.New(rand.NewPCG(seed, 2))
 		a, b := run{trials: 10, threshold: 1}, run{trials: 10, threshold: 1}
 		for i := range tasks {
