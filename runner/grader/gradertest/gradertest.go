@@ -1,5 +1,5 @@
-// Package gradertest helps to test graders: suites with one grader, finished trials and the verdicts expected of them.
-// Call [Main] from TestMain, then [RunCases] or [RunOptions].
+// Package gradertest helps to test graders: with suites of one grader, finished trials and
+// expected verdicts. Call [Main] from TestMain, then [RunCases] or [RunOptions].
 package gradertest
 
 import (
@@ -19,32 +19,35 @@ import (
 	"waza/eval/decode"
 	"waza/runner/grader"
 	"waza/runner/grader/assertion"
+	"waza/runner/mcptools"
 	"waza/runner/record"
 )
 
-// Registry holds the graders that tests know by type; [Main] fills it.
+// Registry holds the graders that tests find by type. [Main] sets it.
 var Registry *grader.Registry
 
-// Main runs the tests of a package, which find the given graders by type.
-// The test binary also serves as the interpreters of assertions.
+// Main runs the tests of a package. Tests find the given graders by type. The test binary also
+// serves as the interpreters of assertions and as MCP servers.
 func Main(m *testing.M, graders *grader.Registry) {
 	assertion.Main()
+	mcptools.Main()
 	Registry = graders
 	goleak.VerifyTestMain(m)
 }
 
-// Patience is the time of an assertion that ought to end by itself. Machines are busy.
+// Patience is the time limit of an assertion that should end by itself. It is long because
+// machines are busy.
 const Patience = 3 * time.Minute
 
-// PatientEnv is an environment for a suite that says nothing.
+// PatientEnv returns an environment with an empty suite and the time limit [Patience].
 func PatientEnv(workers int) *grader.Env {
 	env := grader.NewEnv(&eval.Suite{}, workers)
 	env.AssertionTimeout = Patience
 	return env
 }
 
-// Load loads a suite whose only grader is of the given type and config,
-// which is YAML at the left margin, beside the given files.
+// Load loads a suite with one grader of the given type, beside the given files. config is YAML
+// at the left margin.
 func Load(t *testing.T, typ, config string, files map[string]string) (*eval.Suite, decode.Diagnostics) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +67,7 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
 }
 
-// Bind loads a suite with one grader, which must be well, and builds it.
+// Bind loads a suite with one grader, which must have no findings, and builds the grader.
 func Bind(t *testing.T, typ, config string, files map[string]string) (*grader.Bound, *grader.Env) {
 	t.Helper()
 	suite, diagnostics := Load(t, typ, config, files)
@@ -87,7 +90,7 @@ func WriteFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// Subject is a finished trial; change alters it before it is used.
+// Subject returns a finished trial, altered by change.
 func Subject(output string, change ...func(*grader.Subject)) *grader.Subject {
 	s := grader.Subject{
 		Suite: &eval.Suite{}, Task: &eval.Task{ID: "t"}, Num: 1, Prompt: "do it", Output: output,
@@ -99,7 +102,7 @@ func Subject(output string, change ...func(*grader.Subject)) *grader.Subject {
 	return grader.NewSubject(s)
 }
 
-// Workspace gives the trial a workspace that holds files.
+// Workspace gives the trial a workspace with the given files.
 func Workspace(t *testing.T, files map[string]string) func(*grader.Subject) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +110,7 @@ func Workspace(t *testing.T, files map[string]string) func(*grader.Subject) {
 	return func(s *grader.Subject) { s.Dir = func() (string, error) { return dir, nil } }
 }
 
-// Calling records tool calls, each "name" or "name {json arguments}".
+// Calling adds tool calls, each "name" or "name {json arguments}".
 func Calling(calls ...string) func(*grader.Subject) {
 	return func(s *grader.Subject) {
 		for _, c := range calls {
@@ -121,7 +124,7 @@ func Calling(calls ...string) func(*grader.Subject) {
 	}
 }
 
-// Using records skills, and that the executor reports them.
+// Using adds skills, and marks the executor as one that reports skills.
 func Using(skills ...string) func(*grader.Subject) {
 	return func(s *grader.Subject) {
 		s.Capabilities.Skills = true
@@ -131,7 +134,7 @@ func Using(skills ...string) func(*grader.Subject) {
 	}
 }
 
-// Verdict is what a test expects of a grader.
+// A Verdict is what a test expects of a grader.
 type Verdict struct {
 	Score    float64
 	Passed   bool
@@ -139,15 +142,15 @@ type Verdict struct {
 	err      string   // part of it
 }
 
-// Passes is the verdict of a grader that is met in full.
+// Passes returns the verdict of a grader whose checks are all met.
 func Passes() Verdict { return Verdict{Score: 1, Passed: true} }
 
-// Scores is the verdict of a grader that is not met: its score, and parts of its feedback.
+// Scores returns the verdict of a grader that does not pass, with parts of its feedback.
 func Scores(score float64, feedback ...string) Verdict {
 	return Verdict{Score: score, Feedback: feedback}
 }
 
-// Errors is the verdict of a grader that cannot do its work: part of its error.
+// Errors returns the verdict of a grader that cannot do its work. text is a part of the error.
 func Errors(text string) Verdict { return Verdict{err: text} }
 
 // RequireVerdict grades a trial and checks the verdict. It returns the grade.
@@ -166,17 +169,18 @@ func RequireVerdict(t *testing.T, b *grader.Bound, s *grader.Subject, want Verdi
 	for _, part := range want.Feedback {
 		require.Contains(t, got.Feedback, part)
 	}
-	if want.Passed {
-		require.Empty(t, got.Feedback)
-	} else {
+	switch {
+	case !want.Passed:
 		require.NotEmpty(t, got.Feedback)
+	case len(want.Feedback) == 0:
+		require.Empty(t, got.Feedback)
 	}
 	_, err = json.Marshal(got)
 	require.NoError(t, err)
 	return got
 }
 
-// Case is a grader's config, a trial, and what becomes of it.
+// A Case is a grader's config, a trial and the expected verdict.
 type Case = struct {
 	Name    string
 	Config  string
@@ -197,7 +201,7 @@ func RunCases(t *testing.T, typ string, cases []Case) {
 	}
 }
 
-// OptionCase is a config and the only finding about it: "code: part of the message".
+// An OptionCase is a config and its only finding: "code: part of the message".
 type OptionCase = struct {
 	Name   string
 	Config string
@@ -227,7 +231,7 @@ func RunOptions(t *testing.T, typ string, cases []OptionCase) {
 	}
 }
 
-// Spellings are pairs of one word in upper and lower case, which differ by more than ASCII.
+// Spellings holds pairs of the same word in upper and lower case, with differences beyond ASCII.
 var Spellings = [][2]string{
 	{"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"STRASSE", "straße"}, {"STRAẞE", "strasse"}, {"ΜΆΪΟΣ", "μάϊος"}, {"ﬁnal", "FINAL"}, {"ԱՄԵՆ", "ամեն"},
 }
